@@ -1,0 +1,42 @@
+# Everything a person or CI runs. Each target makes the virtual environment it needs.
+# PYTHON=/path/to/python3.12 chooses the interpreter, VENV another folder.
+
+SHELL := /bin/bash
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.NOTPARALLEL:
+.PHONY: demo test quick lint format java clean
+
+demo: java $(VENV)/.installed
+	$(BIN)/cdc-tail demo
+
+test: java lint
+	$(PYTEST)
+
+quick: $(VENV)/.installed-dev
+	$(PYTEST) -m "not slow and not spark and not server"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+java:
+	@scripts/need-java
+
+$(VENV)/.installed: pyproject.toml
+	scripts/make-venv $(VENV) .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml
+	scripts/make-venv $(VENV) '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

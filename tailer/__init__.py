@@ -1,0 +1,59 @@
+"""Near-real-time change data capture from live commit-log segments.
+
+    import tailer
+
+    with tailer.open("/var/lib/cassandra/cdc_raw") as log:
+        for batch in log.follow():          # pyarrow.RecordBatch
+            ...
+
+Importing this is cheap: what reads bytes and builds Arrow is loaded when a log is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from tailer.errors import (
+    CdcError,
+    CorruptError,
+    DefinitionError,
+    HeldBackError,
+    LossError,
+    RefusedError,
+    SinkError,
+    SystemFailedError,
+    UsageError,
+)
+from tailer.position import Position
+
+if TYPE_CHECKING:
+    from tailer.api import Log
+
+__all__ = [
+    "CdcError",
+    "CorruptError",
+    "DefinitionError",
+    "HeldBackError",
+    "LossError",
+    "Position",
+    "RefusedError",
+    "SinkError",
+    "SystemFailedError",
+    "UsageError",
+    "open",
+]
+
+
+def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: Any) -> Log:
+    """A node's log folder (`cdc_raw`), ready to `read` or `follow`.
+
+    `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. Further options are the fields of
+    `tailer.options.TailOptions`: `node`, `schema_file`, `server`, `state`, `consumer`, `keystore`, `stopped`,
+    `assume_finished_after`, `settle_seconds`, `on_error`, `accept_loss`, `schema_changes`. Raises UsageError for a
+    folder that is not there and for an option that does not exist.
+    """
+    from tailer.api import open_log
+
+    return open_log(folder, tables, options)

@@ -1,0 +1,84 @@
+"""The Python interface: `Log.read` and `Log.follow` give Arrow record batches of change rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailer.errors import UsageError
+from tailer.follow import steps
+from tailer.limits import SETTLE_ONCE_SECONDS
+from tailer.options import TailOptions
+from tailer.source.folder import check_folder
+from tailer.tail import Tail
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_PATHS = ("schema_file", "state", "keystore", "keystore_password_file", "server_ca", "server_cert")
+
+
+class Log:
+    """One node's log folder with the options it is read with. Holds nothing open between calls.
+
+    `notices`: what the last run had to say (a crash's remains, a loss that was accepted, rows held back).
+    """
+
+    def __init__(self, folder: Path, options: TailOptions) -> None:
+        self.folder = folder
+        self.options = options
+        self.notices: list[str] = []
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def read(self, start: str = "earliest", end: str = "latest") -> Iterator[pyarrow.RecordBatch]:
+        """The rows from position `start` (inclusive) to `end` (exclusive) that are durable now, in log order.
+
+        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Writes nothing, and
+        leaves every consumer where it is. Raises the documented errors of `tailer.errors`.
+        """
+        options = replace(self.options, start=start, until=None if end == "latest" else end, consumer=None)
+        return self._batches(options, writes=False, once=True)
+
+    def follow(self, *, once: bool = False, start: str = "earliest") -> Iterator[pyarrow.RecordBatch]:
+        """The rows from `start` on, for ever; with `once` all that is there now.
+
+        With the option `consumer` it goes on where that consumer stopped, and its position is saved when the batches
+        up to it were taken: ask for the next one only when the last is safe.
+        """
+        return self._batches(replace(self.options, start=start), writes=True, once=once)
+
+    def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
+        if once and options.settle_seconds is None:
+            options = replace(options, settle_seconds=SETTLE_ONCE_SECONDS)
+        self.notices = []
+        with Tail(self.folder, options, writes=writes) as tail:
+            for step in steps(tail, once=once, say=self.notices.append):
+                for task in step.tasks:
+                    for batch in tail.read(task):
+                        yield batch.to_arrow()
+                tail.advance(step)
+                tail.save()
+
+
+def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:
+    """`tailer.open`."""
+    known = {field.name for field in fields(TailOptions)} - {"tables", "start", "until", "program"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There are: tables, {', '.join(sorted(known))}.")
+    if isinstance(tables, str):
+        raise UsageError("tables", expected="a sequence of names", found=repr(tables), remedy="Write tables=[...].")
+    path = Path(folder)
+    check_folder(path)
+    given: dict[str, Any] = {
+        name: Path(value) if name in _PATHS and value is not None else value for name, value in options.items()
+    }
+    return Log(path, TailOptions(tables=tuple(tables), program="tailer.open", **given))

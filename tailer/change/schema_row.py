@@ -1,0 +1,35 @@
+"""Change rows that tell of definitions (`op` = `schema`). Knows no log and no system table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from tailer.change.batch import ChangeBatch, Row
+from tailer.change.place import Place
+from tailer.schema.model import TableDefinition
+from tailer.selection import Selection, is_system
+
+FIRST_ROW = 1_000_000
+"""Row numbers of schema rows begin here: the entry's own rows, where somebody asks for them, have the lower ones."""
+
+
+def schema_batch(
+    changed: Mapping[str, TableDefinition], before: Mapping[str, TableDefinition], selection: Selection, place: Place
+) -> ChangeBatch:
+    """One row for each changed definition of a table that is, or was, wanted; `place` has the one entry that did it."""
+    rows: list[Row] = []
+    at = place.of(0)
+    for number, (table_id, new) in enumerate(sorted(changed.items()), FIRST_ROW):
+        old = before.get(table_id)
+        if is_system(new.keyspace) or not (selection.wants(new) or (old is not None and selection.wants(old))):
+            continue
+        text = None if new.dropped else msgspec.json.encode(new).decode()
+        rows.append((
+            place.node, new.keyspace, new.table, str(UUID(table_id)), "schema",
+            None, None, False, text, None, None, None, None, None, None,
+            at.segment, at.offset, number, f"{place.node}:{at.segment}:{at.offset}:{number}", None, None,
+        ))  # fmt: skip
+    return ChangeBatch.of(rows)

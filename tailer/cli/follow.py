@@ -1,0 +1,135 @@
+"""`cdc-tail follow`: the changes of a log folder on standard output. Parses options, opens a tail, chooses a sink."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from tailer.cli.options import (
+    AcceptLoss,
+    AssumeFinishedAfter,
+    CommitWhen,
+    Consumer,
+    Dir,
+    From,
+    Keystore,
+    KeystorePasswordFile,
+    Node,
+    Once,
+    OnError,
+    OnErrorChoice,
+    Output,
+    OutputChoice,
+    Schema,
+    SchemaChanges,
+    Server,
+    ServerCa,
+    ServerCertificate,
+    Settle,
+    State,
+    Stopped,
+    Tables,
+    Until,
+    commit_every,
+    output_form,
+    settle_seconds,
+)
+from tailer.cli.rows import open_sink
+from tailer.sink.text import printable
+
+if TYPE_CHECKING:
+    from tailer.options import CommitEvery, TailOptions
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(
+    epilog="Example: cdc-tail follow /var/lib/cassandra/cdc_raw --consumer billing --table 'shop.*' --output json"
+)
+def follow(
+    folder: Dir,
+    table: Tables = None,
+    node: Node = "local",
+    start: From = None,
+    until: Until = None,
+    schema_changes: SchemaChanges = False,
+    schema: Schema = None,
+    server: Server = None,
+    server_ca: ServerCa = None,
+    server_cert: ServerCertificate = None,
+    keystore: Keystore = None,
+    keystore_password_file: KeystorePasswordFile = None,
+    consumer: Consumer = None,
+    state: State = None,
+    once: Once = False,
+    stopped: Stopped = False,
+    assume_finished_after: AssumeFinishedAfter = None,
+    commit: CommitWhen = "batch",
+    on_error: OnErrorChoice = OnError.STOP,
+    accept_loss: AcceptLoss = False,
+    settle: Settle = None,
+    output: OutputChoice = None,
+) -> None:
+    """Follow a log folder: each durable change as a row on standard output, in log order."""
+    from tailer.options import TailOptions
+
+    form, every = output_form(output), commit_every(commit)
+    options = TailOptions(
+        node=node,
+        tables=tuple(table or ()),
+        schema_file=schema,
+        server=server,
+        server_ca=server_ca,
+        server_cert=server_cert,
+        state=state,
+        consumer=consumer,
+        keystore=keystore,
+        keystore_password_file=keystore_password_file,
+        start=start or "earliest",
+        until=until,
+        stopped=stopped,
+        assume_finished_after=assume_finished_after,
+        settle_seconds=settle_seconds(settle, once=once),
+        on_error=on_error.value,
+        accept_loss=accept_loss,
+        schema_changes=schema_changes,
+        program="cdc-tail follow",
+    )
+    _run(folder, options, once, every, form)
+
+
+def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Output) -> None:
+    from tailer.follow import follow as run
+    from tailer.tail import Tail
+
+    with Tail(folder, options) as tail, _gently() as stopping:
+        sink = open_sink(form)
+        run(tail, sink, once=once, commit_every=every, say=_say, stopping=lambda: stopping[0])
+        sink.close()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"cdc-tail: {printable(line)}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def _gently() -> Iterator[list[bool]]:
+    """SIGTERM ends the run behind the batch in hand, with its position saved."""
+    stopping = [False]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping[0] = True
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,137 @@
+"""`cdc-tail inspect`: what is in a segment or a folder of them, as the bytes say it. Needs no definitions.
+
+Heads only unless entries or tables are asked for, so that a folder of any size answers at once. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tailer.cli.entry_facts import EntryFacts, TableCount, TableNames, entry_facts
+from tailer.cli.inspect_text import entry_line, folder_lines, segment_lines, table_lines
+from tailer.cli.options import (
+    Keystore,
+    KeystorePasswordFile,
+    Report,
+    ReportChoice,
+    Schema,
+    SegmentOrDir,
+    State,
+    key_source,
+    report_form,
+)
+from tailer.cli.segment_facts import SegmentFacts, segment_facts
+from tailer.errors import UsageError
+from tailer.format.name import parse_log_name
+from tailer.source.folder import Listing, LogFile, check_folder, look
+from tailer.source.segment import KeySource, SegmentFile
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example: cdc-tail inspect /var/lib/cassandra/cdc_raw --tables")
+def inspect(
+    path: SegmentOrDir,
+    tables: Annotated[bool, typer.Option("--tables", help="Count entries and bytes by table.")] = False,
+    entries: Annotated[bool, typer.Option("--entries", help="List every entry: position, size, tables.")] = False,
+    schema: Schema = None,
+    state: State = None,
+    keystore: Keystore = None,
+    keystore_password_file: KeystorePasswordFile = None,
+    output: ReportChoice = None,
+) -> None:
+    """Show a segment or a folder: header, sections, sidecar, entries, tables. Works without definitions."""
+    folder, logs, listing = _find(path)
+    keys = key_source(keystore, keystore_password_file)
+    wanted = Wanted(tables, entries, pretty=report_form(output) is Report.PRETTY)
+    as_table = wanted.pretty and len(logs) != 1
+    if as_table:
+        _write(folder_lines([facts for _, facts in _opened(folder, logs, listing, keys)]))
+    if as_table and not wanted.deep:
+        return
+    names: TableNames = {}
+    if wanted.deep:
+        from tailer.cli.table_names import table_names
+
+        files = (file for file, facts in _opened(folder, logs, listing, keys) if facts.version is not None)
+        names = table_names(folder, files, schema, state)
+    for file, facts in _opened(folder, logs, listing, keys):
+        _write(_head(facts, wanted, as_table=as_table))
+        _write(_deep(file, facts, wanted, names))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for beyond heads, and in which form."""
+
+    tables: bool
+    entries: bool
+    pretty: bool
+
+    @property
+    def deep(self) -> bool:
+        return self.tables or self.entries
+
+
+def _find(path: Path) -> tuple[Path, list[LogFile], Listing]:
+    """The folder, the segments in it to show (ascending), and what is beside them."""
+    name = parse_log_name(path.name)
+    if name is None and path.is_file():
+        raise UsageError("this is no segment", file=str(path), expected="CommitLog-<version>-<id>.log", found=path.name)
+    folder = path.parent if name is not None else path
+    check_folder(folder)
+    listing = look(folder)
+    if name is None:
+        return folder, [listing.logs[segment] for segment in listing.segments], listing
+    log = listing.logs.get(name.segment)
+    if log is None or log.name != name:
+        raise UsageError("no such segment", file=str(path))
+    return folder, [log], listing
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def _opened(
+    folder: Path, logs: list[LogFile], listing: Listing, keys: KeySource
+) -> Iterator[tuple[SegmentFile, SegmentFacts]]:
+    """Each segment, open, with its facts. In a live folder one may be deleted meanwhile: it is passed over."""
+    for log in logs:
+        try:
+            file = SegmentFile(folder / log.name.log, log.name.segment, keys)
+        except FileNotFoundError:
+            continue
+        with file:
+            yield file, segment_facts(file, log, listing)
+
+
+def _head(facts: SegmentFacts, wanted: Wanted, *, as_table: bool) -> list[str]:
+    if not wanted.pretty:
+        return [msgspec.json.encode(facts).decode()]
+    return ["", facts.file] if as_table else segment_lines(facts, sections=not wanted.deep)
+
+
+def _deep(file: SegmentFile, facts: SegmentFacts, wanted: Wanted, names: TableNames) -> Iterator[str]:
+    """Entries as they are read, then the count by table."""
+    header = file.header() if facts.version is not None else None
+    if header is None or not wanted.deep:
+        return
+    count = TableCount(facts.segment, names)
+    for entry in entry_facts(file, header, names):
+        if isinstance(entry, EntryFacts):
+            count.add(entry)
+        if wanted.entries:
+            yield entry_line(entry, names) if wanted.pretty else msgspec.json.encode(entry).decode()
+    if wanted.pretty:
+        yield from table_lines(count.tables())
+    else:
+        yield from (msgspec.json.encode(table).decode() for table in count.tables())

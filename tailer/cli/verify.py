@@ -1,0 +1,142 @@
+"""`cdc-tail verify`: every CRC of a folder, a result per segment, and exit 4 where the log is damaged.
+
+Shows what `check.py` finds and decides nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import typer
+
+from tailer.cli.check import Checked, Checker, Progress
+from tailer.cli.options import (
+    AssumeFinishedAfter,
+    Dir,
+    Keystore,
+    KeystorePasswordFile,
+    Report,
+    ReportChoice,
+    Settle,
+    Stopped,
+    key_source,
+    report_form,
+    settle_seconds,
+)
+from tailer.errors import CdcError, CorruptError
+from tailer.limits import MIB
+from tailer.offset import NodeOffset
+from tailer.sink.text import printable, size_text
+from tailer.source.folder import check_folder, look
+from tailer.source.survey import Survey
+
+app = typer.Typer(add_completion=False)
+
+_JSON_FIELDS: Final = (
+    "file", "segment", "finished", "damaged", "sections", "entries", "bytes", "log_end", "unpromised", "notices"
+)  # fmt: skip
+
+
+@app.command(epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
+def verify(
+    folder: Dir,
+    stopped: Stopped = False,
+    assume_finished_after: AssumeFinishedAfter = None,
+    settle: Settle = None,
+    keystore: Keystore = None,
+    keystore_password_file: KeystorePasswordFile = None,
+    output: ReportChoice = None,
+) -> None:
+    """Check every CRC of a folder: headers, markers, sections, entries. Exit 4 where the log is damaged."""
+    check_folder(folder)
+    keys = key_source(keystore, keystore_password_file)
+    pretty = report_form(output) is Report.PRETTY
+    survey = Survey(folder, keys=keys, stopped=stopped, quiet_seconds=assume_finished_after)
+    began = time.monotonic()
+    with contextlib.closing(survey):
+        results = _check_all(survey, settle_seconds(settle, once=True))
+    seconds = time.monotonic() - began
+    lines = _pretty(results, seconds) if pretty else _json_lines(results, seconds)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    _raise_worst(results)
+
+
+def _check_all(survey: Survey, settle: float) -> list[Checked]:
+    """Check all segments there are now. Results are shown afterwards: they and the bar may share a terminal."""
+    survey.look(NodeOffset())
+    with _progress_bar(survey.folder) as progress:
+        checker = Checker(survey, settle, progress)
+        return [checker.check(segment) for segment in survey.segments()]
+
+
+@contextlib.contextmanager
+def _progress_bar(folder: Path) -> Iterator[Progress]:
+    """A bar on standard error, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda segment, at: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    before, total = {}, 0
+    for segment, log in sorted(look(folder).logs.items()):
+        before[segment] = total
+        total += log.size
+    columns = (TextColumn("checking"), BarColumn(None), TransferSpeedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda segment, at: bar.update(task, completed=before.get(segment, 0) + at)
+
+
+def _pretty(results: list[Checked], seconds: float) -> Iterator[str]:
+    """The results for people: a line per segment, more where there is more to say, and the sum."""
+    for checked in results:
+        result = "DAMAGED" if checked.damaged else "not checked" if checked.errors else "ok"
+        counts = f"{checked.sections:>6} sections {checked.entries:>8} entries  log end {checked.log_end}"
+        yield f"{checked.segment}  {result:<11} {counts}"
+        for text in (*(error.sentence() for error in checked.errors), *checked.notices):
+            yield f"    {printable(text)}"
+        if checked.unpromised:
+            yield f"    {checked.unpromised} more sections check that the sidecar does not promise yet"
+    size, damaged = sum(checked.bytes for checked in results), sum(checked.damaged for checked in results)
+    speed = size / MIB / max(seconds, 1e-3)
+    unread = sum(bool(checked.errors) and not checked.damaged for checked in results)
+    verdict = f"{damaged} damaged" if damaged else "no damage"
+    verdict += f", {unread} not checked" if unread else ""
+    yield f"{len(results)} segments, {size_text(size)} checked, {speed:.0f} MB/s: {verdict}"
+
+
+def _json_lines(results: list[Checked], seconds: float) -> Iterator[str]:
+    """The same for programs: an object per segment, and one for the sum."""
+    for checked in results:
+        line = {name: getattr(checked, name) for name in _JSON_FIELDS}
+        yield _encode({"is": "segment", **line, "errors": [_error_json(error) for error in checked.errors]})
+    size, damaged = sum(checked.bytes for checked in results), sum(checked.damaged for checked in results)
+    counts = {"segments": len(results), "damaged": damaged, "bytes": size}
+    yield _encode({"is": "sum", **counts, "seconds": round(seconds, 3)})
+
+
+def _error_json(error: CdcError) -> dict[str, object]:
+    expected = None if error.expected is None else str(error.expected)
+    found = None if error.found is None else str(error.found)
+    at = None if error.at is None else str(error.at)
+    return {"what": error.what, "at": at, "expected": expected, "found": found}
+
+
+def _encode(value: dict[str, object]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _raise_worst(results: list[Checked]) -> None:
+    """The first damage as the error of this run; without damage, the first reason why something was not checked."""
+    errors = [error for checked in results for error in checked.errors]
+    damage = [error for error in errors if isinstance(error, CorruptError)]
+    for error in (*damage, *errors):
+        raise error

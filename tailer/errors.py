@@ -1,0 +1,109 @@
+"""The documented errors: one class per exit code, each telling what, where, expected, found, and what to do.
+
+Inside the package everything raises these; only the edges (`cli`, `spark`) turn them into exit codes and texts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tailer.position import Position
+
+
+class CdcError(Exception):
+    """A documented failure. `code` is the exit code of architecture section 9.
+
+    Rendered as one sentence of what, where (`segment:offset`, file name), expected, found, and one of what to do.
+    """
+
+    code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        at: Position | None = None,
+        file: str | None = None,
+        expected: object = None,
+        found: object = None,
+        remedy: str = "",
+    ) -> None:
+        self.what = what
+        self.at = at
+        self.file = file
+        self.expected = expected
+        self.found = found
+        self.remedy = remedy
+        super().__init__(self.sentence())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark carries errors between processes; the default would call __init__ with the rendered sentence only.
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+    def sentence(self) -> str:
+        text = self.what
+        if self.at is not None:
+            text += f" at {self.at}"
+        if self.file is not None:
+            text += f" ({self.file})"
+        if self.expected is not None:
+            text += f": expected {self.expected}, found {self.found}"
+        elif self.found is not None:
+            text += f": found {self.found}"
+        text += "."
+        return f"{text} {self.remedy}" if self.remedy else text
+
+
+def _rebuild(kind: type[CdcError], state: dict[str, object]) -> CdcError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    Exception.__init__(error, error.sentence())
+    return error
+
+
+class UsageError(CdcError):
+    """Wrong usage: an option, a missing folder, no permission at the start."""
+
+    code = 2
+
+
+class DefinitionError(CdcError):
+    """No definition for a table or column, bytes that do not fit theirs, an unknown format version, a missing key."""
+
+    code = 3
+
+
+class CorruptError(CdcError):
+    """Bytes that the log promised and that do not check."""
+
+    code = 4
+
+
+class LossError(CdcError):
+    """Changes that were promised and are gone. `at` is the first position not read."""
+
+    code = 5
+
+
+class RefusedError(CdcError):
+    """Somebody else holds the consumer, the log or the lock."""
+
+    code = 6
+
+
+class SinkError(CdcError):
+    """The sink did not take the rows."""
+
+    code = 7
+
+
+class SystemFailedError(CdcError):
+    """Disk full, I/O error: worth a restart."""
+
+    code = 8
+
+
+class HeldBackError(CdcError):
+    """A run that does not wait ended with promised rows behind an unfinished segment."""
+
+    code = 9

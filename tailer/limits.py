@@ -1,0 +1,42 @@
+"""Every bound of the reader, with its unit and its reason.
+
+Lengths found in a log are checked against these before they are used for anything.
+"""
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+OFFSET_MAX: Final = 2**31 - 1
+"""Offsets in the format are signed 32-bit (CommitLogPosition)."""
+
+SECTION_BYTES_MAX: Final = 1024 * MIB
+"""Plain bytes of one section: the largest segment size in use, and what one decompression may allocate."""
+
+ENTRY_BYTES_MIN: Final = 10
+"""Cassandra's reader calls anything smaller corrupt (CommitLogReader.readSection)."""
+
+ENTRY_OVERHEAD: Final = 12
+"""Size, its CRC, and the CRC of size and payload (CommitLog.ENTRY_OVERHEAD_SIZE)."""
+
+SIDECAR_BYTES_MAX: Final = 256
+"""A sidecar is two or four short lines; anything longer is not one."""
+
+HEADER_BYTES_MAX: Final = 18 + 65535
+"""Version, id, 16-bit length, parameters, CRC."""
+
+TYPE_DEPTH_MAX: Final = 64
+"""Nesting of a CQL type; deeper text is refused before it can exhaust the stack."""
+
+COLUMNS_MAX: Final = 65535
+"""Columns of one table's update; far above what a server accepts."""
+
+QUARANTINE_BYTES_MAX: Final = 256 * MIB
+"""What a quarantine keeps before the stream stops."""
+
+SETTLE_SECONDS: Final = 60.0
+"""How long promised bytes of an unfinished segment may be invisible before it is corruption."""
+
+SETTLE_ONCE_SECONDS: Final = 2.0
+"""The same for runs that do not wait (`--once`)."""

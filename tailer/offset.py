@@ -1,0 +1,60 @@
+"""How far one node's log was planned: the node's part of an offset, and what must be remembered beside it.
+
+Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tailer.position import Position
+
+
+class NodeOffset(msgspec.Struct, frozen=True):
+    """The node's JSON of an offset. Field names are those of the text: they are part of the format.
+
+    `j` records of the node's journal count; `s`:`o` is the position, `done` = the log of `s` was read to its end;
+    `p` = segments passed over while they had no sidecar (or that appeared late), each with the offset read so far.
+    """
+
+    j: int = 0
+    s: int = 0
+    o: int = 0
+    done: bool = True
+    p: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def position(self) -> Position:
+        return Position(self.s, self.o)
+
+    def as_json(self) -> dict[str, Any]:
+        """Keys in fixed order: Spark compares offsets as text."""
+        return {"j": self.j, "s": self.s, "o": self.o, "done": self.done, "p": [list(pair) for pair in self.p]}
+
+
+class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the planner remembers of a folder besides the offset; kept in the consumer file.
+
+    `start`: lowest id there was at the first look. `highest`: highest id ever seen.
+    `seen`: ids above the position whose sidecar was seen. `bare`: ids above the position seen without a sidecar.
+    `holes`: ranges (first, last) of ids below the position for which no file was there when they were passed.
+    `lost_below`: losses of ids below this one were accepted. `tracked`: ids in `p` whose sidecar was seen.
+    """
+
+    start: int = 0
+    highest: int = 0
+    seen: frozenset[int] = frozenset()
+    bare: frozenset[int] = frozenset()
+    holes: tuple[tuple[int, int], ...] = ()
+    lost_below: int = 0
+    last_with_sidecar: int = 0
+
+    def in_hole(self, segment: int) -> bool:
+        return any(first <= segment <= last for first, last in self.holes)
+
+
+def decode_node_offset(data: Any) -> NodeOffset:
+    """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
+    return msgspec.convert(data, NodeOffset)

@@ -1,0 +1,125 @@
+"""Definitions by position: what the journal's records make of them, and what was valid where.
+
+A definition is valid for entries that begin at its position or later; that position is the end of the entry that
+changed it. Opens nothing: records in, definitions out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tailer.position import Position
+from tailer.schema.follow import SchemaState
+from tailer.schema.model import TableDefinition
+from tailer.schema.records import AnyRecord, RetractRecord, SchemaRecord
+from tailer.schema.rows import SchemaDelta
+
+
+class DefinitionEvent(NamedTuple):
+    """Definitions (by table id) that changed at a position, and which record said so (0: not journalled)."""
+
+    at: Position
+    changed: Mapping[str, TableDefinition]
+    source: str
+    n: int
+
+
+class DefinitionHistory:
+    """Every definition with the position it is valid from.
+
+    Records count in the order of their positions, at one position in the order of their numbers; a retracted record has
+    no effect anywhere. Adding records at the end is cheap; one that belongs further up replays what follows.
+    """
+
+    def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
+        self._records: list[SchemaRecord] = []
+        self._retracted: set[int] = set()
+        self._state = SchemaState()
+        self._events: list[DefinitionEvent] = []
+        self._positions: list[Position] = []
+        self._cached = 0
+        self._valid: dict[str, TableDefinition] = {}
+        self.extend(records)
+
+    @property
+    def state(self) -> SchemaState:
+        """The merged rows after the last record."""
+        return self._state
+
+    @property
+    def events(self) -> Sequence[DefinitionEvent]:
+        """All changes, in order."""
+        return tuple(self._events)
+
+    def extend(self, records: Iterable[AnyRecord]) -> None:
+        """Take in journal records; those that say nothing of definitions are passed over."""
+        late = False
+        for record in records:
+            if isinstance(record, RetractRecord):
+                self._retracted.add(record.of)
+                late = True
+            elif isinstance(record, SchemaRecord):
+                late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
+                self._records.append(record)
+                if not late:
+                    self._apply(record)
+        if late:
+            self._records.sort(key=_order)
+            self._reset()
+            for record in self._records:
+                self._apply(record)
+
+    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = "log") -> Mapping[str, TableDefinition]:
+        """Take in one mutation's changes that are not journalled; gives the definitions it changed in the end."""
+        before = dict(self._state.definitions)
+        self.extend([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])
+        return {id: held for id, held in self._state.definitions.items() if before.get(id) != held}
+
+    def as_of(self, at: Position) -> Mapping[str, TableDefinition]:
+        """The definitions, by table id, for an entry that begins at `at`."""
+        count = bisect_right(self._positions, at)
+        if count != self._cached:
+            # A new dictionary each time: mappings handed out before stay what they were.
+            forward = count > self._cached
+            held = dict(self._valid) if forward else {}
+            for event in self._events[self._cached if forward else 0 : count]:
+                held.update(event.changed)
+            self._cached, self._valid = count, held
+        return MappingProxyType(self._valid)
+
+    def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
+        """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
+        return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
+
+    def source_of(self, id: str, at: Position | None = None) -> DefinitionEvent | None:
+        """The change that made a table's definition what it is at `at` (by default: at the end)."""
+        count = len(self._events) if at is None else bisect_right(self._positions, at)
+        return next((event for event in reversed(self._events[:count]) if id in event.changed), None)
+
+    def state_at(self, at: Position) -> SchemaState:
+        """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
+        state = SchemaState()
+        for record in self._records:
+            if record.at <= at and record.n not in self._retracted:
+                state.apply(record.deltas)
+        return state
+
+    def _reset(self) -> None:
+        self._state = SchemaState()
+        self._events, self._positions = [], []
+        self._cached, self._valid = 0, {}
+
+    def _apply(self, record: SchemaRecord) -> None:
+        if record.n and record.n in self._retracted:
+            return
+        changed = self._state.apply(record.deltas)
+        if changed:
+            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
+            self._positions.append(record.at)
+
+
+def _order(record: SchemaRecord) -> tuple[Position, int]:
+    return record.at, record.n

@@ -1,0 +1,209 @@
+"""A live server's definitions over CQL: the tracked tables of its `system_schema` with their write timestamps.
+
+The only place that knows the driver, which is an extra and imported when a server is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+import msgspec
+
+from tailer.errors import CdcError, SystemFailedError, UsageError
+from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
+
+PORT: Final = 9042
+TIMEOUT_SECONDS: Final = 30.0
+USER: Final = "CDC_TAIL_CQL_USER"
+PASSWORD: Final = "CDC_TAIL_CQL_PASSWORD"
+
+_KEYS: Final = {
+    "tables": ("keyspace_name", "table_name"),
+    "views": ("keyspace_name", "view_name"),
+    "columns": ("keyspace_name", "table_name", "column_name"),
+    "dropped_columns": ("keyspace_name", "table_name", "column_name"),
+    "types": ("keyspace_name", "type_name"),
+}
+
+
+@dataclass(frozen=True)
+class Tls:
+    """How to reach a server that wants TLS. Paths of PEM files; without `ca` the system's certificates count."""
+
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    verify_host: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self.ca)
+            context.check_hostname = self.verify_host
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError("the TLS files for the server cannot be used", found=str(error)) from None
+        return context
+
+
+@dataclass(frozen=True)
+class Server:
+    """A node to ask. The password never stands in a command line and is not shown."""
+
+    host: str
+    port: int = PORT
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: Tls | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str, tls: Tls | None = None, environment: Mapping[str, str] | None = None) -> Server:
+        """`HOST`, `HOST:PORT` or `[IPv6]:PORT`; user and password come from the environment."""
+        environment = os.environ if environment is None else environment
+        host, port = _split(text)
+        user, password = environment.get(USER), environment.get(PASSWORD)
+        if (user is None) != (password is None):
+            raise UsageError(f"only one of {USER} and {PASSWORD} is set", remedy="Set both, or neither.")
+        return cls(host, port, user, password, tls)
+
+
+class Session(Protocol):
+    """What is needed of the driver's session."""
+
+    def execute(self, query: str, *, timeout: float) -> Any: ...
+
+
+def read_server(server: Server) -> list[SchemaDelta]:
+    """Everything the server's `system_schema` says now, with its true write timestamps.
+
+    Raises UsageError without the driver or with wrong credentials, SystemFailedError if the server does not answer.
+    """
+    with _session(server) as session:
+        return read_session(session)
+
+
+def read_session(session: Session) -> list[SchemaDelta]:
+    """As `read_server`, over a session that is open: one row a delta, each cell with its `writetime`."""
+    found = []
+    for table, keys in _KEYS.items():
+        columns = tuple(TRACKED[table])
+        times = ", ".join(f"writetime({column})" for column in columns)
+        query = f"SELECT {', '.join(keys + columns)}, {times} FROM system_schema.{table}"
+        for row in session.execute(query, timeout=TIMEOUT_SECONDS):
+            found.append(_delta(table, tuple(row)))
+    return [delta for delta in found if delta.keyspace not in IGNORED_KEYSPACES]
+
+
+def as_base(deltas: list[SchemaDelta]) -> list[SchemaDelta]:
+    """The same definitions as a base, older than any row of a log (architecture section 5)."""
+    return [
+        msgspec.structs.replace(
+            delta,
+            liveness=BASE_TS,
+            cells={name: (BASE_TS, value) for name, (_, value) in delta.cells.items()},
+        )
+        for delta in deltas
+    ]
+
+
+def _delta(table: str, row: tuple[Any, ...]) -> SchemaDelta:
+    keys, columns = _KEYS[table], tuple(TRACKED[table])
+    names, rest = row[: len(keys)], row[len(keys) :]
+    cells: dict[str, Cell] = {}
+    for column, value, ts in zip(columns, rest[: len(columns)], rest[len(columns) :], strict=True):
+        if value is not None and ts is not None:
+            cells[column] = (int(ts), _value(value))
+    return SchemaDelta(table, names[0], tuple(names[1:]), cells, max((ts for ts, _ in cells.values()), default=None))
+
+
+def _value(value: Any) -> Value:
+    """The driver's Python value as a delta has it."""
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, UUID):
+        return value.hex
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        return round(value.replace(tzinfo=UTC).timestamp() * 1000) * 1000
+    return [str(item) for item in value]
+
+
+def _split(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if text.endswith("]") or not colon or (":" in host and not host.startswith("[")):
+        host, port = text, str(PORT)
+    if not host.strip("[]") or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
+        raise UsageError("the server's address cannot be read", expected="HOST or HOST:PORT", found=repr(text))
+    return host.strip("[]"), int(port)
+
+
+@contextmanager
+def _session(server: Server) -> Iterator[Session]:
+    try:
+        from cassandra import AuthenticationFailed, DriverException
+        from cassandra.auth import PlainTextAuthProvider
+        from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+        from cassandra.policies import WhiteListRoundRobinPolicy
+        from cassandra.query import tuple_factory
+    except ImportError as error:
+        raise UsageError(
+            "asking a server needs the Python driver, which is not installed",
+            found=str(error),
+            remedy="Run: pip install 'cdc-tail[server]'",
+        ) from None
+    auth = PlainTextAuthProvider(server.user, server.password) if server.user is not None else None
+    cluster: Any = None
+    try:
+        # This very node: its own system_schema is what its log goes by, whatever the others have.
+        profile = ExecutionProfile(WhiteListRoundRobinPolicy([server.host]), row_factory=tuple_factory)
+        cluster = Cluster(
+            [server.host],
+            port=server.port,
+            protocol_version=4,
+            auth_provider=auth,
+            ssl_context=server.tls.context() if server.tls is not None else None,
+            ssl_options={"server_hostname": server.host} if server.tls is not None else None,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            schema_metadata_enabled=False,
+            token_metadata_enabled=False,
+            connect_timeout=TIMEOUT_SECONDS,
+        )
+        yield cluster.connect()
+    except NoHostAvailable as error:
+        rejected = any(isinstance(cause, AuthenticationFailed) for cause in error.errors.values())
+        raise _refused(server, error, rejected) from error
+    except AuthenticationFailed as error:
+        raise _refused(server, error, True) from error
+    except (DriverException, OSError) as error:
+        raise _refused(server, error, False) from error
+    finally:
+        if cluster is not None:
+            cluster.shutdown()
+
+
+def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:
+    if credentials:
+        return UsageError(
+            "the server does not accept the credentials",
+            file=str(server),
+            remedy=f"Set {USER} and {PASSWORD} to those of a role that may read system_schema.",
+        )
+    causes = list(getattr(error, "errors", {}).values()) or [error]
+    return SystemFailedError(
+        "the server does not answer",
+        file=str(server),
+        found=str(causes[0]),
+        remedy="Check the address, and that the node takes CQL connections there.",
+    )

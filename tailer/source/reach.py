@@ -1,0 +1,299 @@
+"""How far one segment can be read now: walks its sections, checks every marker, section and entry on the way.
+
+This is where architecture section 3 draws the line between "not yet", a log's end, and corruption. Decodes no mutation;
+what it reads is handed to `collect`, so that definitions are learnt in the same pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tailer.errors import CdcError, CorruptError
+from tailer.format.entry import Entries
+from tailer.format.section import MARKER_BYTES, NoSection, Section, later_marker
+from tailer.plan import Reach
+from tailer.position import Position, Span
+from tailer.source.segment import SegmentFile
+from tailer.source.survey import Closed, Known, Survey
+
+Collect = Callable[[int, Section, bytes, Entries], None]
+"""Called with segment, section, its plain bytes and its entries, for each section that was found good."""
+
+SKIP_SEGMENT: Final = (
+    "Restore the file, or go on at the next segment with --accept-loss (failOnDataLoss=false in Spark)."
+)
+SKIP_ENTRY: Final = "Restore the file, or keep the bytes aside and go on with --on-error quarantine."
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that does not check, at logical `offset`. `marker`: nothing behind it in the segment can be found."""
+
+    offset: int
+    marker: bool
+    clean: bool
+    error: CorruptError
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far one walk came: the edge reached, its file offset, and what stopped it."""
+
+    start: int
+    at: int
+    edge: int
+    fault: Fault | None = None
+    section: Section | None = None
+    """The section that `fault` is in, None for a marker."""
+
+
+class Reacher:
+    """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        collect: Collect,
+        *,
+        settle_seconds: float,
+        quarantine: bool = False,
+        accept_loss: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.closed: list[int] = []
+        self.losses: list[Position] = []
+        self._survey = survey
+        self._collect = collect
+        self._settle_seconds = settle_seconds
+        self._quarantine = quarantine
+        self._accept_loss = accept_loss
+        self._clock = clock
+        self._waiting: dict[int, tuple[int, float]] = {}
+        self._learnt: dict[int, int] = {}
+
+    def __call__(self, segment: int, offset: int, budget: int) -> Reach:
+        known = self._survey.known(segment)
+        try:
+            file = self._survey.file(segment)
+            if file.header() is None:
+                return self._no_header(segment, offset, known)
+            if known.finished is None:
+                return self._growing(file, known, offset, budget)
+            return self._ended(file, known, offset, budget)
+        except FileNotFoundError:
+            # Deleted between the look and now: the next look tells what that means.
+            return Reach(offset)
+        except CorruptError as damage:
+            fault = Fault(offset, True, False, damage)
+            if known.finished is None:
+                return self._not_visible(segment, offset, None, fault)
+            return self._corrupt(segment, offset, None, fault)
+        except CdcError as error:
+            return Reach(offset, error=error)
+
+    def learn(self, segment: int) -> None:
+        """Hand the sections of a segment to `collect` up to its last good marker, from where the last call ended."""
+        try:
+            file = self._survey.file(segment)
+            if file.header() is None:
+                return
+            start, at = file.place(self._learnt.get(segment, 0))
+            walk = self._walk(file, start, at, limit=None, budget=None)
+            file.remember(walk.edge, walk.at)
+            self._learnt[segment] = walk.edge
+        except (FileNotFoundError, CdcError):
+            # Definitions only name bytes. What cannot be read here is reported when its rows are wanted.
+            return
+
+    def _walk(self, file: SegmentFile, start: int, at: int, limit: int | None, budget: int | None) -> _Walk:
+        """Sections from an edge on while they check, end at or before `limit`, and fewer than `budget` bytes went by."""
+        walk = _Walk(start, at, start)
+        for found in file.sections(start, at):
+            if isinstance(found, NoSection):
+                walk.fault = _marker_fault(file, found)
+                return walk
+            if limit is not None and found.end > limit:
+                return walk
+            fault = self._check(file, found)
+            if fault is not None:
+                walk.fault, walk.section = fault, found
+                return walk
+            walk.edge, walk.at = found.end, found.next_at
+            if budget is not None and walk.edge - start >= budget:
+                return walk
+        return walk
+
+    def _check(self, file: SegmentFile, section: Section) -> Fault | None:
+        try:
+            data, entries = file.entries(section)
+        except CorruptError as damage:
+            return Fault(section.start, False, False, damage)
+        if entries.faults:
+            bad = entries.faults[0]
+            offset = section.start + MARKER_BYTES + bad.offset
+            error = CorruptError(
+                bad.error.value,
+                at=Position(file.segment, offset),
+                file=file.path.name,
+                expected=bad.expected,
+                found=bad.found,
+                remedy=SKIP_ENTRY,
+            )
+            return Fault(offset, False, False, error)
+        self._collect(file.segment, section, data, entries)
+        return None
+
+    def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
+        """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
+        start, at = file.place(offset)
+        walk = self._walk(file, start, at, known.end, budget)
+        while walk.section is not None and self._may_skip(file.segment, walk):
+            walk = self._skip(file, walk, known.end, budget)
+        reach = self._reached(file, offset, start, at, walk)
+        promised = known.end > walk.edge and walk.fault is not None
+        if not promised or walk.fault is None:
+            self._waiting.pop(file.segment, None)
+            return reach
+        return self._not_visible(file.segment, reach.end, reach.span, walk.fault)
+
+    def _may_skip(self, segment: int, walk: _Walk) -> bool:
+        return self._quarantine and self._overdue(segment, walk.edge)
+
+    def _skip(self, file: SegmentFile, walk: _Walk, limit: int | None, budget: int) -> _Walk:
+        """Go on behind a section whose bad entries the reader will put into quarantine."""
+        assert walk.section is not None
+        left = budget - (walk.section.end - walk.start)
+        if left <= 0:
+            return _Walk(walk.start, walk.section.next_at, walk.section.end)
+        further = self._walk(file, walk.section.end, walk.section.next_at, limit, left)
+        further.start = walk.start
+        return further
+
+    def _overdue(self, segment: int, edge: int) -> bool:
+        since = self._waiting.get(segment)
+        return since is not None and since[0] == edge and self._clock() - since[1] >= self._settle_seconds
+
+    def _not_visible(self, segment: int, end: int, span: Span | None, fault: Fault) -> Reach:
+        """Promised bytes do not check yet: wait for them with a fresh descriptor, and call it corruption in the end."""
+        since = self._waiting.get(segment)
+        if since is None or since[0] != end:
+            self._waiting[segment] = (end, self._clock())
+        if self._overdue(segment, end) or self._settle_seconds <= 0:
+            return Reach(end, span, error=fault.error)
+        try:
+            self._survey.file(segment).reopen()
+        except FileNotFoundError:
+            return Reach(end, span)
+        return Reach(end, span, waiting=True)
+
+    def _no_header(self, segment: int, offset: int, known: Known) -> Reach:
+        if known.finished is None and known.end == 0:
+            return Reach(offset)
+        error = CorruptError(
+            "the segment has no header",
+            at=Position(segment, 0),
+            file=self._survey.log_name(segment),
+            expected="a header",
+            found="zeros or too few bytes",
+            remedy=SKIP_SEGMENT,
+        )
+        fault = Fault(offset, True, True, error)
+        if known.finished is None:
+            return self._not_visible(segment, offset, None, fault)
+        if known.published > 0 or known.number is not None:
+            return self._corrupt(segment, offset, None, fault)
+        return self._close(segment, offset, None, 0, ())
+
+    def _ended(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
+        """A finished segment: everything before its published end must check; behind it the log may end in ruins."""
+        start, at = file.place(offset)
+        recorded = self._survey.closed.get(file.segment)
+        if recorded is not None:
+            return self._recorded(file, offset, start, at, recorded, budget)
+        published = max(known.published, offset, start)
+        blind = known.published == 0 and known.number is not None
+        walk = self._walk(file, start, at, None, budget)
+        while walk.section is not None and self._quarantine and self._promised(file, walk, published, blind):
+            walk = self._skip(file, walk, None, budget)
+        reach = self._reached(file, offset, start, at, walk)
+        fault = walk.fault
+        if fault is None:
+            return reach
+        if fault.offset < published or (not fault.clean and self._promised(file, walk, published, blind)):
+            return self._corrupt(file.segment, reach.end, reach.span, fault)
+        end = max(fault.offset, offset)
+        span = reach.span
+        if walk.section is not None and fault.offset > walk.section.start + MARKER_BYTES:
+            lower = max(offset, start)
+            span = Span(file.segment, start, walk.section.end, at, lower, fault.offset)
+        else:
+            end = reach.end
+        notices = () if fault.clean else (self._ruins(file, fault, end),)
+        return self._close(file.segment, end, span, max(published, walk.edge if blind else published), notices)
+
+    def _promised(self, file: SegmentFile, walk: _Walk, published: int, blind: bool) -> bool:
+        """Whether the log was promised to go on at the fault, or plainly does."""
+        assert walk.fault is not None
+        if walk.fault.offset < published:
+            return True
+        if not blind:
+            return False
+        first = walk.section.next_at if walk.section is not None else walk.at + 1
+        length = file.stat().st_size
+        return later_marker(file.read(first, length - first), file.segment, first, first) is not None
+
+    def _ruins(self, file: SegmentFile, fault: Fault, end: int) -> str:
+        return f"{file.path.name}: the log ends at {end}; what follows was left by a crash ({fault.error.what})"
+
+    def _recorded(self, file: SegmentFile, offset: int, start: int, at: int, recorded: Closed, budget: int) -> Reach:
+        """A log end on record stands, whatever the file shows behind it."""
+        if offset >= recorded.end:
+            return Reach(offset, done=True)
+        walk = _Walk(start, at, start)
+        while walk.edge < recorded.end:
+            step = self._walk(file, walk.edge, walk.at, None, 1)
+            if step.fault is not None and step.fault.offset < recorded.end and not (self._quarantine and step.section):
+                reach = self._reached(file, offset, start, at, walk)
+                return self._corrupt(file.segment, reach.end, reach.span, step.fault)
+            if step.section is not None:
+                step = _Walk(start, step.section.next_at, step.section.end)
+            walk.edge, walk.at = step.edge, step.at
+            if walk.edge - start >= budget:
+                break
+        span = Span(file.segment, start, walk.edge, at, max(offset, start), min(walk.edge, recorded.end))
+        done = walk.edge >= recorded.end
+        file.remember(walk.edge, walk.at)
+        return Reach(recorded.end if done else walk.edge, span, done=done)
+
+    def _reached(self, file: SegmentFile, offset: int, start: int, at: int, walk: _Walk) -> Reach:
+        file.remember(walk.edge, walk.at)
+        if walk.edge <= start:
+            return Reach(offset)
+        return Reach(walk.edge, Span(file.segment, start, walk.edge, at, max(offset, start), walk.edge))
+
+    def _close(self, segment: int, end: int, span: Span | None, published: int, notices: tuple[str, ...]) -> Reach:
+        self._survey.closed[segment] = Closed(end, published)
+        self.closed.append(segment)
+        return Reach(end, span, done=True, notices=notices)
+
+    def _corrupt(self, segment: int, end: int, span: Span | None, fault: Fault) -> Reach:
+        if not (fault.marker and self._accept_loss):
+            return Reach(end, span, error=fault.error)
+        self.losses.append(Position(segment, end))
+        notice = f"segment {segment}: everything from {Position(segment, end)} on is given up (--accept-loss)"
+        return self._close(segment, end, span, end, (notice,))
+
+
+def _marker_fault(file: SegmentFile, found: NoSection) -> Fault:
+    error = CorruptError(
+        found.why.value,
+        at=Position(file.segment, found.start),
+        file=f"{file.path.name}, byte {found.at}",
+        expected="a section" if found.expected is None else found.expected,
+        found=found.why.value if found.found is None else found.found,
+        remedy=SKIP_SEGMENT,
+    )
+    return Fault(found.start, True, found.why.clean, error)

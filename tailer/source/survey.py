@@ -1,0 +1,175 @@
+"""The judge of a folder: from looks at it to what the planner may rely on (architecture section 3).
+
+Keeps what must outlive a look: ends read from sidecars, segments seen finished, descriptors of what is being read.
+Tells how far a segment can be read, and checks every byte of it on the way. Decodes no mutation and delivers no row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tailer.offset import NodeOffset
+from tailer.plan import SegmentView
+from tailer.source.folder import Listing, LogFile, SidecarFile, look
+from tailer.source.segment import KeySource, SegmentFile, no_keys
+
+ORPHAN_SECONDS: Final = 1.0
+"""Two looks this far apart must both miss the log before its sidecar counts as a loss."""
+
+LONE_SECONDS: Final = 600.0
+"""A segment without sidecar that the server let go of this long ago will never get one."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What is kept of a segment between looks.
+
+    `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
+    `restart_number`: the number beside COMPLETED while it may be no more than the file's length.
+    """
+
+    sidecar: bool = False
+    end: int = 0
+    published: int = 0
+    number: int | None = None
+    finished: str | None = None
+    orphan_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The log end on record of a finished segment, and the highest end published in an orderly way."""
+
+    end: int
+    published: int
+
+
+class Survey:
+    """Looks at one folder and remembers. `clock` gives seconds of wall time (file times are compared with it)."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keys: KeySource = no_keys,
+        stopped: bool = False,
+        quiet_seconds: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.folder = folder
+        self.closed: dict[int, Closed] = {}
+        self._keys = keys
+        self._stopped = stopped
+        self._quiet_seconds = quiet_seconds
+        self._clock = clock
+        self._known: dict[int, Known] = {}
+        self._files: dict[int, SegmentFile] = {}
+        self._listing = Listing({}, {})
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def look(self, offset: NodeOffset) -> dict[int, SegmentView]:
+        """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read."""
+        self._listing = listing = look(self.folder)
+        self._release(offset, listing)
+        linked = any(log.links >= 2 for log in listing.logs.values())
+        for segment in {*listing.logs, *listing.sidecars}:
+            self._update(segment, listing, linked)
+        wanted = {*listing.logs, *listing.sidecars, *self._files, offset.s, *(segment for segment, _ in offset.p)}
+        return {segment: self._view(segment) for segment in wanted if segment in self._known}
+
+    def file(self, segment: int) -> SegmentFile:
+        """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone."""
+        held = self._files.get(segment)
+        if held is None:
+            log = self._listing.logs.get(segment)
+            if log is None:
+                raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
+            held = self._files[segment] = SegmentFile(self.folder / log.name.log, segment, self._keys)
+        return held
+
+    def known(self, segment: int) -> Known:
+        return self._known.setdefault(segment, Known())
+
+    def segments(self) -> Iterable[int]:
+        """Ids that have a log at the last look, ascending."""
+        return self._listing.segments
+
+    def log_name(self, segment: int) -> str:
+        """The file name of a segment seen at the last look or held open."""
+        if segment in self._files:
+            return self._files[segment].path.name
+        log = self._listing.logs.get(segment)
+        return log.name.log if log else f"segment {segment}"
+
+    def _release(self, offset: NodeOffset, listing: Listing) -> None:
+        """Close what is behind the position; what it stands in stays open, so that its deletion is no loss."""
+        keep = {offset.s, *(segment for segment, _ in offset.p)}
+        if offset.done and offset.s not in listing.logs:
+            keep.discard(offset.s)
+        for segment in [s for s in self._files if s not in keep]:
+            self._files.pop(segment).close()
+
+    def _update(self, segment: int, listing: Listing, linked: bool) -> None:
+        known = self.known(segment)
+        log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
+        if sidecar is not None:
+            known.sidecar = True
+            self._read_sidecar(known, sidecar, log)
+        known.orphan_since = None if log is not None or sidecar is None else known.orphan_since or self._clock()
+        if log is not None and known.finished is None:
+            known.finished = self._finished(segment, log, sidecar, listing, linked)
+
+    def _read_sidecar(self, known: Known, sidecar: SidecarFile, log: LogFile | None) -> None:
+        content = sidecar.content
+        if content is None:
+            return
+        if not content.completed:
+            known.end = max(known.end, content.end)
+            known.published = max(known.published, content.end)
+            return
+        known.finished = known.finished or "completed"
+        known.number = content.end
+        if log is not None and content.end != log.size:
+            known.published = max(known.published, content.end)
+        known.end = max(known.end, 1)
+
+    def _finished(
+        self, segment: int, log: LogFile, sidecar: SidecarFile | None, listing: Listing, linked: bool
+    ) -> str | None:
+        if self._stopped:
+            return "stopped"
+        if linked and log.links == 1:
+            return "unlinked"
+        if self._quiet_seconds is None or sidecar is None:
+            return None
+        changed = max(log.modified, sidecar.modified)
+        higher = any(other > segment for other in listing.sidecars)
+        return "quiet" if higher and self._clock() - changed >= self._quiet_seconds else None
+
+    def _view(self, segment: int) -> SegmentView:
+        known = self.known(segment)
+        log = self._listing.logs.get(segment)
+        held = self._files.get(segment)
+        if log is None and held is not None and known.finished is None and held.stat().st_nlink == 0:
+            known.finished = "deleted"
+        since = known.orphan_since
+        closed = self.closed.get(segment)
+        alone = known.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
+        return SegmentView(
+            segment=segment,
+            log=log is not None or held is not None,
+            sidecar=known.sidecar,
+            end=known.end,
+            orphan=held is None and since is not None and self._clock() - since >= ORPHAN_SECONDS,
+            finished=known.finished,
+            closed=closed.end if closed else None,
+            lone=alone and not known.sidecar,
+        )

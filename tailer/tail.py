@@ -1,0 +1,270 @@
+"""One node's tail: look, plan, learn definitions, and say what may be read now. The driver's side of a follower.
+
+Holds what outlives a step: the survey, the journal, the consumer. Reads rows only through `read.py`, writes no row
+anywhere; `follow.py` and the Spark source run it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from tailer.bases import Bases
+from tailer.change.batch import ChangeBatch
+from tailer.consumers import Consumer, NodeState, make_folder
+from tailer.definitions import Known
+from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.limits import MIB, SETTLE_SECONDS
+from tailer.offset import Memory, NodeOffset
+from tailer.options import TailOptions
+from tailer.plan import Plan, SegmentView, accept_loss, plan
+from tailer.position import Position
+from tailer.quarantine import Quarantine
+from tailer.read import Reader, ReadTask
+from tailer.schema.journal import Journal, state_folder
+from tailer.source.folder import check_folder
+from tailer.source.keystore import keystore_keys
+from tailer.source.reach import Reacher
+from tailer.source.segment import KeySource, no_keys
+from tailer.source.survey import Closed, Survey
+from tailer.source.wake import Waker, open_waker
+from tailer.start import clip, resolve_start
+
+STEP_BYTES: Final = 8 * MIB
+"""Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What may be read now. `tasks` in log order; `offset` stands behind them, to be saved once they were delivered.
+
+    `error`: what stands in the way, raised when nothing is left before it. `held`: see `plan.Plan`.
+    """
+
+    tasks: list[ReadTask]
+    offset: NodeOffset
+    memory: Memory
+    moved: bool
+    notices: list[str] = field(default_factory=list)
+    error: CdcError | None = None
+    held: tuple[int, int] | None = None
+    waiting: bool = False
+    finished: bool = False
+
+
+class Tail:
+    """Follows one node's log folder. Not thread-safe; close it.
+
+    `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: TailOptions,
+        *,
+        writes: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        check_folder(folder)
+        self.folder = folder
+        self.options = options
+        self._wall = wall
+        keys: KeySource = no_keys
+        if options.keystore is not None:
+            keys = keystore_keys(options.keystore, options.keystore_password_file, os.environ)
+        state = state_folder(folder, options.state)
+        if writes:
+            make_folder(state)
+        self._consumer = Consumer(state, options.consumer) if options.consumer and writes else None
+        self.journal = Journal(state, writable=writes)
+        self.definitions = Known(self.journal, options.selection, tolerant=options.quarantine)
+        self.survey = Survey(
+            folder, keys=keys, stopped=options.stopped, quiet_seconds=options.assume_finished_after, clock=wall
+        )
+        self._reacher = Reacher(
+            self.survey,
+            self.definitions.collect,
+            settle_seconds=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
+            quarantine=options.quarantine,
+            accept_loss=options.accept_loss,
+            clock=clock,
+        )
+        self.quarantine = Quarantine(state if writes else None, options.consumer, options.node)
+        self._bases = Bases(options, self.definitions, clock)
+        self._reader = Reader()
+        self._resumed = False
+        self.offset = NodeOffset()
+        self.memory = Memory()
+        self._view: dict[int, SegmentView] = {}
+        self._waker: Waker | None = None
+        self._until: Position | None = None
+        self._notices: list[str] = []
+        self._load_closed()
+
+    def open(self) -> None:
+        """Find the position to begin at, and learn the definitions that lie before it."""
+        node = self._consumer.node(self.options.node) if self._consumer is not None else None
+        if node is not None:
+            self._resumed = True
+            self.offset, self.memory = node.offset, node.memory
+            if self.options.start != "earliest":
+                self._notices.append(
+                    f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
+                )
+        self._view = self.survey.look(self.offset)
+        if node is None:
+            found = resolve_start(self.options.start, self._view, self._reacher)
+            self.offset, self.memory = found.offset, found.memory
+            self._notices.extend(found.notices)
+            self._learn_below()
+        self._bases.give(self.offset.position if self._resumed else None)
+        if self.options.until is not None:
+            self._until = resolve_start(self.options.until, self._view, self._reacher).offset.position
+        if node is None and self._consumer is not None:
+            self._save(self.offset, self.memory)
+
+    def close(self) -> None:
+        self.survey.close()
+        if self._waker is not None:
+            self._waker.close()
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def __enter__(self) -> Tail:
+        self.open()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something in the folder changes, or as long as is safe without a hint."""
+        if self._waker is None:
+            # The first look came before the watch: look again at once, or a change in between waits for the poll.
+            self._waker = open_waker(self.folder)
+            return
+        self._waker.wait(seconds)
+
+    def step(self, budget: int = STEP_BYTES) -> Step:
+        """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
+        self._view = self.survey.look(self.offset)
+        self._check_growth()
+        if (news := self._bases.refresh(self._view, self.offset.position)) is not None:
+            self._notices.append(news)
+        made = plan(self._view, self.offset, self.memory, self._reacher, budget, wide=self.definitions.wide())
+        for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
+            self._reacher.learn(segment)
+        self._record_closed()
+        self.definitions.settle(self.offset.position)
+        made.offset = NodeOffset(self.journal.count, *_places(made.offset))
+        return self._as_step(made)
+
+    def advance(self, step: Step) -> None:
+        """Stand behind a step whose tasks were handed out."""
+        self.offset, self.memory = step.offset, step.memory
+
+    def save(self) -> None:
+        """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
+        if self._consumer is not None:
+            self._save(self.offset, self.memory)
+
+    def read(self, task: ReadTask) -> Iterator[ChangeBatch]:
+        """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
+        file = self.survey.file(task.span.segment)
+        while True:
+            try:
+                yield from self._reader.read(task, file, self._on_fault)
+                return
+            except _NewDefinitionsError as news:
+                task = self._from_there(task, news.at)
+
+    def _from_there(self, task: ReadTask, at: Position) -> ReadTask:
+        """The rest of a task from an entry on, by what is known now."""
+        span = replace(task.span, lower=at.offset)
+        return self.definitions.task(task.node, span, schema_changes=task.schema_changes)
+
+    def accept(self, error: CdcError) -> Position | None:
+        """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
+        if not (isinstance(error, LossError) and self.options.accept_loss):
+            return None
+        lost = error.at or self.offset.position
+        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory)
+        self.journal.append_loss(self.options.consumer, lost, to)
+        return to
+
+    def _as_step(self, made: Plan) -> Step:
+        notices = [*self._notices, *made.notices, *self.definitions.take_notices()]
+        self._notices = []
+        spans, finished = clip(made.spans, self._until, made.offset.position)
+        changes = self.options.schema_changes
+        tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
+        moved = _places(made.offset) != _places(self.offset)
+        return Step(tasks, made.offset, made.memory, moved, notices, made.error, made.held, made.waiting, finished)
+
+    def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
+        if isinstance(error, DefinitionError) and self._bases.ask_again(at, self.offset.position):
+            raise _NewDefinitionsError(at)
+        if not self.options.quarantine:
+            raise error
+        self.quarantine.keep(at, self.survey.log_name(at.segment), error, data)
+        self.journal.append_skip(self.options.consumer, at, error, len(data))
+
+    def _learn_below(self) -> None:
+        for segment in self.survey.segments():
+            if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
+                self._reacher.learn(segment)
+        self.definitions.settle(None)
+
+    def _check_growth(self) -> None:
+        for segment, closed in self.survey.closed.items():
+            known = self.survey.known(segment)
+            if known.published > max(closed.end, closed.published):
+                raise LossError(
+                    "a segment that was read to its end has grown since",
+                    at=Position(segment, closed.end),
+                    file=self.survey.log_name(segment),
+                    expected=f"the log's end at {closed.end}",
+                    found=f"a sidecar that says {known.published}",
+                    remedy="It was taken for finished (--stopped, --assume-finished-after) while it was still written.",
+                )
+
+    def _load_closed(self) -> None:
+        for record in self.journal.segment_ends(self.options.consumer):
+            self.survey.closed[record.segment] = Closed(record.end, record.published)
+
+    def _record_closed(self) -> None:
+        for segment in self._reacher.closed:
+            closed = self.survey.closed[segment]
+            how = self.survey.known(segment).finished or "completed"
+            chosen = how in ("stopped", "quiet") or self.options.accept_loss
+            if chosen and self.options.consumer is None:
+                continue
+            consumer = self.options.consumer if chosen else None
+            self.journal.append_segment_end(segment, closed.end, closed.published, how, consumer)
+        self._reacher.closed.clear()
+        for lost in self._reacher.losses:
+            self.journal.append_loss(self.options.consumer, lost, Position(lost.segment + 1, 0))
+        self._reacher.losses.clear()
+
+    def _save(self, offset: NodeOffset, memory: Memory) -> None:
+        assert self._consumer is not None
+        state = NodeState(offset, memory, restart=(offset.s, offset.o))
+        self._consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
+
+
+class _NewDefinitionsError(Exception):
+    """Not an error for anybody: reading starts again at an entry, because more is known now."""
+
+    def __init__(self, at: Position) -> None:
+        self.at = at
+
+
+def _places(offset: NodeOffset) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:
+    """The offset without its journal count: whether it moved is about the log alone."""
+    return offset.s, offset.o, offset.done, offset.p

@@ -1,0 +1,156 @@
+"""Java class names of types, as quoted type texts have them, as a tree of CQL words. Knows no values.
+
+    class = name | name "(" part {"," part} ")"       part = [hex ":" | letter "=>"] class | number | word
+
+Names without a dot are in the package org.apache.cassandra.db.marshal. Classes that CQL has no word for stay as
+they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NoReturn
+
+from tailer.errors import DefinitionError
+from tailer.limits import TYPE_DEPTH_MAX
+from tailer.types.syntax import TypeTree
+
+_PACKAGE: Final = "org.apache.cassandra.db.marshal."
+_TOKEN: Final = re.compile(r"\s*([\w.$+-]+|=>|[(),:])")
+
+_WORDS: Final[Mapping[str, str]] = {
+    "AsciiType": "ascii",
+    "BooleanType": "boolean",
+    "BytesType": "blob",
+    "ByteType": "tinyint",
+    "CounterColumnType": "counter",
+    "DateType": "timestamp",
+    "DecimalType": "decimal",
+    "DoubleType": "double",
+    "DurationType": "duration",
+    "EmptyType": "empty",
+    "FloatType": "float",
+    "InetAddressType": "inet",
+    "Int32Type": "int",
+    "IntegerType": "varint",
+    "LexicalUUIDType": "uuid",
+    "LongType": "bigint",
+    "ShortType": "smallint",
+    "SimpleDateType": "date",
+    "TimestampType": "timestamp",
+    "TimeType": "time",
+    "TimeUUIDType": "timeuuid",
+    "UTF8Type": "text",
+    "UUIDType": "uuid",
+}
+_GENERIC: Final[Mapping[str, str]] = {
+    "FrozenType": "frozen",
+    "ListType": "list",
+    "MapType": "map",
+    "SetType": "set",
+    "TupleType": "tuple",
+    "VectorType": "vector",
+}
+
+
+def read_class(text: str) -> TypeTree:
+    """The tree of a class name. DefinitionError if it does not follow the grammar or nests too deep."""
+    reader = _Reader(text)
+    tree = reader.type(1)
+    if reader.token:
+        reader.fail("the end")
+    return tree
+
+
+class _Reader:
+    """One pass over a class name. `token` is the token ahead, empty at the end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.token = ""
+        self.advance()
+
+    def advance(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            if self.text[self.at :].strip():
+                self.fail("a name or a bracket")
+            self.token = ""
+            return
+        self.token = match[1]
+        self.at = match.end()
+
+    def type(self, depth: int) -> TypeTree:
+        if depth > TYPE_DEPTH_MAX:
+            self.fail(f"at most {TYPE_DEPTH_MAX} nested types")
+        start = self.at - len(self.token)
+        name = self.word().removeprefix(_PACKAGE)
+        labels: list[str] = []
+        parts: list[TypeTree] = []
+        if self.takes("("):
+            while not self.takes(")"):
+                label, part = self.part(depth + 1)
+                labels.append(label)
+                parts.append(part)
+                if self.token != ")" and not self.takes(","):
+                    self.fail("`,` or `)`")
+        end = self.at - len(self.token)
+        return _meaning(name, labels, parts, self.text[start:end].strip()) or self.fail(f"the parts of {name}")
+
+    def part(self, depth: int) -> tuple[str, TypeTree]:
+        """A type with the field name or alias in front of it, if there is one."""
+        saved = self.at, self.token
+        label = self.word()
+        if self.takes(":") or self.takes("=>"):
+            return label, self.type(depth)
+        self.at, self.token = saved
+        return "", self.type(depth)
+
+    def word(self) -> str:
+        word = self.token
+        if not word or word in ("=>", "(", ")", ",", ":"):
+            self.fail("a name")
+        self.advance()
+        return word
+
+    def takes(self, sign: str) -> bool:
+        found = self.token == sign
+        if found:
+            self.advance()
+        return found
+
+    def fail(self, expected: str) -> NoReturn:
+        raise DefinitionError(
+            f"the type class {self.text[:200]!r} does not parse near character {self.at}",
+            expected=expected,
+            found=repr(self.token) if self.token else "the end",
+            remedy="Take the type as system_schema or DESCRIBE prints it.",
+        )
+
+
+def _meaning(name: str, labels: list[str], parts: list[TypeTree], text: str) -> TypeTree | None:
+    """The class in CQL's words; None if its parts are not those that it needs."""
+    if name == "ReversedType":
+        # DESC changes the order of values, not their bytes.
+        return parts[0] if len(parts) == 1 else None
+    if name == "UserType":
+        return _user_type(labels, parts)
+    if name in _GENERIC:
+        return TypeTree(_GENERIC[name], tuple(parts))
+    if name in _WORDS and not parts:
+        return TypeTree(_WORDS[name])
+    return TypeTree("", java=text)
+
+
+def _user_type(labels: list[str], parts: list[TypeTree]) -> TypeTree | None:
+    """`UserType(keyspace,<hex of name>,<hex of field>:type,…)`."""
+    if len(parts) < 2:
+        return None
+    try:
+        name = bytes.fromhex(parts[1].java).decode()
+        names = [bytes.fromhex(label).decode() for label in labels[2:]]
+    except ValueError:
+        return None
+    return TypeTree(name, quoted=True, fields=tuple(zip(names, parts[2:], strict=True)))

@@ -1,0 +1,52 @@
+"""Fixtures for all tests: the recorded sets, and fresh copies of their folders."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
+
+# Two shared cores: a deadline would measure the neighbours.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
+settings.load_profile(os.environ.get("CDC_TAIL_HYPOTHESIS", "default"))
+
+FreshFolder = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def sets_root() -> Iterator[Path]:
+    """Every recorded set, unpacked once; read only. `CDC_TAIL_SETS` names a folder where they lie already."""
+    given = os.environ.get("CDC_TAIL_SETS")
+    if given:
+        yield Path(given)
+        return
+    with tempfile.TemporaryDirectory(prefix="cdc-tail-sets-") as folder:
+        yield unpack(Path(folder))
+
+
+@pytest.fixture
+def fresh_folder(sets_root: Path) -> Iterator[FreshFolder]:
+    """`fresh_folder(place, links=False)`: a copy of a recorded folder of its own, and nothing beside it.
+
+    With `links`, the logs that the server's commit log directory held then get a second name in `commitlog/` beside.
+    """
+    with tempfile.TemporaryDirectory(prefix="cdc-tail-") as parent:
+        numbers = itertools.count()
+
+        def make(place: Place | str, *, links: bool = False) -> Path:
+            where = Place(place) if isinstance(place, str) else place
+            folder = Path(parent) / str(next(numbers)) / "cdc_raw"
+            copy_folder(where.folder(sets_root), folder)
+            if links and (held := where.commitlog(sets_root)) is not None:
+                link_commitlog(folder, held)
+            return folder
+
+        yield make

@@ -1,0 +1,1 @@
+"""Genuine recordings against the rows that follow from the server's own view of them."""

@@ -1,0 +1,105 @@
+"""The docs are complete and true where a machine can tell: commands, options, exit codes, links, examples."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tailer import errors
+from tailer.cli.app import COMMANDS, app
+from tests.house.source_tree import ROOT
+from tests.oracle import expected
+
+PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+NOT_YET = {"clean"}
+FOREIGN_OPTIONS = {"--help"}
+
+
+def text_of(*pages: Path) -> str:
+    return "\n".join(page.read_text("utf-8") for page in pages)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def command(name: str) -> Any:
+    group: Any = typer.main.get_command(app)
+    return group.get_command(group.make_context("cdc-tail", [], resilient_parsing=True), name)
+
+
+def anchors(page: Path) -> set[str]:
+    """GitHub's names of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            if "://" not in target:
+                yield page, target
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_readme_and_has_help_with_an_example(name: str) -> None:
+    assert f"cdc-tail {name}" in text_of(ROOT / "README.md")
+    found = command(name)
+    assert found.help
+    assert "cdc-tail " + name in (found.epilog or "") + found.help
+    assert [option.name for option in found.params if not getattr(option, "help", "")] == []
+
+
+def test_every_command_in_the_docs_is_there() -> None:
+    named = set(re.findall(r"(?<![\w/.-])cdc-tail ([a-z]+)\b", "".join(re.findall(r"`[^`]+`", text_of(*PAGES)))))
+    assert named - set(COMMANDS) <= NOT_YET
+
+
+def test_every_option_in_the_docs_is_there() -> None:
+    options = {word for name in COMMANDS for option in command(name).params for word in getattr(option, "opts", [])}
+    lines = [line for line in text_of(*PAGES).splitlines() if "apt-get" not in line and "demo.replay" not in line]
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(lines)))
+    assert named - options - FOREIGN_OPTIONS == set()
+
+
+def test_every_exit_code_is_documented() -> None:
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.CdcError)]
+    codes = {0, 1} | {kind.code for kind in classes}
+    for page in (ROOT / "README.md", ROOT / "docs" / "errors.md"):
+        assert {int(code) for code in re.findall(r"^\| (\d) \|", text_of(page), re.MULTILINE)} == codes
+    table = text_of(ROOT / "docs" / "errors.md")
+    for kind in classes:
+        if kind is not errors.CdcError:
+            assert f"| {kind.code} | `{kind.__name__}` |" in table
+
+
+@pytest.mark.parametrize(("page", "target"), list(links()), ids=lambda value: getattr(value, "name", value))
+def test_links_lead_somewhere(page: Path, target: str) -> None:
+    name, _, anchor = target.partition("#")
+    file = (page.parent / name).resolve() if name else page
+    assert file.exists()
+    if anchor:
+        assert anchor in anchors(file)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_are_python(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
+
+
+def test_example_rows_are_what_the_server_saw(sets_root: Path) -> None:
+    recorded = sets_root / "50-cases"
+    rows = {row.data["event_id"]: json.loads(row.text) for row in expected(recorded, recorded / "cdc_raw").rows}
+    examples = [json.loads(block) for block in blocks(ROOT / "docs" / "change-rows.md", "json")]
+    assert len(examples) >= 6
+    for example in examples:
+        row = rows[example["event_id"]]
+        assert example == {name: value for name, value in row.items() if value is not None}

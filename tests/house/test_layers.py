@@ -1,0 +1,73 @@
+"""The layer law: lower folders never import higher ones, and foreign libraries stay where they belong."""
+
+from __future__ import annotations
+
+from tests.house.source_tree import imports
+
+LAYERS = (
+    ("position", "errors", "limits", "offset"),
+    ("format",),
+    ("types",),
+    ("schema",),
+    ("plan",),
+    ("source",),
+    ("change",),
+    ("sink",),
+    ("read", "follow", "consumers", "retention"),
+    ("spark",),
+    ("demo",),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+LOOP = RANK["follow"]
+"""Modules at the top of `tailer` that the table does not name belong to the loop: reader, follower, consumers."""
+
+HOMES = {
+    "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
+    "cassandra": ("tailer.schema.server",),
+    "inotify_simple": ("tailer.source",),
+    "typer": ("tailer.cli",),
+    "rich": ("tailer.cli", "tailer.demo", "tailer.sink"),
+}
+PURE = ("tailer.format", "tailer.types", "tailer.plan")
+OUTSIDE_WORLD = {"os", "io", "pathlib", "time", "random", "socket", "logging", "subprocess", "tempfile", "threading"}
+
+
+def rank(module: str) -> int:
+    parts = module.split(".")
+    return RANK.get(parts[1], LOOP)
+
+
+def within(module: str, homes: tuple[str, ...]) -> bool:
+    return any(module == home or module.startswith(f"{home}.") for home in homes)
+
+
+def test_lower_layers_never_import_higher_ones() -> None:
+    upward = [
+        f"{place} imports {target}"
+        for importer, target, place in imports()
+        if importer.startswith("tailer.") and target.startswith("tailer.") and rank(target) > rank(importer)
+    ]
+    assert upward == []
+
+
+def test_foreign_libraries_stay_in_their_folder() -> None:
+    astray = [
+        f"{place} imports {target}"
+        for importer, target, place in imports()
+        if (homes := HOMES.get(target.split(".")[0])) and not within(importer, homes)
+    ]
+    assert astray == []
+
+
+def test_format_types_and_planner_are_pure() -> None:
+    impure = [
+        f"{place} imports {target}"
+        for importer, target, place in imports()
+        if within(importer, PURE) and target.split(".")[0] in OUTSIDE_WORLD
+    ]
+    assert impure == []
+
+
+def test_no_source_file_imports_tests() -> None:
+    assert [place for _, target, place in imports() if target.split(".")[0] in {"tests", "pytest", "hypothesis"}] == []

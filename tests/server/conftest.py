@@ -1,0 +1,44 @@
+"""A running server for the tests of this folder, or a reason, said aloud, why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.harness import Node, available
+
+_reasons: set[str] = set()
+
+
+@pytest.fixture(scope="session")
+def server_here() -> None:
+    """Skips where this machine cannot run a server. The first use on a machine may take minutes (Maven)."""
+    reason = available()
+    if reason is not None:
+        _reasons.add(reason)
+        pytest.skip(f"no Cassandra server: {reason}")
+
+
+@pytest.fixture(scope="module")
+def node(server_here: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A started node for one test file: they kill it and alter its tables, so no two files share one."""
+    made = Node(tmp_path_factory.mktemp("cassandra"))
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reason in sorted(_reasons):
+        terminalreporter.write_line(f"The tests against a running Cassandra server were SKIPPED: {reason}", yellow=True)

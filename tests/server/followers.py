@@ -1,0 +1,88 @@
+"""What reads the live log beside the server: each gives rows in the form of `--output json`.
+
+A follower starts on an empty log, lives through the whole run, is paused and resumed where the run says so (one that
+does not do that ignores it), and is stopped at the end. What goes wrong it collects, so that the run goes on for the
+others.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+END_SECONDS = 60
+
+
+class LogFollower(Protocol):
+    """Reads `cdc_raw` from `start` to `stop`. `failures`: everything that must not have happened."""
+
+    name: str
+    failures: list[str]
+
+    def start(self, cdc_raw: Path, work: Path) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def rows(self) -> list[str]:
+        """All rows given so far, whole lines."""
+        ...
+
+    def stop(self) -> None: ...
+
+
+class CommandFollower:
+    """`cdc-tail follow --consumer` in a process of its own; with `interrupted`, ended by SIGTERM at each pause."""
+
+    def __init__(self, name: str, *, interrupted: bool) -> None:
+        self.name = name
+        self.failures: list[str] = []
+        self._interrupted = interrupted
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, cdc_raw: Path, work: Path) -> None:
+        command = ["follow", str(cdc_raw), "--output", "json", "--consumer", self.name]
+        self._command = [sys.executable, "-c", "from tailer.cli.app import run; run()", *command]
+        self._out = work / f"{self.name}.jsonl"
+        self._errors = work / f"{self.name}.stderr"
+        self._run()
+
+    def pause(self) -> None:
+        if self._interrupted:
+            self._end()
+
+    def resume(self) -> None:
+        if self._interrupted:
+            self._run()
+
+    def rows(self) -> list[str]:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        whole, newline, _ = self._out.read_bytes().rpartition(b"\n")
+        return (whole + newline).decode().splitlines()
+
+    def stop(self) -> None:
+        self._end()
+
+    def _run(self) -> None:
+        with self._out.open("ab") as out, self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(self._command, stdout=out, stderr=errors)
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        by_itself = process.poll() is not None
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        if by_itself or code != 0:
+            how = "by itself" if by_itself else "after SIGTERM"
+            self.failures.append(f"ended {how} with {code}: {self._errors.read_text(errors='replace')[-4000:]}")

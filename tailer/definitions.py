@@ -56,7 +56,7 @@ class Known:
         self._pending: dict[Position, _Found] = {}
         self._late: dict[int, list[tuple[Position, tuple[SchemaDelta, ...]]]] = {}
         self._notices: list[str] = []
-        self._as_of: tuple[Definitions, Definitions] | None = None
+        self._as_of: tuple[tuple[int, int], Definitions] | None = None
         self.complete = False
 
     @property
@@ -133,9 +133,9 @@ class Known:
 
     def _valid(self, at: Position) -> Definitions:
         """As of a position, the same object as long as nothing changed: what was compiled for it is used again."""
-        valid = self._history.as_of(at)
-        if self._as_of is None or self._as_of[0] != valid:
-            self._as_of = dict(valid), {**builtin(), **valid}
+        version = self._history.version_at(at)
+        if self._as_of is None or self._as_of[0] != version:
+            self._as_of = version, {**builtin(), **self._history.as_of(at)}
         return self._as_of[1]
 
     def _changes(self, span: Span) -> tuple[Change, ...]:

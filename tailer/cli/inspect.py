@@ -60,7 +60,9 @@ def inspect(
     if wanted.deep:
         from tailer.cli.table_names import table_names
 
-        files = (file for file, facts in _opened(folder, logs, listing, keys) if facts.version is not None)
+        # All segments of the folder, for the one asked for may hold rows of tables that another one defines.
+        around = [listing.logs[segment] for segment in listing.segments]
+        files = (file for file, facts in _opened(folder, around, listing, keys) if facts.version is not None)
         names = table_names(folder, files, schema, state)
     for file, facts in _opened(folder, logs, listing, keys):
         _write(_head(facts, wanted, as_table=as_table))

@@ -62,7 +62,9 @@ def segment_lines(facts: SegmentFacts, *, sections: bool) -> list[str]:
 
 
 def table_lines(tables: list[TableFacts]) -> list[str]:
-    """Entries and bytes by table."""
+    """Entries and bytes by table; nothing where there are none."""
+    if not tables:
+        return []
     rows = [_TABLE_HEAD]
     rows += [[str(table.entries), str(table.bytes), printable(table.name or "?"), table.table] for table in tables]
     return [f"  {line}" for line in aligned(rows, frozenset({0, 1}))]

@@ -40,6 +40,7 @@ class DefinitionHistory:
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
+        self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
         self.extend(records)
@@ -90,6 +91,10 @@ class DefinitionHistory:
             self._cached, self._valid = count, held
         return MappingProxyType(self._valid)
 
+    def version_at(self, at: Position) -> tuple[int, int]:
+        """A key of `as_of(at)`: as long as it is the same, so are the definitions. Cheap enough for every span."""
+        return self._generation, bisect_right(self._positions, at)
+
     def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
         """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
         return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
@@ -110,6 +115,7 @@ class DefinitionHistory:
     def _reset(self) -> None:
         self._state = SchemaState()
         self._events, self._positions = [], []
+        self._generation += 1
         self._cached, self._valid = 0, {}
 
     def _apply(self, record: SchemaRecord) -> None:

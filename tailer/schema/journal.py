@@ -125,6 +125,21 @@ class Journal:
         """Journal changes of definitions, valid for entries from `at` on; gives the record's number."""
         return self.append([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])[0]
 
+    def append_retract(self, of: int) -> int:
+        """Journal that a schema record has no effect any more; gives the number of the record that says so.
+
+        UsageError where `of` is no schema record: decided under the lock, by what the file holds then.
+        """
+        self.refresh()
+        self._check_retract(of)
+        try:
+            with self._locked() as descriptor:
+                self._catch_up(descriptor)
+                self._check_retract(of)
+                return self._write(descriptor, [RetractRecord(of=of)])[0]
+        except OSError as error:
+            raise self._failed("cannot be written", error) from error
+
     def append_segment_end(self, segment: int, end: int, published: int, how: str, consumer: str | None = None) -> int:
         """Journal that a segment is finished; `consumer` only if that rests on the consumer's option."""
         record = SegmentEndRecord(segment=segment, published=published, end=end, finished=how, consumer=consumer)
@@ -149,6 +164,19 @@ class Journal:
             and record.consumer in (None, consumer)
             and record.n not in self._retracted
         ]
+
+    def _check_retract(self, of: int) -> None:
+        record = self._records[of - 1] if 1 <= of <= self.count else None
+        if isinstance(record, SchemaRecord):
+            return
+        found = f"{self.count} records" if record is None else f"a record of kind {record.__struct_config__.tag!r}"
+        raise UsageError(
+            f"record {of} cannot be retracted",
+            file=str(self._path),
+            expected="the number of a schema record",
+            found=found,
+            remedy="`cdc-tail schema DIR --source` lists them.",
+        )
 
     def _write(self, descriptor: int, records: Sequence[AnyRecord]) -> list[int]:
         self._catch_up(descriptor)

@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -98,8 +97,10 @@ def read_session(session: Session) -> list[SchemaDelta]:
     found = []
     for table, keys in _KEYS.items():
         columns = tuple(TRACKED[table])
-        times = ", ".join(f"writetime({column})" for column in columns)
-        query = f"SELECT {', '.join(keys + columns)}, {times} FROM system_schema.{table}"
+        # The driver fails on a timestamp outside Python's years; as a number any is read.
+        values = [f"toUnixTimestamp({name})" if name == "dropped_time" else name for name in columns]
+        times = [f"writetime({name})" for name in columns]
+        query = f"SELECT {', '.join([*keys, *values, *times])} FROM system_schema.{table}"
         for row in session.execute(query, timeout=TIMEOUT_SECONDS):
             found.append(_delta(table, tuple(row)))
     return [delta for delta in found if delta.keyspace not in IGNORED_KEYSPACES]
@@ -123,7 +124,8 @@ def _delta(table: str, row: tuple[Any, ...]) -> SchemaDelta:
     cells: dict[str, Cell] = {}
     for column, value, ts in zip(columns, rest[: len(columns)], rest[len(columns) :], strict=True):
         if value is not None and ts is not None:
-            cells[column] = (int(ts), _value(value))
+            # Milliseconds → µs, the unit of write timestamps.
+            cells[column] = (int(ts), value * 1000 if column == "dropped_time" else _value(value))
     return SchemaDelta(table, names[0], tuple(names[1:]), cells, max((ts for ts, _ in cells.values()), default=None))
 
 
@@ -135,8 +137,6 @@ def _value(value: Any) -> Value:
         return value.hex
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, datetime):
-        return round(value.replace(tzinfo=UTC).timestamp() * 1000) * 1000
     return [str(item) for item in value]
 
 

@@ -109,7 +109,7 @@ class Reacher:
             return
 
     def _walk(self, file: SegmentFile, start: int, at: int, limit: int | None, budget: int | None) -> _Walk:
-        """Sections from an edge on while they check, end at or before `limit`, and fewer than `budget` bytes went by."""
+        """Sections from an edge on while they check, end at or before `limit`, and `budget` is not used up."""
         walk = _Walk(start, at, start)
         for found in file.sections(start, at):
             if isinstance(found, NoSection):

@@ -1,6 +1,6 @@
 """Waiting for "look again": inotify as a hint, a timer as the truth.
 
-Nothing depends on the hint: where inotify is absent, exhausted, overflowing or blind (network file systems), a wait ends
+Nothing depends on the hint: where inotify is absent, exhausted, overflowing or blind (network folders), a wait ends
 after `poll_seconds`. Reads nothing and says nothing about what has changed.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,12 +65,12 @@ def without_what_the_recorder_could_not_see(
     partly = (1795258981168, 17225)
     """An INSERT of `cdc.altered`, shown without the columns that were dropped later."""
     unseen = [line for line in lines if place_of(line)[:2] not in seen or place_of(line)[:2] == partly]
-    assert [_identity(line) for line in unseen] == _lost_in_torn(sets_root)
+    assert sorted(map(_identity, unseen)) == _lost_in_torn(sets_root)
     kept = [line for line in lines if line not in set(unseen)]
     return [row for row in rows if (row.data["segment"], row.data["offset"]) != partly], kept
 
 
-def _lost_in_torn(sets_root: Path) -> list[Any]:
+def _lost_in_torn(sets_root: Path) -> list[str]:
     """What the same statements gave in a set that was dumped in time."""
     twin = sets_root / "50-lz4"
     first_life = {"cdc.altered": 2, "cdc.dropped": 3, "cdc.recreated": 1}
@@ -82,11 +81,11 @@ def _lost_in_torn(sets_root: Path) -> list[Any]:
         if of_batch or first_life.get(table, 0) > 0:
             first_life[table] = first_life.get(table, 0) - 1
             found.append(_identity(row.text))
-    return found
+    return sorted(found)
 
 
-def _identity(line: str) -> Any:
-    """What two recordings of the same statement share: no time, place or generated id."""
+def _identity(line: str) -> str:
+    """What two recordings of the same statement share: no time, place or generated id, no order within a batch."""
     row = dict(ordered(line).items)
     columns = dict(row["columns"].items)
     if "c" in columns:  # a list: its keys are times
@@ -94,7 +93,7 @@ def _identity(line: str) -> Any:
         columns["c"] = (replaced, [element for _, element in put[1]])
     key = dict(row["partition_key"].items)
     clustering = dict(row["clustering"].items) if row["clustering"] else None
-    return row["table"], row["op"], key, clustering, row["is_static"], columns, row["row"]
+    return repr((row["table"], row["op"], key, clustering, row["is_static"], columns))
 
 
 UNDEFINED = [Place("50-cap", number) for number in range(4, 10)]
@@ -125,7 +124,8 @@ def test_a_torn_marker_is_told(sets_root: Path, fresh_folder: FreshFolder) -> No
     place = Place("50-torn")
     result = follow(fresh_folder(place), sets_root, place, "--stopped")
     assert result.code == 0
-    assert "1795258981170:419981" in result.err
+    (notice,) = [line for line in result.err.splitlines() if "419981" in line]
+    assert "1795258981170" in notice
 
 
 def test_without_the_key_it_says_so(sets_root: Path, fresh_folder: FreshFolder) -> None:

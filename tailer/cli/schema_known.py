@@ -1,0 +1,94 @@
+"""All definitions that a folder's journal, its log, a file and a server tell now. Writes nothing, and waits for nothing.
+
+Definitions need not be durable, they only name bytes: every segment is read to its last good section, whatever its
+sidecar says. Knows no form of output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailer.bases import Bases
+from tailer.cli.progress import Progress, progress_bar
+from tailer.definitions import Known
+from tailer.errors import CdcError
+from tailer.format.section import NoSection
+from tailer.options import TailOptions
+from tailer.position import Position
+from tailer.schema.history import DefinitionHistory
+from tailer.schema.journal import Journal, state_folder
+from tailer.schema.records import SchemaRecord
+from tailer.source.folder import LogFile, check_folder, look
+from tailer.source.segment import KeySource, SegmentFile
+
+
+@dataclass(slots=True)
+class Learnt:
+    """What is known. Records above number `journalled` are not in the journal; `retracted` ones have no effect.
+
+    `errors`: why a segment could not be read; the definitions in it are missing.
+    """
+
+    history: DefinitionHistory
+    journalled: int
+    retracted: Sequence[SchemaRecord]
+    notices: list[str] = field(default_factory=list)
+    errors: list[CdcError] = field(default_factory=list)
+
+
+def learn(folder: Path, options: TailOptions, keys: KeySource) -> Learnt:
+    """Read the folder. Of `options` those count that say where definitions come from.
+
+    A file's and a server's count from the beginning, as at a first start. Raises the documented errors of these two.
+    """
+    check_folder(folder)
+    journal = Journal(state_folder(folder, options.state), writable=False)
+    journalled = journal.count
+    retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
+    known = Known(journal, options.selection, tolerant=True)
+    Bases(options, known).give(None)
+    learnt = Learnt(known.history, journalled, retracted)
+    logs = look(folder).logs
+    with progress_bar("reading definitions", logs) as progress:
+        for segment in sorted(logs):
+            _learn_file(folder, logs[segment], keys, known, learnt, progress)
+    known.settle(None)
+    learnt.notices += known.take_notices()
+    return learnt
+
+
+def _learn_file(
+    folder: Path, log: LogFile, keys: KeySource, known: Known, learnt: Learnt, progress: Progress
+) -> None:
+    try:
+        with SegmentFile(folder / log.name.log, log.name.segment, keys) as file:
+            notice = _collect(file, known, progress)
+            if notice is not None:
+                learnt.notices.append(f"{log.name.log}: {notice}")
+    except FileNotFoundError:
+        # In a live folder a segment may be deleted between the look and now.
+        return
+    except CdcError as error:
+        learnt.errors.append(error)
+
+
+def _collect(file: SegmentFile, known: Known, progress: Progress) -> str | None:
+    """Hand on the segment's schema changes; gives what is worth a notice."""
+    header = file.header()
+    if header is None or header.payload != "cassandra":
+        return None
+    faults = 0
+    for section in file.sections(header.length, header.length):
+        if isinstance(section, NoSection):
+            if section.why.clean and not faults:
+                return None
+            until = f"definitions were read up to {Position(file.segment, section.start)}"
+            left_out = f"; {faults} entries that do not check are left out" if faults else ""
+            return f"{until} ({section.why.value}){left_out}"
+        data, entries = file.entries(section)
+        known.collect(file.segment, section, data, entries)
+        faults += len(entries.faults)
+        progress(file.segment, section.next_at)
+    return None

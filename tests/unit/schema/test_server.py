@@ -1,0 +1,140 @@
+"""A server's answers → deltas, addresses and TLS; the driver itself is tried against a running server elsewhere."""
+
+from __future__ import annotations
+
+import builtins
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tailer.errors import SystemFailedError, UsageError
+from tailer.schema.follow import SchemaState
+from tailer.schema.rows import BASE_TS, SchemaDelta
+from tailer.schema.server import Server, Tls, as_base, read_server, read_session
+from tests.unit.schema.made import ID_A
+
+ANSWERS: dict[str, list[tuple[Any, ...]]] = {
+    "tables": [
+        ("ks", "t", UUID(hex=ID_A), True, {"compound"}, 50, 60, 50),
+        ("system", "x", None, None, None, None, None, None),
+    ],
+    "views": [],
+    "columns": [
+        ("ks", "t", "id", "partition_key", 0, "int", "none", b"id", 50, 50, 50, 50, 50),
+        ("ks", "t", "v", "regular", -1, "frozen<u>", "none", b"v", 51, 51, 51, 51, 51),
+    ],
+    "dropped_columns": [("ks", "t", "w", "regular", "int", 1795257919446, 55, 55, 55)],
+    "types": [("ks", "u", ["a"], ["int"], 40, 40)],
+}
+
+
+class FakeSession:
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def execute(self, query: str, *, timeout: float) -> Iterator[tuple[Any, ...]]:
+        self.queries.append(query)
+        return iter(ANSWERS[query.rpartition(".")[2]])
+
+
+def test_rows_come_with_their_write_timestamps() -> None:
+    session = FakeSession()
+    found = read_session(session)
+    assert session.queries[0] == (
+        "SELECT keyspace_name, table_name, id, cdc, flags, writetime(id), writetime(cdc), writetime(flags)"
+        " FROM system_schema.tables"
+    )
+    assert found[0] == SchemaDelta(
+        "tables", "ks", ("t",), {"id": (50, ID_A), "cdc": (60, True), "flags": (50, ["compound"])}, 60
+    )
+    assert found[-2].cells["dropped_time"] == (55, 1795257919446000)
+    assert {delta.keyspace for delta in found} == {"ks"}
+
+
+def test_as_a_base_they_make_the_same_definitions() -> None:
+    live, base = SchemaState(), SchemaState()
+    live.apply(read_session(FakeSession()))
+    base.apply(as_base(read_session(FakeSession())))
+    assert dict(live.definitions) == dict(base.definitions)
+    assert live.definitions[ID_A].cdc
+    assert [column.name for column in live.definitions[ID_A].columns] == ["id", "v", "w"]
+    assert all(delta.liveness == BASE_TS for delta in as_base(read_session(FakeSession())))
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("node1", "node1", 9042),
+        ("node1:19042", "node1", 19042),
+        ("10.0.0.1:1", "10.0.0.1", 1),
+        ("::1", "::1", 9042),
+        ("[::1]", "::1", 9042),
+        ("[fe80::2]:9142", "fe80::2", 9142),
+    ],
+)
+def test_addresses(text: str, host: str, port: int) -> None:
+    server = Server.parse(text, environment={})
+    assert (server.host, server.port) == (host, port)
+
+
+@pytest.mark.parametrize("text", ["", ":9042", "node:", "node:port", "node:0", "node:65536", "[]:1"])
+def test_addresses_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(UsageError, match="HOST or HOST:PORT"):
+        Server.parse(text, environment={})
+
+
+def test_credentials_come_from_the_environment_and_are_not_shown() -> None:
+    server = Server.parse("n", environment={"CDC_TAIL_CQL_USER": "u", "CDC_TAIL_CQL_PASSWORD": "secret"})
+    assert (server.user, server.password) == ("u", "secret")
+    assert "secret" not in repr(server)
+    assert "secret" not in str(server)
+    with pytest.raises(UsageError, match="only one of"):
+        Server.parse("n", environment={"CDC_TAIL_CQL_USER": "u"})
+
+
+def test_tls_files_that_cannot_be_used() -> None:
+    with pytest.raises(UsageError, match="TLS files"):
+        Tls(ca="/nowhere/ca.pem").context()
+    assert not Tls(verify_host=False).context().check_hostname
+
+
+def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def absent(name: str, *rest: Any) -> Any:
+        if name.startswith("cassandra"):
+            raise ImportError("No module named 'cassandra'", name="cassandra")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(UsageError, match=r"pip install 'cdc-tail\[server\]'"):
+        read_server(Server("127.0.0.1"))
+
+
+def test_a_server_that_is_not_there_is_a_failed_system() -> None:
+    pytest.importorskip("cassandra")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        with pytest.raises(SystemFailedError, match=f"does not answer \\(127.0.0.1:{port}\\)"):
+            read_server(Server("127.0.0.1", port))
+
+
+def test_wrong_credentials_are_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    cassandra = pytest.importorskip("cassandra")
+    cluster = pytest.importorskip("cassandra.cluster")
+    refused = cassandra.AuthenticationFailed("no")
+    down: list[bool] = []
+
+    def connect() -> None:
+        raise cluster.NoHostAvailable("none", {"127.0.0.1": refused})
+
+    fake = SimpleNamespace(connect=connect, shutdown=lambda: down.append(True))
+    monkeypatch.setattr(cluster, "Cluster", lambda *_, **__: fake)
+    with pytest.raises(UsageError, match="CDC_TAIL_CQL_USER"):
+        read_server(Server("127.0.0.1", user="u", password="p"))
+    assert down == [True]

@@ -15,6 +15,7 @@ from tailer.errors import CdcError, SystemFailedError
 from tailer.options import TailOptions
 from tailer.plan import View
 from tailer.position import Position
+from tailer.schema.compare import differences
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.server import Server, Tls, as_base, read_server
@@ -31,7 +32,8 @@ class Bases:
         self._clock = clock
         self._server = _server(options)
         self._asked = 0.0
-        self._answer: tuple[list[SchemaDelta], Position] | None = None
+        self._answer: list[SchemaDelta] | None = None
+        self._logged: Position | None = None
         self._in_vain: set[Position] = set()
 
     def give(self, planned: Position | None) -> None:
@@ -39,9 +41,10 @@ class Bases:
         at = planned or BEGINNING
         file = self._options.schema_file
         if file is not None:
-            self._known.add_base(read_cql(file), f"file {file.name}", at)
+            self._known.add(read_cql(file), f"file {file.name}", at)
         if self._server is not None:
-            self._known.add_base(self._ask(self._server), self._source, at)
+            self._answer = self._ask(self._server)
+            self._known.add(as_base(self._answer), self._source, at)
             self._known.complete = True
 
     def refresh(self, view: View, planned: Position) -> str | None:
@@ -50,17 +53,18 @@ class Bases:
             return None
         if self._answer is None and self._clock() - self._asked >= ASK_SECONDS:
             try:
-                answer = self._ask(self._server)
+                self._answer = self._ask(self._server)
             except SystemFailedError as error:
                 return f"the server could not be asked for its definitions: {error.sentence()}"
+        if self._answer is not None and self._logged is None:
             # The extents as they are now, after the answer: what it knows was logged before.
             durable = [Position(segment, seen.end) for segment, seen in view.items() if seen.promised]
-            self._answer = answer, max(durable, default=planned)
-        if self._answer is None or planned < self._answer[1]:
+            self._logged = max(durable, default=planned)
+        if self._answer is None or self._logged is None or planned < self._logged:
             return None
-        answer, _ = self._answer
-        self._answer = None
-        if self._known.add_base(answer, self._source, planned):
+        news = differences(self._known.history.state, self._answer)
+        self._answer = self._logged = None
+        if news and self._known.add(news, self._source, planned):
             return f"{self._source} has definitions that the log did not show: they count from {planned} on"
         return None
 
@@ -70,10 +74,12 @@ class Bases:
             return False
         self._in_vain.add(at)
         try:
-            return self._known.add_base(self._ask(self._server), self._source, planned)
+            answer = self._ask(self._server)
         except CdcError:
             # The entry's own error is what the user has to see.
             return False
+        base = self._known.add(as_base(answer), self._source, planned)
+        return self._known.add(differences(self._known.history.state, answer), self._source, planned) or base
 
     @property
     def _source(self) -> str:
@@ -81,7 +87,7 @@ class Bases:
 
     def _ask(self, server: Server) -> list[SchemaDelta]:
         self._asked = self._clock()
-        return as_base(read_server(server))
+        return read_server(server)
 
 
 def _server(options: TailOptions) -> Server | None:

@@ -13,17 +13,18 @@ import msgspec
 
 from tailer.change.compile import Compiled, compile_definitions
 from tailer.change.explain import explain
-from tailer.change.neutral import NeutralRow, neutral_rows
+from tailer.change.neutral import neutral_rows
 from tailer.change.place import Place
 from tailer.errors import DefinitionError
 from tailer.format.entry import Entries
 from tailer.format.index import Status
 from tailer.format.scan import scan
 from tailer.format.section import MARKER_BYTES, Section
+from tailer.notices import DefinitionNotices
 from tailer.position import Position, Span
 from tailer.read import Change, Definitions, ReadTask
 from tailer.schema.builtin import builtin_definitions
-from tailer.schema.decode import RawCell, RawRange, RawRow, deltas
+from tailer.schema.decode import deltas
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal
 from tailer.schema.model import TableDefinition
@@ -56,6 +57,8 @@ class Known:
         self._pending: dict[Position, _Found] = {}
         self._late: dict[int, list[tuple[Position, tuple[SchemaDelta, ...]]]] = {}
         self._notices: list[str] = []
+        self._about = DefinitionNotices(selection)
+        self._notices.extend(self._about.about(self._history.state.definitions.values()))
         self._as_of: tuple[tuple[int, int], Definitions] | None = None
         self.complete = False
 
@@ -89,10 +92,10 @@ class Known:
             records.extend(self._fresh(at, LOG, changes))
         self._add(records)
 
-    def add_base(self, base: Iterable[SchemaDelta], source: str, at: Position) -> bool:
-        """A file's or a server's definitions, valid from `at`; whether that is news."""
+    def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
+        """What a file or a server says, valid from `at`; whether that is news."""
         before = len(self._history.events)
-        self._add(self._fresh(at, source, tuple(base)))
+        self._add(self._fresh(at, source, tuple(changes)))
         return len(self._history.events) != before
 
     def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
@@ -118,9 +121,12 @@ class Known:
     def _add(self, records: Sequence[SchemaRecord]) -> None:
         if records:
             numbers = self._journal.append(records)
+            before = len(self._history.events)
             self._history.extend(
                 msgspec.structs.replace(record, n=n) for record, n in zip(records, numbers, strict=True)
             )
+            for event in self._history.events[before:]:
+                self._notices.extend(self._about.about(event.changed.values()))
 
     def _fresh(self, at: Position, source: str, changes: tuple[SchemaDelta, ...]) -> list[SchemaRecord]:
         """The record, unless the same is known from this position or an earlier one."""
@@ -164,34 +170,12 @@ class Known:
             if index.stopped.status != Status.OK:
                 place = Place("", found.start.segment, [found.start.offset])
                 raise explain(index, found.payload, compiled, place)
-            return tuple(deltas(map(_raw, neutral_rows(index, found.payload, compiled))))
+            return tuple(deltas(neutral_rows(index, found.payload, compiled)))
         except DefinitionError as error:
             if not self._tolerant:
                 raise
             self._notices.append(f"a schema change at {found.start} was left out: {error.sentence()}")
             return ()
-
-
-def _raw(row: NeutralRow) -> RawRow:
-    bounds = row.range
-    covered = None
-    if bounds is not None and row.range_deletion is not None:
-        start, end = _values(bounds.start), _values(bounds.end)
-        covered = RawRange(start, bounds.start_inclusive, end, bounds.end_inclusive, row.range_deletion)
-    return RawRow(
-        row.table,
-        row.key,
-        row.clustering,
-        row.liveness,
-        row.row_deletion,
-        row.partition_deletion,
-        [RawCell(*cell) for cell in row.cells],
-        covered,
-    )
-
-
-def _values(values: tuple[bytes | None, ...]) -> list[bytes]:
-    return [value or b"" for value in values]
 
 
 def _digest(source: str, changes: tuple[SchemaDelta, ...]) -> bytes:

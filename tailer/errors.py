@@ -42,7 +42,7 @@ class CdcError(Exception):
 
     def sentence(self) -> str:
         text = self.what
-        if self.at is not None:
+        if self.at is not None and str(self.at) not in text:
             text += f" at {self.at}"
         if self.file is not None:
             text += f" ({self.file})"

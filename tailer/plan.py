@@ -310,4 +310,4 @@ def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]
 
 
 def _lost(at: Position, what: str) -> LossError:
-    return LossError(f"Changes are lost: {what}; the first position not read is {at}", remedy=ACCEPT)
+    return LossError(f"Changes are lost: {what}; the first position not read is {at}", at=at, remedy=ACCEPT)

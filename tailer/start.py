@@ -77,6 +77,7 @@ def _at(position: Position, view: View) -> NodeOffset:
     if any(segment > position.segment for segment in view):
         raise LossError(
             f"Changes are lost: segment {position.segment} is gone; the first position not read is {position}",
+            at=position,
             remedy="Begin at `earliest`, which is what is still there.",
         )
     raise UsageError("no such segment", at=position, remedy="`cdc-tail inspect DIR` lists the segments that are there.")

@@ -19,6 +19,7 @@ from tailer.consumers import Consumer, NodeState, make_folder
 from tailer.definitions import Known
 from tailer.errors import CdcError, DefinitionError, LossError
 from tailer.limits import MIB, SETTLE_SECONDS
+from tailer.notices import StaleFlags
 from tailer.offset import Memory, NodeOffset
 from tailer.options import TailOptions
 from tailer.plan import Plan, SegmentView, accept_loss, plan
@@ -98,6 +99,7 @@ class Tail:
         self.quarantine = Quarantine(state if writes else None, options.consumer, options.node)
         self._bases = Bases(options, self.definitions, clock)
         self._reader = Reader()
+        self._stale = StaleFlags()
         self._resumed = False
         self.offset = NodeOffset()
         self.memory = Memory()
@@ -166,7 +168,7 @@ class Tail:
         return self._as_step(made)
 
     def advance(self, step: Step) -> None:
-        """Stand behind a step whose tasks were handed out."""
+        """Stand behind a step whose tasks were delivered."""
         self.offset, self.memory = step.offset, step.memory
 
     def save(self) -> None:
@@ -177,12 +179,15 @@ class Tail:
     def read(self, task: ReadTask) -> Iterator[ChangeBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         file = self.survey.file(task.span.segment)
+        self._stale.enter(task.span.segment, self._view)
         while True:
             try:
                 yield from self._reader.read(task, file, self._on_fault)
-                return
+                break
             except _NewDefinitionsError as news:
                 task = self._from_there(task, news.at)
+        if not self.options.tables:
+            self._notices.extend(self._stale.about(self._reader.skipped, task.definitions))
 
     def _from_there(self, task: ReadTask, at: Position) -> ReadTask:
         """The rest of a task from an entry on, by what is known now."""
@@ -205,7 +210,10 @@ class Tail:
         changes = self.options.schema_changes
         tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
         moved = _places(made.offset) != _places(self.offset)
-        return Step(tasks, made.offset, made.memory, moved, notices, made.error, made.held, made.waiting, finished)
+        offset = made.offset
+        if finished and self._until is not None and offset.position > self._until:
+            offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
+        return Step(tasks, offset, made.memory, moved, notices, made.error, made.held, made.waiting, finished)
 
     def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
         if isinstance(error, DefinitionError) and self._bases.ask_again(at, self.offset.position):

@@ -6,7 +6,6 @@ Made for `system_schema`, whose rows become definitions; nothing here knows what
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tailer.change.compile import Compiled, CompiledTable
@@ -26,73 +25,41 @@ from tailer.format.index import (
     Index,
     as_numbers,
 )
+from tailer.schema.decode import RawCell, RawRange, RawRow
 
 Values = tuple[bytes | None, ...]
 """Clustering values, or the prefix of them that a bound has; None is null."""
 
 
-class NeutralCell(NamedTuple):
-    """A cell: `path` only in non-frozen columns, `value` None if deleted. A complex deletion has neither."""
-
-    column: str
-    path: bytes | None
-    value: bytes | None
-    ts: int
-
-
-class NeutralRange(NamedTuple):
-    """Rows from `start` to `end` in clustering order; an empty prefix is an open side."""
-
-    start: Values
-    start_inclusive: bool
-    end: Values
-    end_inclusive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NeutralRow:
-    """One row, partition deletion or range deletion of a followed table; timestamps in µs, None where there is none.
-
-    `range_deletion` goes with `range`. `entry` is the number of its entry in the scan.
-    """
-
-    entry: int
-    keyspace: str
-    table: str
-    key: bytes
-    clustering: Values = ()
-    liveness: int | None = None
-    row_deletion: int | None = None
-    partition_deletion: int | None = None
-    range_deletion: int | None = None
-    range: NeutralRange | None = None
-    cells: list[NeutralCell] = field(default_factory=list)
-
-
-def neutral_rows(index: Index, data: bytes, compiled: Compiled) -> Iterator[NeutralRow]:
+def neutral_rows(index: Index, data: bytes, compiled: Compiled) -> Iterator[RawRow]:
     """The rows of the followed tables in `index`, a scan of `data`, in log order; a range comes where it ends."""
     source = _Source(data, as_numbers(index.values), as_numbers(index.cells))
     start: tuple[Values, bool, int] = (), True, 0
     for line in index.rows.tolist():
         update, _, kind, flags, ts, _, _, deletion, values_at, values_n, cells_at, cells_n = line
-        entry, number, key_off, key_len = index.updates[update].item()
+        _, number, key_off, key_len = index.updates[update].item()
         table = compiled.tables[number]
         if not table.followed:
             continue
-        place = (entry, table.definition.keyspace, table.definition.table, data[key_off : key_off + key_len])
+        place = (table.definition.table, data[key_off : key_off + key_len])
         values = source.values_of(values_at, values_n)
         if kind == PARTITION_DELETION:
-            yield NeutralRow(*place, partition_deletion=deletion)
+            yield RawRow(*place, partition_deletion=deletion)
         elif kind in (ROW_LINE, STATIC_ROW):
             liveness = ts if flags & HAS_TIMESTAMP else None
             row_deletion = deletion if flags & HAS_DELETION else None
-            yield NeutralRow(*place, values, liveness, row_deletion, cells=source.cells_of(table, cells_at, cells_n))
+            yield RawRow(*place, values, liveness, row_deletion, cells=tuple(source.cells_of(table, cells_at, cells_n)))
         else:
             if kind != RANGE_START:
-                bounds = NeutralRange(start[0], start[1], values, not values or bool(flags & CLOSE_INCLUSIVE))
-                yield NeutralRow(*place, range_deletion=start[2], range=bounds)
+                closed = not values or bool(flags & CLOSE_INCLUSIVE)
+                yield RawRow(*place, range=RawRange(_known(start[0]), start[1], _known(values), closed, start[2]))
             if kind != RANGE_END:
                 start = values, not values or bool(flags & OPEN_INCLUSIVE), ts
+
+
+def _known(values: Values) -> list[bytes]:
+    """A bound's values; null, which no table of `system_schema` has, as empty."""
+    return [value or b"" for value in values]
 
 
 class _Source(NamedTuple):
@@ -105,8 +72,8 @@ class _Source(NamedTuple):
         lines = zip(numbers[::2], numbers[1::2], strict=True)
         return tuple(self.data[off : off + length] if length >= 0 else None for off, length in lines)
 
-    def cells_of(self, table: CompiledTable, at: int, count: int) -> list[NeutralCell]:
-        cells: list[NeutralCell] = []
+    def cells_of(self, table: CompiledTable, at: int, count: int) -> list[RawCell]:
+        cells: list[RawCell] = []
         lines = split_cells(self.cells[at * CELL_WIDTH : (at + count) * CELL_WIDTH])
         for number, flags, ts, _, _, path_off, path_len, value_off, value_len in lines:
             column = table.columns[number]
@@ -114,5 +81,5 @@ class _Source(NamedTuple):
             path = self.data[path_off : path_off + path_len] if has_path else None
             gone = flags & (CELL_DELETED | COMPLEX_DELETION)
             value = None if gone else self.data[value_off : value_off + value_len]
-            cells.append(NeutralCell(column.name, path, value, ts))
+            cells.append(RawCell(column.name, path, value, ts))
         return cells

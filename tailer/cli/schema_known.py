@@ -1,4 +1,4 @@
-"""All definitions that a folder's journal, its log, a file and a server tell now. Writes nothing, and waits for nothing.
+"""All definitions that a folder's journal, its log, a file and a server tell now. Writes nothing, waits for nothing.
 
 Definitions need not be durable, they only name bytes: every segment is read to its last good section, whatever its
 sidecar says. Knows no form of output.
@@ -59,9 +59,7 @@ def learn(folder: Path, options: TailOptions, keys: KeySource) -> Learnt:
     return learnt
 
 
-def _learn_file(
-    folder: Path, log: LogFile, keys: KeySource, known: Known, learnt: Learnt, progress: Progress
-) -> None:
+def _learn_file(folder: Path, log: LogFile, keys: KeySource, known: Known, learnt: Learnt, progress: Progress) -> None:
     try:
         with SegmentFile(folder / log.name.log, log.name.segment, keys) as file:
             notice = _collect(file, known, progress)

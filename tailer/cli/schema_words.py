@@ -57,9 +57,7 @@ def _column(old: Column, new: Column) -> str:
     return f"column {new.name}: changed in its place, spelling or time of a drop"
 
 
-def _types(
-    before: Mapping[str, tuple[TypeField, ...]], after: Mapping[str, tuple[TypeField, ...]]
-) -> Iterator[str]:
+def _types(before: Mapping[str, tuple[TypeField, ...]], after: Mapping[str, tuple[TypeField, ...]]) -> Iterator[str]:
     for name, fields in after.items():
         if name in before and before[name] != fields:
             yield f"type {name}: {', '.join(f'{field.name} {field.type}' for field in fields)}"

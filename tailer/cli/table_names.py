@@ -23,7 +23,7 @@ def table_names(folder: Path, files: Iterable[SegmentFile], schema: Path | None,
     """`keyspace.table` by table id, as far as it is known. Raises UsageError for a CQL file that cannot be read."""
     known = Known(Journal(state_folder(folder, state), writable=False), Selection(), tolerant=True)
     if schema is not None:
-        known.add_base(read_cql(schema), str(schema), BEGINNING)
+        known.add(read_cql(schema), str(schema), BEGINNING)
     for file in files:
         _learn(known, file)
     known.settle(None)

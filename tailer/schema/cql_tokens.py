@@ -28,6 +28,10 @@ _TOKEN: Final = re.compile(
 )
 
 
+_LEGACY: Final = re.compile(r"/\*(\s*Warning: [^\n]*was created via legacy API.*?)(CREATE .*?)\*/", re.DOTALL)
+"""DESCRIBE puts a COMPACT STORAGE table into a comment, as a warning and its approximate structure."""
+
+
 class Token(NamedTuple):
     kind: Kind
     text: str
@@ -128,6 +132,7 @@ class Cursor:
         return self.token.kind == "word" and self.token.text in words
 
     def _split(self, text: str) -> list[Token]:
+        text = _LEGACY.sub(lambda found: "\n" * found[1].count("\n") + found[2], text)
         tokens: list[Token] = []
         line = 1
         for match in _TOKEN.finditer(text):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMNS_MIN: Final = 40
 _TIME_COLUMNS: Final = 12
-_OP_COLUMNS: Final = 10
+_OP_COLUMNS_MIN: Final = 10
 _TABLE_COLUMNS_MAX: Final = 28
 _VALUE_COLUMNS_MAX: Final = 48
 _INDENT: Final = _TIME_COLUMNS + 2
@@ -66,6 +66,7 @@ class PrettySink:
         self._colour = colour
         self._columns = columns
         self._date = ""
+        self._op_columns = _OP_COLUMNS_MIN
         self._table_columns = 0
 
     def write(self, batch: ChangeBatch) -> None:
@@ -89,13 +90,14 @@ class PrettySink:
         return [self._painted(line) for line in lines]
 
     def _head(self, row: Row, time: str) -> list[Piece]:
-        """Time, operation and table, each under that of the row before."""
+        """Time, operation and table, each under that of the row before; columns only ever grow."""
         table = shorten(printable(f"{row.keyspace}.{row.table}"), _TABLE_COLUMNS_MAX)
         self._table_columns = max(self._table_columns, width(table))
-        op = pad(row.op.replace("_", " "), _OP_COLUMNS)
+        op = row.op.replace("_", " ")
+        self._op_columns = max(self._op_columns, len(op))
         return [
             Piece(_DIM, pad(shorten(time, _TIME_COLUMNS), _TIME_COLUMNS), 0),
-            Piece(_OP_STYLES.get(row.op, _PLAIN), op, 2),
+            Piece(_OP_STYLES.get(row.op, _PLAIN), pad(op, self._op_columns), 2),
             Piece(_PLAIN, pad(table, self._table_columns), 2),
         ]
 

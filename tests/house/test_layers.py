@@ -9,7 +9,7 @@ LAYERS = (
     ("format",),
     ("types",),
     ("schema",),
-    ("plan",),
+    ("plan", "selection"),
     ("source",),
     ("change",),
     ("sink",),

@@ -19,10 +19,10 @@ SHORT = table(
 ROW = b"\x24" + ck(b"a") + b"\x00"
 
 
-def bad_value(content: bytes = cell(0x08, counted(b"\0\0\x07"))) -> bytes:
-    return mutation(
-        update(ROW, b"\x24" + ck(b"b") + b"\x00" + content, columns=["v"]).replace(ROW, ROW + cell(0x0D, vint(0)))
-    )
+def bad_value() -> bytes:
+    """Two rows: the first has a null, the second three bytes for a smallint."""
+    second = b"\x24" + ck(b"b") + b"\x00" + cell(0x08, counted(b"\0\0\x07"))
+    return mutation(update(ROW + cell(0x0D, vint(0)), second, columns=["v"]))
 
 
 def test_a_value_that_does_not_fit_takes_its_whole_entry_and_no_other() -> None:

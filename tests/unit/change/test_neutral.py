@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from tailer.change.neutral import NeutralCell, NeutralRange, NeutralRow, neutral_rows
+from tailer.change.neutral import neutral_rows
 from tailer.format.scan import scan
+from tailer.schema.decode import RawCell, RawRange, RawRow
 from tests.unit.change.tables import EXAMPLE, compiled
 from tests.unit.format.mutations import FIRST, SECOND, T, ck, deletion, marker, mutation, update
 
 KEY = b"\0\0\0\x01"
 
 
-def rows(payload: bytes, *, followed: bool = True) -> list[NeutralRow]:
+def rows(payload: bytes, *, followed: bool = True) -> list[RawRow]:
     tables = compiled(EXAMPLE, followed=[EXAMPLE.id] if followed else [])
     index = scan(payload, [0], [len(payload)], tables.scan_tables)
     return list(neutral_rows(index, payload, tables))
 
 
 def test_the_worked_examples() -> None:
-    assert rows(FIRST) == [
-        NeutralRow(0, "ks", "t", KEY, (b"a",), liveness=T, cells=[NeutralCell("v", None, b"\0\0\0\x2a", T)])
-    ]
+    assert rows(FIRST) == [RawRow("t", KEY, (b"a",), liveness=T, cells=(RawCell("v", None, b"\0\0\0\x2a", T),))]
     assert rows(SECOND) == [
-        NeutralRow(0, "ks", "t", KEY, (), cells=[NeutralCell("s", None, b"hi", T)]),
-        NeutralRow(
-            0, "ks", "t", KEY, (b"a",), liveness=T,
-            cells=[
-                NeutralCell("v", None, b"\0\0\0\x07", T),
-                NeutralCell("m", None, None, T - 1),
-                NeutralCell("m", b"k", b"\0\0\0\x09", T),
-            ],
+        RawRow("t", KEY, (), cells=(RawCell("s", None, b"hi", T),)),
+        RawRow(
+            "t", KEY, (b"a",), liveness=T,
+            cells=(
+                RawCell("v", None, b"\0\0\0\x07", T),
+                RawCell("m", None, None, T - 1),
+                RawCell("m", b"k", b"\0\0\0\x09", T),
+            ),
         ),
-        NeutralRow(0, "ks", "t", KEY, (b"b",), cells=[NeutralCell("v", None, None, T)]),
-        NeutralRow(0, "ks", "t", KEY, range_deletion=T, range=NeutralRange((b"c",), False, (b"e",), True)),
+        RawRow("t", KEY, (b"b",), cells=(RawCell("v", None, None, T),)),
+        RawRow("t", KEY, range=RawRange((b"c",), False, (b"e",), True, T)),
     ]  # fmt: skip
 
 
@@ -46,10 +45,10 @@ def test_deletions() -> None:
         )
     )
     assert rows(payload) == [
-        NeutralRow(0, "ks", "t", KEY, partition_deletion=T + 9),
-        NeutralRow(0, "ks", "t", KEY, (b"a",), liveness=T + 2, row_deletion=T + 1),
-        NeutralRow(0, "ks", "t", KEY, range_deletion=T + 2, range=NeutralRange((b"b",), True, (b"c",), True)),
-        NeutralRow(0, "ks", "t", KEY, range_deletion=T + 3, range=NeutralRange((b"c",), False, (), True)),
+        RawRow("t", KEY, partition_deletion=T + 9),
+        RawRow("t", KEY, (b"a",), liveness=T + 2, row_deletion=T + 1),
+        RawRow("t", KEY, range=RawRange((b"b",), True, (b"c",), True, T + 2)),
+        RawRow("t", KEY, range=RawRange((b"c",), False, (), True, T + 3)),
     ]
 
 

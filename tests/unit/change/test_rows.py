@@ -43,10 +43,14 @@ def test_a_static_row_is_an_update_without_clustering() -> None:
 
 
 def test_ranges_stand_where_they_start() -> None:
-    row = b"\x24" + ck(b"b") + b"\x09"
-    lines = printed(
-        mutation(update(marker(7, [b"a"], deletion(1)), row, marker(2, [b"c"], deletion(1), deletion(2)), row[:2] + b"\x01d\x09", marker(6, [], deletion(2))))
-    )  # fmt: skip
+    unfiltereds = (
+        marker(7, [b"a"], deletion(1)),
+        b"\x24" + ck(b"b") + b"\x09",
+        marker(2, [b"c"], deletion(1), deletion(2)),
+        b"\x24" + ck(b"d") + b"\x09",
+        marker(6, [], deletion(2)),
+    )
+    lines = printed(mutation(update(*unfiltereds)))
     assert [told(line, "op", "row", "range", "write_ts") for line in lines] == [
         'op="delete_range", row=0, range={"start":{"ck":"a"},"start_inclusive":false,'
         f'"end":{{"ck":"c"}},"end_inclusive":false}}, write_ts={T + 1}',
@@ -78,12 +82,11 @@ def test_null_and_empty_clustering_values() -> None:
 
 
 def test_the_rows_times_are_those_of_its_liveness() -> None:
-    plain = b"\x24" + ck(b"a") + b"\x05"
-    assert times(mutation(update(plain + cell(0x08, INT) + cell(0x08, counted(b"x")), columns=["v", "w"]))) == (
+    assert times(mutation(update(LIVENESS + cell(0x08, INT) + cell(0x08, counted(b"x")), columns=["v", "w"]))) == (
         f"write_ts={T + 5}, ttl=null, expires_at=null, cells=null"
     )
-    expiring = b"\x2c" + ck(b"a") + b"\x05" + vint(60) + vint(61)
-    assert times(mutation(update(expiring + cell(0x1A, INT), columns=["v"]))) == (
+    with_ttl = b"\x2c" + ck(b"a") + b"\x05" + vint(60) + vint(61)
+    assert times(mutation(update(with_ttl + cell(0x1A, INT), columns=["v"]))) == (
         f"write_ts={T + 5}, ttl=60, expires_at={NOW + 61}, cells=null"
     )
 
@@ -103,21 +106,32 @@ def test_what_the_row_has_and_the_cell_has_not_is_null() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "answer"),
-    [
-        (cell(0x00, vint(3), INT), cell(0x02, vint(3), vint(9), vint(8), counted(b"x")), "3, ttl=null, expires_at=null"),
-        (cell(0x02, vint(3), vint(9), vint(8), INT), cell(0x00, vint(3), counted(b"x")), f"3, ttl=8, expires_at={NOW + 9}"),
-        (cell(0x00, vint(3), INT), cell(0x02, vint(4), vint(9), vint(8), counted(b"x")), f"4, ttl=8, expires_at={NOW + 9}"),
-        (cell(0x05, vint(9), vint(0)), cell(0x00, vint(1), counted(b"x")), "1, ttl=null, expires_at=null"),
-        (cell(0x05, vint(2), vint(0)), cell(0x05, vint(6), vint(0)), "6, ttl=null, expires_at=null"),
-    ],
-    ids=["tie, first plain", "tie, first expiring", "newest", "tombstones do not count", "only tombstones"],
-)  # fmt: skip
-def test_without_liveness_the_newest_value_gives_the_times(first: bytes, second: bytes, answer: str) -> None:
+def plain(after: int, value: bytes) -> bytes:
+    return cell(0x00, vint(after), value)
+
+
+def expiring(after: int, value: bytes) -> bytes:
+    return cell(0x02, vint(after), vint(9), vint(8), value)
+
+
+def gone(after: int) -> bytes:
+    return cell(0x05, vint(after), vint(0))
+
+
+X = counted(b"x")
+TIMES = {
+    "tie, first plain": (plain(3, INT), expiring(3, X), 3, "ttl=null, expires_at=null"),
+    "tie, first expiring": (expiring(3, INT), plain(3, X), 3, f"ttl=8, expires_at={NOW + 9}"),
+    "newest": (plain(3, INT), expiring(4, X), 4, f"ttl=8, expires_at={NOW + 9}"),
+    "tombstones do not count": (gone(9), plain(1, X), 1, "ttl=null, expires_at=null"),
+    "only tombstones": (gone(2), gone(6), 6, "ttl=null, expires_at=null"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "after", "rest"), TIMES.values(), ids=TIMES)
+def test_without_liveness_the_newest_value_gives_the_times(first: bytes, second: bytes, after: int, rest: str) -> None:
     text = times(mutation(update(b"\x20" + ck(b"a") + first + second, columns=["v", "w"])))
-    after, rest = answer.split(",", 1)
-    assert text.startswith(f"write_ts={T + int(after)},{rest}, ")
+    assert text.startswith(f"write_ts={T + after}, {rest}, ")
 
 
 def test_a_partition_key_of_two_columns() -> None:

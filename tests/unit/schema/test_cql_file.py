@@ -265,3 +265,28 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     (tmp_path / "bytes.cql").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not UTF-8"):
         read_cql(tmp_path / "bytes.cql")
+
+
+def test_a_compact_table_that_the_server_describes_in_a_comment_is_read() -> None:
+    """What DESCRIBE of 5.0.9 prints; other comments stay comments, and lines are counted as they stand."""
+    legacy = f"""CREATE TABLE ks.t (id int PRIMARY KEY);
+/*
+Warning: Table ks.cs omitted because it has constructs not compatible with CQL (was created via legacy API).
+Approximate structure, for reference:
+(this should not be used to reproduce this schema)
+
+CREATE TABLE ks.cs (
+    id int,
+    a int,
+    PRIMARY KEY (id)
+) WITH COMPACT STORAGE
+    AND ID = {ID}
+    AND CLUSTERING ORDER BY (column1 ASC)
+    AND comment = '';
+*/
+/* CREATE TABLE ks.not_this (id int PRIMARY KEY); */
+"""
+    assert [name for name, *_ in columns(legacy, "ks.cs")] == ["id", "column1", "a", "value"]
+    assert {delta.clustering[0] for delta in parse_cql(legacy)} == {"t", "cs"}
+    with pytest.raises(UsageError, match="line 17 of"):
+        parse_cql(legacy + "oops")

@@ -35,7 +35,7 @@ def test_changes_stand_under_each_other() -> None:
         '11:14:02.123  update      shop.orders  id=17 at="a"  state=null ttl=60s',
         '11:14:02.123  delete row  shop.orders  id=17 at="a"',
         "11:14:02.123  delete partition  shop.orders  id=17",
-        '11:14:02.123  update      shop.orders  id=17 static  owner="ä"',
+        '11:14:02.123  update            shop.orders  id=17 static  owner="ä"',
     ]
 
 

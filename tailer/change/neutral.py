@@ -57,9 +57,9 @@ def neutral_rows(index: Index, data: bytes, compiled: Compiled) -> Iterator[RawR
                 start = values, not values or bool(flags & OPEN_INCLUSIVE), ts
 
 
-def _known(values: Values) -> list[bytes]:
+def _known(values: Values) -> tuple[bytes, ...]:
     """A bound's values; null, which no table of `system_schema` has, as empty."""
-    return [value or b"" for value in values]
+    return tuple(value or b"" for value in values)
 
 
 class _Source(NamedTuple):

@@ -209,7 +209,8 @@ class _Planner:
         passed: list[int] = []
         for segment in self._ahead():
             seen = self._view.get(segment)
-            if seen is not None and seen.orphan and segment < self._memory.lost_below:
+            # A sidecar without log from before the start, or of a loss that was accepted, says nothing new.
+            if seen is not None and not seen.log and segment < max(self._memory.start, self._memory.lost_below):
                 continue
             if seen is None or seen.orphan:
                 self._out.error = _lost(Position(segment, 0), "a segment whose sidecar was seen has no log")
@@ -241,7 +242,19 @@ class _Planner:
         for segment in [*passed, target]:
             if first < segment and self._memory.start:
                 self._holes.append((first, segment - 1))
+                self._tell_gap(first, segment - 1)
             first = segment + 1
+
+    def _tell_gap(self, first: int, last: int) -> None:
+        """A restart's jump in ids and segments that came and went between two looks cannot be told apart."""
+        if last - first < len(self._memory.bare) and all(
+            number in self._memory.bare for number in range(first, last + 1)
+        ):
+            return
+        which = f"segment {first} was" if first == last else f"segments {first} to {last} were"
+        self._out.notices.append(
+            f"{which} never seen here (normal after a restart of the server): may have held changes"
+        )
 
     def finish(self) -> Plan:
         out = self._out
@@ -259,7 +272,7 @@ def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple
     bare = {s for s in (memory.bare | without) if s > offset.s} - seen
     last = offset.s if offset.s in with_sidecar else memory.last_with_sidecar
     return Memory(
-        start=memory.start or min(view, default=0),
+        start=memory.start or min((segment for segment, seen in view.items() if seen.log), default=0),
         highest=max([memory.highest, *view]),
         seen=frozenset(seen),
         bare=frozenset(bare),

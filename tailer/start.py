@@ -26,9 +26,11 @@ class Start:
 
 def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local") -> Start:
     """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone."""
-    memory = Memory(start=min(view, default=0), highest=max(view, default=0))
+    oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
+    memory = Memory(start=oldest_log, highest=max(view, default=0))
     if text == "earliest":
-        oldest = [f"begins at segment {min(view)}: what was written before it is not known"] if view else []
+        told = f"begins at segment {oldest_log}: what was written before it is not known"
+        oldest = [told] if oldest_log else []
         return Start(NodeOffset(), memory, oldest)
     if text == "latest":
         return Start(_latest(view, reach), memory)

@@ -20,6 +20,7 @@ from tailer.position import Position
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal, state_folder
 from tailer.schema.records import SchemaRecord
+from tailer.selection import Selection
 from tailer.source.folder import LogFile, check_folder, look
 from tailer.source.segment import KeySource, SegmentFile
 
@@ -47,7 +48,7 @@ def learn(folder: Path, options: TailOptions, keys: KeySource) -> Learnt:
     journal = Journal(state_folder(folder, options.state), writable=False)
     journalled = journal.count
     retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
-    known = Known(journal, options.selection, tolerant=True)
+    known = Known(journal, Selection(), tolerant=True)
     Bases(options, known).give(None)
     learnt = Learnt(known.history, journalled, retracted)
     logs = look(folder).logs

@@ -54,7 +54,9 @@ def _column(old: Column, new: Column) -> str:
         return f"column {new.name}: {old.kind} → {new.kind}"
     if new.desc != old.desc:
         return f"column {new.name}: {'descending' if new.desc else 'ascending'}"
-    return f"column {new.name}: changed in its place, spelling or time of a drop"
+    if new.dropped_time != old.dropped_time:
+        return f"column {new.name}: dropped_time = {new.dropped_time}"
+    return f"column {new.name}: at another place or of another spelling"
 
 
 def _types(before: Mapping[str, tuple[TypeField, ...]], after: Mapping[str, tuple[TypeField, ...]]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tailer.errors import CorruptError, DefinitionError
 _HEAD: Final = struct.Struct(">iqH")
 _CRC: Final = struct.Struct(">I")
 _CRC_INPUT: Final = struct.Struct(">iIII")
+CASSANDRA: Final = "cassandra"
 VERSIONS: Final = (7, 8)
 """Descriptors that are read: 4.0 and 4.1, and 5.0 in its default mode, write 7; 5.0 in mode NONE writes 8."""
 
@@ -50,7 +51,7 @@ class Header:
     @property
     def payload(self) -> str:
         """`cassandra` for mutations, else what the header names (`msgpack` for writer_hooks)."""
-        return str(self.parameters.get("payload", "cassandra"))
+        return str(self.parameters.get("payload", CASSANDRA))
 
 
 def encode_header(version: int, segment: int, parameters: Mapping[str, Any]) -> bytes:

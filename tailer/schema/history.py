@@ -37,6 +37,7 @@ class DefinitionHistory:
     def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
         self._records: list[SchemaRecord] = []
         self._retracted: set[int] = set()
+        self._late: dict[int, list[SchemaRecord]] = {}
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
@@ -65,6 +66,8 @@ class DefinitionHistory:
             elif isinstance(record, SchemaRecord):
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
+                if record.found is not None:
+                    self._late.setdefault(record.found.segment, []).append(record)
                 if not late:
                     self._apply(record)
         if late:
@@ -111,6 +114,15 @@ class DefinitionHistory:
             if record.at <= at and record.n not in self._retracted:
                 state.apply(record.deltas)
         return state
+
+    def late(self, segment: int) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
+        """Changes that were met in a segment when the planner was past them: where they stood, in order."""
+        held = [record for record in self._late.get(segment, ()) if record.n not in self._retracted]
+        return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
+
+    def records(self, start: Position, end: Position) -> list[SchemaRecord]:
+        """The records valid from after `start` and up to `end`, in order."""
+        return [r for r in self._records if start < r.at <= end and r.n not in self._retracted]
 
     def _reset(self) -> None:
         self._state = SchemaState()

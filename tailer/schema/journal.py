@@ -63,6 +63,8 @@ class Journal:
         self._inode: tuple[int, int] | None = None
         self._end = 0
         self._own = 0
+        self.foreign = 0
+        """How many records of other processes were taken in so far."""
         self.refresh()
 
     @property
@@ -236,6 +238,7 @@ class Journal:
             if record.n != self.count + 1:
                 raise self._corrupt(f"record {self.count + 1}", f"record {record.n}")
             self._take(record)
+            self.foreign += 1
             self._end += len(line) + 1
 
     def _forget(self) -> None:

@@ -27,12 +27,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="schema"):
     """Changes of definitions, valid for entries that begin at `at` or later (the end of the entry that made them).
 
-    `source` says where they came from: `log`, `file …`, `server …`. Holds for everyone.
+    `source` says where they came from: `log`, `file …`, `server …`. Holds for everyone. `found`: where in the log they
+    stood, if that was behind the planner's position already: they count from there inside that segment alone.
     """
 
     at: Position
     source: str
     deltas: tuple[SchemaDelta, ...]
+    found: Position | None = None
 
 
 class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="segment_end"):
@@ -82,7 +84,16 @@ class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     options: dict[str, Any]
 
 
-AnyRecord = SchemaRecord | SegmentEndRecord | RetractRecord | SkipRecord | LossRecord | OptionsRecord
+class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="recount"):
+    """A batch that ends at `at` and could not be read with its first `j` records never succeeded: it has `upto` now."""
+
+    consumer: str | None = None
+    at: Position
+    j: int
+    upto: int
+
+
+AnyRecord = SchemaRecord | SegmentEndRecord | RetractRecord | SkipRecord | LossRecord | OptionsRecord | RecountRecord
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
 

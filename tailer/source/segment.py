@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import CorruptError, SystemFailedError
+from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
 from tailer.format.codec import Codec, open_codec
 from tailer.format.entry import Entries, scan_entries
-from tailer.format.header import Header, decode_header
+from tailer.format.header import CASSANDRA, Header, decode_header
 from tailer.format.section import HEAD_BYTES_MAX, NoSection, Section, Stop, body_offset, read_section
 from tailer.limits import HEADER_BYTES_MAX, MIB
 from tailer.position import Position
@@ -98,6 +98,14 @@ class SegmentFile:
                     expected=self.segment,
                     found=header.segment,
                     remedy="The file was renamed or damaged; give it back its own name.",
+                )
+            if header is not None and header.payload != CASSANDRA:
+                raise DefinitionError(
+                    "the segment's entries are of a kind that is not read here",
+                    file=self.path.name,
+                    expected=f"payload {CASSANDRA}",
+                    found=header.payload,
+                    remedy="A newer cdc-tail may read it.",
                 )
             self._header = header
         return self._header
@@ -191,4 +199,11 @@ class SegmentFile:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError as error:
+        raise UsageError(
+            "no permission to read the segment",
+            file=str(path),
+            remedy="Run as a user in the server's group, e.g. `cassandra`, that may read its files.",
+        ) from error

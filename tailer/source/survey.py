@@ -124,6 +124,8 @@ class Survey:
             known.sidecar = True
             self._read_sidecar(known, sidecar, log)
         known.orphan_since = None if log is not None or sidecar is None else known.orphan_since or self._clock()
+        if known.finished is None and segment in self.closed:
+            known.finished = "recorded"
         if log is not None and known.finished is None:
             known.finished = self._finished(segment, log, sidecar, listing, linked)
 

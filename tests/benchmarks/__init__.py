@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that answer one stated question each, and print JSON. See README.md."""

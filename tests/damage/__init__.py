@@ -1,0 +1,1 @@
+"""Damaged logs: any bytes at all give rows, "not yet", or one documented error."""

@@ -1,0 +1,117 @@
+"""One reading of a folder as `follow --once` does it, in this process, with everything that came out of it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tailer.change.batch import ChangeBatch
+from tailer.errors import CdcError
+from tailer.follow import follow
+from tailer.options import TailOptions
+from tailer.position import Position
+from tailer.quarantine import Quarantine
+from tailer.read import Reader
+from tailer.source.segment import KeySource, no_keys
+from tailer.tail import Tail
+
+LONGEST_SECONDS = 20
+STEPS_MAX = 200
+READER = Reader()
+"""One for all readings: what it keeps are compiled definitions, and compiling them would be half of each reading."""
+
+
+class HangError(AssertionError):
+    """A reading that does not end."""
+
+
+@dataclass
+class Outcome:
+    """What one reading gave. `kept`: what went into quarantine, by position."""
+
+    rows: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    kept: list[tuple[Position, bytes]] = field(default_factory=list)
+    error: CdcError | None = None
+
+    @property
+    def code(self) -> int:
+        return 0 if self.error is None else self.error.code
+
+
+class _Rows:
+    """A sink that keeps the lines of `--output json`."""
+
+    def __init__(self, rows: list[str]) -> None:
+        self._rows = rows
+
+    def write(self, batch: ChangeBatch) -> None:
+        self._rows += batch.json_lines().decode().removesuffix("\n").split("\n")
+
+    def close(self) -> None: ...
+
+
+class _Kept(Quarantine):
+    """A quarantine in memory."""
+
+    def __init__(self, kept: list[tuple[Position, bytes]]) -> None:
+        super().__init__(None, None, "local")
+        self._list = kept
+
+    def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
+        super().keep(at, file, error, data)
+        check_sentence(error)
+        self._list.append((at, data))
+
+
+def deliver(folder: Path, *, keys: KeySource = no_keys, writes: bool = False, **options: Any) -> Outcome:
+    """Everything that is there now. Documented errors are part of the outcome, any other exception is the test's."""
+    made = Outcome()
+    given = TailOptions(**{"settle_seconds": 0.0, **options})
+    seconds = itertools.count(2_000_000_000, 2)
+    steps = itertools.count()
+    try:
+        with watchdog(), Tail(folder, given, writes=writes, wall=lambda: float(next(seconds))) as tail:
+            if not writes:
+                tail.quarantine = _Kept(made.kept)
+                tail._reader = READER
+            tail.survey._keys = keys
+            follow(tail, _Rows(made.rows), once=True, say=made.said.append, stopping=lambda: next(steps) > STEPS_MAX)
+    except CdcError as error:
+        made.error = error
+    if next(steps) > STEPS_MAX:
+        raise HangError(f"no end after {STEPS_MAX} steps")
+    return made
+
+
+@contextmanager
+def watchdog() -> Iterator[None]:
+    def bark(number: int, frame: FrameType | None) -> None:
+        raise HangError(f"no end after {LONGEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def check_sentence(error: CdcError) -> None:
+    """An error is one sentence of what, where, expected, found, and one of what to do."""
+    sentence = error.sentence()
+    assert error.code in (3, 4, 5, 9), sentence
+    assert error.remedy, sentence
+    assert sentence.endswith(error.remedy), sentence
+    assert re.search(r"segment \d+" if error.code == 9 else r"\d+:\d+", sentence), sentence
+    if error.code == 4:
+        assert ": expected " in sentence, sentence
+        assert ", found " in sentence, sentence

@@ -1,0 +1,102 @@
+"""A writer of commit logs for tests, from the format page alone: what tests use of `tests.helpers.logs`.
+
+    table = simple_table("ks", "t")
+    writer = segment_of(1700000000001, [[encode_mutation(create_table(table, TS))], [encode_mutation(insert(...))]])
+    folder = LogFolder(tmp_path / "cdc_raw")
+    folder.put(writer, completed(writer))
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from tests.helpers.logs.codecs import AES, FORMATS, IV, KEY, PLAIN, Format
+from tests.helpers.logs.folder import LogFolder, completed, live, restarted
+from tests.helpers.logs.frame import (
+    EntryPlace,
+    SectionPlace,
+    SegmentWriter,
+    encode_entry,
+    encode_header,
+    encode_marker,
+    segment_of,
+)
+from tests.helpers.logs.model import (
+    NO_DELETION,
+    Bound,
+    Cell,
+    Column,
+    Complex,
+    Deletion,
+    Liveness,
+    Marker,
+    Mutation,
+    Row,
+    Table,
+    Update,
+)
+from tests.helpers.logs.mutation import encode_mutation, encode_update
+from tests.helpers.logs.schema import add_column, create_table, create_type, drop_table, system_id
+from tests.helpers.logs.wire import i32
+
+__all__ = [
+    "AES",
+    "FORMATS",
+    "IV",
+    "KEY",
+    "NO_DELETION",
+    "PLAIN",
+    "TS",
+    "Bound",
+    "Cell",
+    "Column",
+    "Complex",
+    "Deletion",
+    "EntryPlace",
+    "Format",
+    "Liveness",
+    "LogFolder",
+    "Marker",
+    "Mutation",
+    "Row",
+    "SectionPlace",
+    "SegmentWriter",
+    "Table",
+    "Update",
+    "add_column",
+    "completed",
+    "create_table",
+    "create_type",
+    "drop_table",
+    "encode_entry",
+    "encode_header",
+    "encode_marker",
+    "encode_mutation",
+    "encode_update",
+    "i32",
+    "insert",
+    "live",
+    "restarted",
+    "segment_of",
+    "simple_table",
+    "system_id",
+]
+
+TS = 1_700_000_000_000_000
+"""µs; what the examples count from."""
+
+
+def simple_table(keyspace: str, name: str, number: int = 1, *, cdc: bool = True) -> Table:
+    """`(pk int, ck text, v int, PRIMARY KEY (pk, ck))`; the id is made of `number`."""
+    columns = (
+        Column("pk", "partition_key", "int", 0),
+        Column("ck", "clustering", "text", 0),
+        Column("v", "regular", "int"),
+    )
+    return Table(UUID(int=number << 64 | 0x11EE << 48 | 0x8888), keyspace, name, columns, cdc)
+
+
+def insert(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> Mutation:
+    """INSERT INTO a simple table."""
+    row = Row((ck.encode(),), Liveness(ts), None, (("v", Cell(i32(v), ts, like_row=1)),))
+    return (Update(table, i32(pk), (row,)),)

@@ -9,6 +9,7 @@ import fcntl
 import os
 import re
 import socket
+import time
 from pathlib import Path
 from typing import Final
 
@@ -17,19 +18,30 @@ import msgspec
 from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.offset import Memory, NodeOffset
 
+_LOCK_SLICE_SECONDS: Final = 0.1
+
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An offset that was handed out, and what the planner remembered there."""
+
+    offset: NodeOffset
+    memory: Memory = Memory()
 
 
 class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
     """One node's part of a consumer: its offset, where reading must begin after a restart, what the planner remembers.
 
-    `initial` is the first offset that was handed out, returned again until the consumer has moved past it.
+    `initial` is the first offset that was handed out, returned again until the consumer has moved past it. `ahead`:
+    marks beyond `offset`, in order, wherever the memory changed: a checkpoint may stand there.
     """
 
     offset: NodeOffset
     memory: Memory = Memory()
     restart: tuple[int, int] = (0, 0)
     initial: NodeOffset | None = None
+    ahead: tuple[Mark, ...] = ()
 
 
 class ConsumerFile(msgspec.Struct, frozen=True):
@@ -44,14 +56,17 @@ class ConsumerFile(msgspec.Struct, frozen=True):
 
 
 class Consumer:
-    """A consumer, held by this process until `close`. A second process with the same name is refused (exit 6)."""
+    """A consumer, held by this process until `close`. A second process with the same name is refused (exit 6).
 
-    def __init__(self, state: Path, name: str) -> None:
+    `lock_seconds`: how long to wait for a predecessor that is about to die.
+    """
+
+    def __init__(self, state: Path, name: str, lock_seconds: float = 0.0) -> None:
         self.name = check_name(name)
         folder = state / "consumers"
         self._path = folder / f"{name}.json"
         make_folder(folder)
-        self._lock = _take_lock(folder / f"{name}.lock", name)
+        self._lock = _take_lock(folder / f"{name}.lock", name, time.monotonic() + lock_seconds)
         try:
             self.content = read_consumer(self._path, name)
         except BaseException:
@@ -146,18 +161,23 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _take_lock(path: Path, name: str) -> int:
+def _take_lock(path: Path, name: str, until: float) -> int:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(fd, 200, 0).decode("utf-8", "replace").strip()
-        os.close(fd)
-        raise RefusedError(
-            f"consumer {name!r} is in use by {holder or 'another process'}",
-            file=str(path),
-            remedy="Stop it, or take another --consumer name.",
-        ) from error
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if time.monotonic() < until:
+                time.sleep(_LOCK_SLICE_SECONDS)
+                continue
+            holder = os.pread(fd, 200, 0).decode("utf-8", "replace").strip()
+            os.close(fd)
+            raise RefusedError(
+                f"consumer {name!r} is in use by {holder or 'another process'}",
+                file=str(path),
+                remedy="Stop it, or take another name for this consumer.",
+            ) from error
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
     return fd

@@ -15,15 +15,15 @@ from tailer.change.compile import Compiled, compile_definitions
 from tailer.change.explain import explain
 from tailer.change.neutral import neutral_rows
 from tailer.change.place import Place
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, RefusedError
 from tailer.format.entry import Entries
 from tailer.format.index import Status
 from tailer.format.scan import scan
 from tailer.format.section import MARKER_BYTES, Section
 from tailer.notices import DefinitionNotices
 from tailer.position import Position, Span
-from tailer.read import Change, Definitions, ReadTask
-from tailer.schema.builtin import builtin_definitions
+from tailer.quiet import QuietTables
+from tailer.read import ReadTask
 from tailer.schema.decode import deltas
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal
@@ -31,6 +31,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.records import SchemaRecord
 from tailer.schema.rows import SchemaDelta
 from tailer.selection import Selection
+from tailer.tasks import TaskMaker, builtin
 
 BEGINNING: Final = Position(0, 0)
 LOG: Final = "log"
@@ -51,16 +52,19 @@ class Known:
         self._journal = journal
         self._selection = selection
         self._tolerant = tolerant
-        self._records = list(journal.read())
-        self._history = DefinitionHistory(self._records)
-        self._digests = {_digest(r.source, r.deltas): r.at for r in self._records if isinstance(r, SchemaRecord)}
+        records = journal.read()
+        self._taken = len(records)
+        self._history = DefinitionHistory(records)
+        self._digests = {_digest(r.source, r.deltas): r.at for r in records if isinstance(r, SchemaRecord)}
         self._pending: dict[Position, _Found] = {}
-        self._late: dict[int, list[tuple[Position, tuple[SchemaDelta, ...]]]] = {}
         self._notices: list[str] = []
         self._about = DefinitionNotices(selection)
         self._notices.extend(self._about.about(self._history.state.definitions.values()))
-        self._as_of: tuple[tuple[int, int], Definitions] | None = None
+        self._maker = TaskMaker(self._history, selection)
+        self.quiet = QuietTables(self._history, selection)
         self.complete = False
+        self.touched = False
+        """Whether something was collected that may give rows; set back by who asks."""
 
     @property
     def history(self) -> DefinitionHistory:
@@ -70,6 +74,8 @@ class Known:
         """Note the schema mutations among a section's entries (`source.reach.Collect`)."""
         ids = _schema_ids()
         for start, size in zip(entries.starts, entries.sizes, strict=True):
+            if not self.touched and self.quiet.may_deliver(data[start : start + size]):
+                self.touched = True
             # The first table id stands behind a count below 128 (format page 5.2).
             if data[start + 1 : start + 17] in ids:
                 at = section.start + MARKER_BYTES + start
@@ -85,11 +91,9 @@ class Known:
             changes = self._decode(item)
             if not changes:
                 continue
-            at = item.end
-            if planned is not None and at <= planned:
-                self._late.setdefault(at.segment, []).append((at, changes))
-                at = planned
-            records.extend(self._fresh(at, LOG, changes))
+            late = planned is not None and item.end <= planned
+            at, found_at = (planned, item.end) if planned is not None and late else (item.end, None)
+            records.extend(self._fresh(at, LOG, changes, found_at))
         self._add(records)
 
     def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
@@ -100,11 +104,7 @@ class Known:
 
     def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
         """The span with the definitions that its rows need."""
-        start = Position(span.segment, span.start)
-        base, changes = self._valid(start), self._changes(span)
-        if span.segment in self._late:
-            base, changes = self._late_definitions(span)
-        return ReadTask(node, span, base, changes, self._selection, self.complete, schema_changes)
+        return self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
 
     def latest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every user table, by id."""
@@ -118,50 +118,42 @@ class Known:
         notices, self._notices = self._notices, []
         return notices
 
+    def sync(self) -> None:
+        """Take in what the journal has beyond what is known here: this run's own records, and those of others."""
+        if self._journal.count == self._taken:
+            return
+        records = self._journal.read()
+        if len(records) < self._taken:
+            raise RefusedError(
+                "the state folder was deleted or replaced while it was in use",
+                expected=f"{self._taken} records in the journal",
+                found=len(records),
+                remedy="Start again; with a new consumer or checkpoint if it is gone.",
+            )
+        fresh, self._taken = records[self._taken :], len(records)
+        before = len(self._history.events)
+        self._history.extend(fresh)
+        for record in fresh:
+            if isinstance(record, SchemaRecord):
+                self._digests.setdefault(_digest(record.source, record.deltas), record.at)
+        for event in self._history.events[before:]:
+            self._notices.extend(self._about.about(event.changed.values()))
+
     def _add(self, records: Sequence[SchemaRecord]) -> None:
         if records:
-            numbers = self._journal.append(records)
-            before = len(self._history.events)
-            self._history.extend(
-                msgspec.structs.replace(record, n=n) for record, n in zip(records, numbers, strict=True)
-            )
-            for event in self._history.events[before:]:
-                self._notices.extend(self._about.about(event.changed.values()))
+            self._journal.append(records)
+            self.sync()
 
-    def _fresh(self, at: Position, source: str, changes: tuple[SchemaDelta, ...]) -> list[SchemaRecord]:
+    def _fresh(
+        self, at: Position, source: str, changes: tuple[SchemaDelta, ...], found: Position | None = None
+    ) -> list[SchemaRecord]:
         """The record, unless the same is known from this position or an earlier one."""
         digest = _digest(source, changes)
         known = self._digests.get(digest)
         if known is not None and known <= at:
             return []
         self._digests[digest] = at
-        return [SchemaRecord(at=at, source=source, deltas=changes)]
-
-    def _valid(self, at: Position) -> Definitions:
-        """As of a position, the same object as long as nothing changed: what was compiled for it is used again."""
-        version = self._history.version_at(at)
-        if self._as_of is None or self._as_of[0] != version:
-            self._as_of = version, {**builtin(), **self._history.as_of(at)}
-        return self._as_of[1]
-
-    def _changes(self, span: Span) -> tuple[Change, ...]:
-        # One past the end: the change that the span's last entry makes has its schema row here.
-        start, end = Position(span.segment, span.start), Position(span.segment, span.end + 1)
-        events = self._history.changes(start, end)
-        return tuple(Change(event.at.offset, event.changed) for event in events)
-
-    def _late_definitions(self, span: Span) -> tuple[Definitions, tuple[Change, ...]]:
-        """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
-        state = self._history.state_at(Position(span.segment, 0))
-        changes: list[Change] = []
-        base: Definitions = {**builtin(), **state.definitions}
-        for at, changed in sorted(self._late[span.segment], key=lambda item: item[0]):
-            made = state.apply(changed)
-            if at.offset <= span.start:
-                base = {**base, **made}
-            elif at.offset <= span.end:
-                changes.append(Change(at.offset, made))
-        return base, tuple(changes)
+        return [SchemaRecord(at=at, source=source, deltas=changes, found=found)]
 
     def _decode(self, found: _Found) -> tuple[SchemaDelta, ...]:
         compiled = _schema_tables()
@@ -180,12 +172,6 @@ class Known:
 
 def _digest(source: str, changes: tuple[SchemaDelta, ...]) -> bytes:
     return blake2b(source.encode() + msgspec.json.encode(changes, order="sorted"), digest_size=16).digest()
-
-
-@cache
-def builtin() -> Mapping[str, TableDefinition]:
-    """Definitions that need no source."""
-    return builtin_definitions()
 
 
 @cache

@@ -46,7 +46,7 @@ def follow(
     """
     delivered = Delivered()
     saver = _Saver(tail, commit_every, clock)
-    stalled = _Stalled(say, clock)
+    stalled = Stalled(say, clock)
     try:
         for step in steps(tail, once=once, say=say, stopping=stopping):
             stalled.note(step)
@@ -138,7 +138,7 @@ class _Saver:
         self._saved_at = self._clock()
 
 
-class _Stalled:
+class Stalled:
     """Warns once when rows have been held back behind one segment for long."""
 
     def __init__(self, say: Say, clock: Callable[[], float]) -> None:

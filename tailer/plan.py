@@ -141,6 +141,7 @@ class _Planner:
     def _read_late(self, segment: int, at: int) -> int:
         found = self._reach(segment, at, self._budget)
         self._take(found)
+        self._out.waiting = self._out.waiting or found.waiting
         if found.error is not None:
             self._out.error = self._out.error or found.error
         return found.end
@@ -292,8 +293,14 @@ def accept_loss(view: View, offset: NodeOffset, memory: Memory) -> tuple[NodeOff
     ids = sorted(segment for segment, seen in view.items() if seen.log and segment > offset.s)
     gone = {s for s in memory.seen if s not in view or not view[s].log}
     gone |= {s for s, seen in view.items() if seen.orphan}
-    first_gone = min((s for s in gone if s > offset.s and s >= memory.lost_below), default=offset.s)
-    upto = next((s for s in ids if s > first_gone), max([offset.s, memory.highest, *gone]) + 1)
+    ahead = [s for s in gone if s > offset.s and s >= memory.lost_below]
+    if ahead or not there:
+        first_gone = min(ahead, default=offset.s)
+        upto = next((s for s in ids if s > first_gone), max([offset.s, memory.highest, *gone]) + 1)
+        to = Position(upto, 0)
+    else:
+        # Only a late segment is gone: nothing of the main line is written off.
+        upto, to = memory.lost_below, offset.position
     late = tuple((segment, at) for segment, at in offset.p if segment in view and view[segment].log)
     moved = NodeOffset(offset.j, offset.s, offset.o, offset.done or not there, late)
     kept = Memory(
@@ -305,7 +312,7 @@ def accept_loss(view: View, offset: NodeOffset, memory: Memory) -> tuple[NodeOff
         lost_below=upto,
         last_with_sidecar=memory.last_with_sidecar,
     )
-    return moved, kept, Position(upto, 0)
+    return moved, kept, to
 
 
 def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]]:

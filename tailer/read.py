@@ -45,7 +45,8 @@ class Change:
 class ReadTask:
     """All that decides the rows of a span. `definitions` as of its start, by table id; `changes` those inside it.
 
-    `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one.
+    `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
+    consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
     """
 
     node: str
@@ -55,6 +56,7 @@ class ReadTask:
     selection: Selection
     complete: bool = False
     schema_changes: bool = False
+    skips: tuple[tuple[int, int], ...] = ()
 
 
 class Reader:
@@ -70,7 +72,7 @@ class Reader:
         """The task's rows, in log order, in batches of bounded size."""
         header = file.header()
         unsigned = header is not None and header.version >= 8
-        for group in read_groups(file, task.span, on_fault):
+        for group in read_groups(file, task.span, on_fault, task.skips):
             yield from self._read_group(task, group, unsigned, on_fault)
 
     def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[ChangeBatch]:

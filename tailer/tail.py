@@ -61,6 +61,7 @@ class Tail:
     """Follows one node's log folder. Not thread-safe; close it.
 
     `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
+    `lock_seconds`: how long to wait for the consumer's lock. `skipped`: what this run put aside, and how many bytes.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Tail:
         options: TailOptions,
         *,
         writes: bool = True,
+        lock_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -82,7 +84,7 @@ class Tail:
         state = state_folder(folder, options.state)
         if writes:
             make_folder(state)
-        self._consumer = Consumer(state, options.consumer) if options.consumer and writes else None
+        self.consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
         self.journal = Journal(state, writable=writes)
         self.definitions = Known(self.journal, options.selection, tolerant=options.quarantine)
         self.survey = Survey(
@@ -100,43 +102,56 @@ class Tail:
         self._bases = Bases(options, self.definitions, clock)
         self._reader = Reader()
         self._stale = StaleFlags()
-        self._resumed = False
         self.offset = NodeOffset()
         self.memory = Memory()
+        self.skipped: list[tuple[Position, int]] = []
         self._view: dict[int, SegmentView] = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
+        self._others = self.journal.foreign
         self._load_closed()
 
     def open(self) -> None:
         """Find the position to begin at, and learn the definitions that lie before it."""
-        node = self._consumer.node(self.options.node) if self._consumer is not None else None
-        if node is not None:
-            self._resumed = True
-            self.offset, self.memory = node.offset, node.memory
+        node = self.consumer.node(self.options.node) if self.consumer is not None else None
+        if node is None:
+            self.begin()
+            self.save()
+        else:
+            self.go_on(node.offset, node.memory)
             if self.options.start != "earliest":
                 self._notices.append(
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
                 )
+        if (until := self.options.until) is not None:
+            self._until = resolve_start(until, self._view, self._reacher, self.options.node).offset.position
+
+    def begin(self) -> None:
+        """A first start, where the options say."""
         self._view = self.survey.look(self.offset)
-        if node is None:
-            found = resolve_start(self.options.start, self._view, self._reacher)
-            self.offset, self.memory = found.offset, found.memory
-            self._notices.extend(found.notices)
-            self._learn_below()
-        self._bases.give(self.offset.position if self._resumed else None)
-        if self.options.until is not None:
-            self._until = resolve_start(self.options.until, self._view, self._reacher).offset.position
-        if node is None and self._consumer is not None:
-            self._save(self.offset, self.memory)
+        found = resolve_start(self.options.start, self._view, self._reacher, self.options.node)
+        self.offset, self.memory = found.offset, found.memory
+        self._notices.extend(found.notices)
+        self._learn_below()
+        self._bases.give(None)
+
+    def go_on(self, offset: NodeOffset, memory: Memory) -> None:
+        """A later start, where an earlier run stood."""
+        self.seek(offset, memory)
+        self._view = self.survey.look(offset)
+        self._bases.give(offset.position)
+
+    def seek(self, offset: NodeOffset, memory: Memory) -> None:
+        """Stand at an offset, with what the planner remembered there."""
+        self.offset, self.memory = offset, memory
 
     def close(self) -> None:
         self.survey.close()
         if self._waker is not None:
             self._waker.close()
-        if self._consumer is not None:
-            self._consumer.close()
+        if self.consumer is not None:
+            self.consumer.close()
 
     def __enter__(self) -> Tail:
         self.open()
@@ -155,6 +170,20 @@ class Tail:
 
     def step(self, budget: int = STEP_BYTES) -> Step:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
+        while True:
+            self.journal.refresh()
+            if (others := self.journal.foreign) != self._others:
+                self._others = others
+                self.definitions.sync()
+                self._load_closed()
+            made = self._look_and_plan(budget)
+            # What others journalled after the look must not count for this plan, but has numbers below our own.
+            if self.journal.foreign == others:
+                break
+        made.offset = NodeOffset(self.journal.count, *_places(made.offset))
+        return self._as_step(made)
+
+    def _look_and_plan(self, budget: int) -> Plan:
         self._view = self.survey.look(self.offset)
         self._check_growth()
         if (news := self._bases.refresh(self._view, self.offset.position)) is not None:
@@ -164,8 +193,7 @@ class Tail:
             self._reacher.learn(segment)
         self._record_closed()
         self.definitions.settle(self.offset.position)
-        made.offset = NodeOffset(self.journal.count, *_places(made.offset))
-        return self._as_step(made)
+        return made
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
@@ -173,8 +201,9 @@ class Tail:
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
-        if self._consumer is not None:
-            self._save(self.offset, self.memory)
+        if self.consumer is not None:
+            state = NodeState(self.offset, self.memory, restart=(self.offset.s, self.offset.o))
+            self.consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
 
     def read(self, task: ReadTask) -> Iterator[ChangeBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
@@ -220,8 +249,13 @@ class Tail:
             raise _NewDefinitionsError(at)
         if not self.options.quarantine:
             raise error
+        self.keep(at, error, data)
+
+    def keep(self, at: Position, error: CdcError, data: bytes) -> None:
+        """Put what cannot be delivered aside, and decide for good that it is left out."""
         self.quarantine.keep(at, self.survey.log_name(at.segment), error, data)
         self.journal.append_skip(self.options.consumer, at, error, len(data))
+        self.skipped.append((at, len(data)))
 
     def _learn_below(self) -> None:
         for segment in self.survey.segments():
@@ -243,8 +277,9 @@ class Tail:
                 )
 
     def _load_closed(self) -> None:
-        for record in self.journal.segment_ends(self.options.consumer):
-            self.survey.closed[record.segment] = Closed(record.end, record.published)
+        # Of several records of one segment the last stands; what this run relied on stays.
+        for record in reversed(self.journal.segment_ends(self.options.consumer)):
+            self.survey.closed.setdefault(record.segment, Closed(record.end, record.published))
 
     def _record_closed(self) -> None:
         for segment in self._reacher.closed:
@@ -259,11 +294,6 @@ class Tail:
         for lost in self._reacher.losses:
             self.journal.append_loss(self.options.consumer, lost, Position(lost.segment + 1, 0))
         self._reacher.losses.clear()
-
-    def _save(self, offset: NodeOffset, memory: Memory) -> None:
-        assert self._consumer is not None
-        state = NodeState(offset, memory, restart=(offset.s, offset.o))
-        self._consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
 
 
 class _NewDefinitionsError(Exception):

@@ -82,7 +82,7 @@ def compile_definitions(
         held = known.get(table_id)
         if (
             held is not None
-            and held.definition == definition
+            and (held.definition is definition or held.definition == definition)
             and (held.delivered, held.followed) == (delivered, follow)
         ):
             tables.append(held)

@@ -10,12 +10,12 @@ import msgspec
 
 from tailer.cli.schema_known import Learnt
 from tailer.cli.schema_words import changes
-from tailer.definitions import builtin
 from tailer.position import Position
 from tailer.schema.history import DefinitionEvent
 from tailer.schema.model import TableDefinition, TypeField
 from tailer.schema.records import SchemaRecord
 from tailer.selection import Selection, is_system
+from tailer.tasks import builtin
 
 BUILT_IN: Final = "built in"
 

@@ -135,13 +135,31 @@ def _print(publication: Publication) -> None:
     sys.stdout.flush()
 
 
+def _holding(following: int) -> Callable[[float], None]:
+    """A pause that first waits for a line on standard input: the seconds over which `following` sidecars are spread."""
+    between: list[float] = []
+
+    def pause(_: float) -> None:
+        if between:
+            time.sleep(between[0])
+        else:
+            between.append(float(sys.stdin.readline() or 0) / following)
+
+    return pause
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tailer.demo.replay", description="Replays a recorded log.")
     parser.add_argument("folder", type=Path, help="where commitlog/ and cdc_raw/ are made")
     parser.add_argument("--seconds", type=float, default=25.0, help="how long it takes (default: %(default)s)")
+    parser.add_argument(
+        "--hold", action="store_true", help="after the first sidecar, wait for a line with the seconds for the rest"
+    )
     options = parser.parse_args(arguments)
+    recording = load_recording()
+    pause = _holding(count_publications(recording) - 1) if options.hold else time.sleep
     try:
-        replay(load_recording(), options.folder, options.seconds, published=_print)
+        replay(recording, options.folder, options.seconds, published=_print, pause=pause)
     except OSError as error:
         sys.stderr.write(f"The recorded log could not be written: {error}\n")
         return 8

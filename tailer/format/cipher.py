@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from tailer.errors import CorruptError, DefinitionError
+from tailer.format.codec import LENGTH_REMEDY, SectionLengthError
 from tailer.format.header import Header
 from tailer.limits import SECTION_BYTES_MAX
 from tailer.position import Position
@@ -76,18 +77,17 @@ class AesCodec:
 
     def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
         """The plain bytes of all chunks, joined; see Codec.decode."""
-        if not 0 <= plain_length <= SECTION_BYTES_MAX:
-            _refuse("encrypted section's length", at, f"0 to {SECTION_BYTES_MAX} bytes", f"{plain_length}")
         body = memoryview(body)
         chunks: list[bytes] = []
-        start, left = 0, plain_length
+        start, filled = 0, 0
         while start < len(body):
             text, start = self._decrypt(body, start, at)
-            chunk = self._decompress(text, left, at)
+            chunk = self._decompress(text, SECTION_BYTES_MAX - filled, at)
             chunks.append(chunk)
-            left -= len(chunk)
-        if left:
-            _refuse("encrypted section", at, f"{plain_length} bytes", f"{plain_length - left}")
+            filled += len(chunk)
+        if filled != plain_length:
+            # Every chunk came out right, so it is the section's length that does not.
+            _refuse("encrypted section's length", at, f"{filled} bytes", f"{plain_length}", SectionLengthError)
         return b"".join(chunks)
 
     def _decrypt(self, body: memoryview, start: int, at: Position) -> tuple[bytes, int]:
@@ -112,8 +112,13 @@ class AesCodec:
         (length,) = _LENGTH.unpack_from(text)
         if not 0 <= length <= left:
             _refuse("length in a decrypted chunk", at, f"0 to {left} bytes", f"{length}")
-        return self._unpack(memoryview(text)[_LENGTH.size :], length, at)
+        try:
+            return self._unpack(memoryview(text)[_LENGTH.size :], length, at)
+        except SectionLengthError as error:
+            # A chunk's two lengths differ: that tells nothing of the section's.
+            _refuse("encrypted chunk that does not decompress", at, f"{error.expected}", f"{error.found} bytes")
 
 
-def _refuse(what: str, at: Position, expected: str, found: str) -> NoReturn:
-    raise CorruptError(what, at=at, expected=expected, found=found, remedy=_DAMAGED)
+def _refuse(what: str, at: Position, expected: str, found: str, error: type[CorruptError] = CorruptError) -> NoReturn:
+    remedy = LENGTH_REMEDY if error is SectionLengthError else _DAMAGED
+    raise error(what, at=at, expected=expected, found=found, remedy=remedy)

@@ -2,7 +2,8 @@
 
 Knows no marker, no entry and no file. Libraries are loaded by the codec that needs them, so plain segments need none;
 all of them let other threads run while they work. Any bytes at all give exactly the promised number of plain bytes, or
-CorruptError; lengths are checked against what the body can hold before anything is allocated.
+CorruptError; lengths are checked against what the body can hold before anything is allocated. The length field has no
+checksum: where the body itself tells another length, that is a SectionLengthError.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from tailer.position import Position
 
 _PACKAGE: Final = "org.apache.cassandra.io.compress."
 _LZ4_LENGTH: Final = struct.Struct("<i")
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _DAMAGED: Final = "The segment is damaged: restore it, or keep what does not check aside with --on-error quarantine."
+LENGTH_REMEDY: Final = (
+    "What follows in the segment has no known place: restore the file, or go on at the next segment with --accept-loss "
+    "(failOnDataLoss=false in Spark)."
+)
+
+
+class SectionLengthError(CorruptError):
+    """The plain length of a section is not that of its body: no logical offset behind it can be known any more."""
 
 
 class Codec(Protocol):
@@ -29,7 +39,8 @@ class Codec(Protocol):
 
         `body` is what follows the sync marker (plain) or the length field behind it (all others); `plain_length` is
         that length in bytes (plain: the body's own); `at` is the section's position, for errors.
-        Raises CorruptError when the body does not give exactly `plain_length` bytes.
+        Raises CorruptError when the body does not give exactly `plain_length` bytes, as SectionLengthError when it is
+        the length that is in doubt.
         """
         ...
 
@@ -66,7 +77,7 @@ class PlainCodec:
 
     def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
         if plain_length != len(body):
-            _refuse("plain section", at, f"{plain_length} bytes", f"{len(body)}")
+            _refuse("plain section", at, f"{plain_length} bytes", f"{len(body)}", SectionLengthError)
         return bytes(body)
 
 
@@ -83,15 +94,23 @@ class CompressedCodec:
             return b""  # format page 3.3: the body of an empty section means nothing, Deflate may have written none
         limit = min(self._ratio * len(body), SECTION_BYTES_MAX)
         if not 0 < plain_length <= limit:
-            _refuse(f"{self.name} section's length", at, f"at most {limit} bytes", f"{plain_length}")
+            expected = f"at most {limit} bytes"
+            _refuse(f"{self.name} section's length", at, expected, f"{plain_length}", SectionLengthError)
         try:
             return self._unpack(body, plain_length)
+        except _OtherLengthError as error:
+            _refuse(f"{self.name} section's length", at, str(error), f"{plain_length}", SectionLengthError)
         except ValueError as error:
             _refuse(f"{self.name} section that does not decompress", at, f"{plain_length} bytes", str(error))
 
 
-def _refuse(what: str, at: Position, expected: str, found: str) -> NoReturn:
-    raise CorruptError(what, at=at, expected=expected, found=found, remedy=_DAMAGED)
+def _refuse(what: str, at: Position, expected: str, found: str, error: type[CorruptError] = CorruptError) -> NoReturn:
+    remedy = LENGTH_REMEDY if error is SectionLengthError else _DAMAGED
+    raise error(what, at=at, expected=expected, found=found, remedy=remedy)
+
+
+class _OtherLengthError(ValueError):
+    """The body is of another length than the section says; the text tells which."""
 
 
 def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes:
@@ -99,25 +118,57 @@ def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes:
         raise ValueError("no room for a length")
     (length,) = _LZ4_LENGTH.unpack_from(body)
     if length != plain_length:
-        raise ValueError(f"an LZ4 block of {length} bytes")
+        raise _OtherLengthError(f"{length} bytes")
     import cramjam
 
     return _fill(cramjam.lz4.decompress_block_into, body, plain_length)
 
 
 def _unpack_snappy(body: bytes | memoryview, plain_length: int) -> bytes:
+    length = _snappy_length(body)
+    if length != plain_length:
+        raise _OtherLengthError(f"{length} bytes")
     import cramjam
 
     return _fill(cramjam.snappy.decompress_raw_into, body, plain_length)
 
 
+def _snappy_length(body: bytes | memoryview) -> int:
+    """A raw Snappy block begins with its plain length: seven bits a byte, the lowest first."""
+    length = 0
+    for number, byte in enumerate(body[:5]):
+        length |= (byte & 0x7F) << 7 * number
+        if byte < 0x80:
+            return length
+    raise ValueError("no Snappy length")
+
+
 def _unpack_zstd(body: bytes | memoryview, plain_length: int) -> bytes:
+    length = _zstd_length(body)
+    if length is not None and length != plain_length:
+        raise _OtherLengthError(f"{length} bytes")
     import cramjam
 
-    return _fill(cramjam.zstd.decompress_into, body, plain_length)
+    return _fill(cramjam.zstd.decompress_into, body, plain_length, _OtherLengthError if length is None else ValueError)
 
 
-def _fill(unpack_into: Callable[..., int], body: bytes | memoryview, plain_length: int) -> bytes:
+def _zstd_length(body: bytes | memoryview) -> int | None:
+    """The content size of a zstd frame's header (RFC 8878, 3.1.1.1), None where it gives none."""
+    if len(body) < 5 or body[:4] != _ZSTD_MAGIC:
+        raise ValueError("no zstd frame")
+    flags = body[4]
+    single = bool(flags & 0x20)
+    size = (1 if single else 0, 2, 4, 8)[flags >> 6]
+    begin = 5 + (not single) + (0, 1, 2, 4)[flags & 3]
+    if size == 0 or len(body) < begin + size:
+        return None
+    return int.from_bytes(body[begin : begin + size], "little") + (256 if size == 2 else 0)
+
+
+def _fill(
+    unpack_into: Callable[..., int], body: bytes | memoryview, plain_length: int, short: type[ValueError] = ValueError
+) -> bytes:
+    """The plain bytes; `short` is raised when there are fewer than `plain_length`."""
     import cramjam
 
     plain = bytearray(plain_length)
@@ -126,7 +177,7 @@ def _fill(unpack_into: Callable[..., int], body: bytes | memoryview, plain_lengt
     except cramjam.DecompressionError as error:
         raise ValueError(str(error)) from error
     if filled != plain_length:
-        raise ValueError(f"{filled} bytes")
+        raise short(f"{filled} bytes")
     return bytes(plain)
 
 
@@ -139,8 +190,12 @@ def _unpack_deflate(body: bytes | memoryview, plain_length: int) -> bytes:
         plain = stream.decompress(body, plain_length + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from error
-    if len(plain) != plain_length or not stream.eof:
-        raise ValueError(f"{len(plain)} bytes{'' if stream.eof else ' and no end of the stream'}")
+    if len(plain) > plain_length:
+        raise _OtherLengthError(f"{len(plain)} bytes or more")
+    if not stream.eof:
+        raise ValueError(f"{len(plain)} bytes and no end of the stream")
+    if len(plain) < plain_length:
+        raise _OtherLengthError(f"{len(plain)} bytes")
     if stream.unused_data:
         raise ValueError(f"{len(stream.unused_data)} bytes after the stream")
     return plain

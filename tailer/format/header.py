@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tailer.errors import CorruptError, DefinitionError
+from tailer.format.name import parse_log_name
+from tailer.position import Position
 
 _HEAD: Final = struct.Struct(">iqH")
 _CRC: Final = struct.Struct(">I")
@@ -60,16 +62,21 @@ def encode_header(version: int, segment: int, parameters: Mapping[str, Any]) -> 
     return _HEAD.pack(version, segment, len(text)) + text + _CRC.pack(_header_crc(version, segment, text))
 
 
-def decode_header(data: bytes | memoryview, file: str = "") -> Header | None:
+def decode_header(data: bytes | memoryview, file: str = "", at: Position | None = None) -> Header | None:
     """The header at the start of `data`; None when there is none yet (too short, or zeros of a new file).
 
-    Raises DefinitionError for a descriptor that is not read here, CorruptError for a header that does not check.
+    `file` is the segment's file name and `at` its beginning, for errors. Raises DefinitionError for a descriptor that
+    is not read here, CorruptError for a header that does not check.
     """
     if len(data) < _HEAD.size:
         return None
     version, segment, length = _HEAD.unpack_from(data)
     if version == 0 and not any(data[: _HEAD.size]):
         return None
+    named = parse_log_name(file)
+    if version not in VERSIONS and named is not None and named.version == version:
+        # Name and header agree, so this is no damage: whatever follows may be framed in another way.
+        raise _unknown_descriptor(version, file, at)
     if len(data) < _HEAD.size + length + _CRC.size:
         return None
     text = bytes(data[_HEAD.size : _HEAD.size + length])
@@ -78,20 +85,26 @@ def decode_header(data: bytes | memoryview, file: str = "") -> Header | None:
     if found != expected:
         raise CorruptError(
             "header CRC does not check",
+            at=at,
             file=file,
             expected=f"0x{expected:08x}",
             found=f"0x{found:08x}",
             remedy=_DAMAGED,
         )
     if version not in VERSIONS:
-        raise DefinitionError(
-            "unknown commit-log descriptor",
-            file=file,
-            expected="7 (Cassandra 4.0, 4.1, 5.0) or 8 (5.0 with storage_compatibility_mode NONE)",
-            found=version,
-            remedy="This log was written by another Cassandra version; only 4.0 to 5.0 are read.",
-        )
-    return Header(version, segment, _decode_parameters(text, file), _HEAD.size + length + _CRC.size)
+        raise _unknown_descriptor(version, file, at)
+    return Header(version, segment, _decode_parameters(text, file, at), _HEAD.size + length + _CRC.size)
+
+
+def _unknown_descriptor(version: int, file: str, at: Position | None) -> DefinitionError:
+    return DefinitionError(
+        "unknown commit-log descriptor",
+        at=at,
+        file=file,
+        expected="7 (Cassandra 4.0, 4.1, 5.0) or 8 (5.0 with storage_compatibility_mode NONE)",
+        found=version,
+        remedy="This log was written by another Cassandra version; only 4.0 to 5.0 are read.",
+    )
 
 
 _DAMAGED: Final = "The file is damaged: restore it, or go on without it with --accept-loss."
@@ -102,11 +115,13 @@ def _header_crc(version: int, segment: int, text: bytes) -> int:
     return zlib.crc32(text, zlib.crc32(fields))
 
 
-def _decode_parameters(text: bytes, file: str) -> Mapping[str, Any]:
+def _decode_parameters(text: bytes, file: str, at: Position | None) -> Mapping[str, Any]:
     try:
         parameters = json.loads(text)
     except ValueError:
         parameters = None
     if not isinstance(parameters, dict):
-        raise CorruptError("header parameters", file=file, expected="a JSON object", found=text[:80], remedy=_DAMAGED)
+        raise CorruptError(
+            "header parameters", at=at, file=file, expected="a JSON object", found=text[:80], remedy=_DAMAGED
+        )
     return parameters

@@ -25,6 +25,9 @@ MARKER_BYTES: Final = 8
 HEAD_BYTES_MAX: Final = 12
 """What is needed from `at` on to judge a section: the marker and, where there is one, the plain length."""
 
+EMPTY_BODY_BYTES_MAX: Final = 16
+"""What a compressor or cipher makes of no bytes at all (13 by Zstd is the most seen); the smallest entry takes more."""
+
 _MARKER: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">i")
 _CRC_INPUT: Final = struct.Struct(">III")
@@ -100,6 +103,9 @@ def read_section(
     (plain,) = _LENGTH.unpack_from(head, MARKER_BYTES)
     if not 0 <= plain <= SECTION_BYTES_MAX or start + MARKER_BYTES + plain > OFFSET_MAX:
         return NoSection(Stop.BAD_LENGTH, start, at, f"0 to {SECTION_BYTES_MAX}", plain)
+    if plain == 0 and next_at - least > EMPTY_BODY_BYTES_MAX:
+        # A length that became zero would hide the section's entries and move every offset behind it.
+        return NoSection(Stop.BAD_LENGTH, start, at, f"the length of a body of {next_at - least} bytes", plain)
     return Section(start, start + MARKER_BYTES + plain, at, next_at)
 
 
@@ -108,18 +114,23 @@ def body_offset(header: Header, section: Section) -> int:
     return section.at + (MARKER_BYTES if header.plain else HEAD_BYTES_MAX)
 
 
-def later_marker(data: bytes | memoryview, segment: int, base: int, first: int) -> int | None:
-    """File offset of a marker of this segment that checks, at `first` or later; None if there is none.
+def later_marker(data: bytes | memoryview, segment: int, base: int, file_length: int) -> int | None:
+    """File offset of the first marker of this segment that lies wholly in `data` and checks; None if there is none.
 
-    `data` is the file from file offset `base` on. A crash leaves nothing good behind the damage; a marker that checks
-    there means that the damage is in the middle of the log. Its pointer must lie behind it and inside the file, so that
-    four bytes of payload that happen to equal a CRC are not taken for one.
+    `data` is a piece of the file from file offset `base` on. A crash leaves nothing good behind the damage; a marker
+    that checks there means that the damage is in the middle of the log. Its pointer must lie behind it and inside the
+    file, so that four bytes of payload that happen to equal a CRC are not taken for one.
     """
-    view = memoryview(data)
-    end = base + len(view)
+    import numpy as np
+
+    candidates: list[int] = []
+    for phase in range(min(4, len(data) - MARKER_BYTES + 1)):
+        words = np.frombuffer(data, ">u4", (len(data) - phase) // 4, phase)
+        places = base + phase + 4 * np.arange(len(words) - 1)
+        candidates += places[(words[:-1] >= places + MARKER_BYTES) & (words[:-1] <= file_length)].tolist()
     prefix = zlib.crc32(_CRC_INPUT.pack(segment & 0xFFFFFFFF, (segment >> 32) & 0xFFFFFFFF, 0)[:8])
-    for at in range(first, end - MARKER_BYTES + 1):
-        next_at, found = _MARKER.unpack_from(view, at - base)
-        if at + MARKER_BYTES <= next_at <= end and found == zlib.crc32(at.to_bytes(4, "big"), prefix):
+    for at in sorted(candidates):
+        _, found = _MARKER.unpack_from(data, at - base)
+        if found == zlib.crc32(at.to_bytes(4, "big"), prefix):
             return at
     return None

@@ -6,17 +6,19 @@ The only place that knows the driver, which is an extra and imported when a serv
 from __future__ import annotations
 
 import os
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
 import msgspec
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
+
+if TYPE_CHECKING:
+    import ssl
 
 PORT: Final = 9042
 TIMEOUT_SECONDS: Final = 30.0
@@ -42,6 +44,8 @@ class Tls:
     verify_host: bool = True
 
     def context(self) -> ssl.SSLContext:
+        import ssl
+
         try:
             context = ssl.create_default_context(cafile=self.ca)
             context.check_hostname = self.verify_host

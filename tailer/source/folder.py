@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.errors import UsageError
 from tailer.format.name import SegmentName, parse_log_name, parse_sidecar_name
@@ -26,11 +26,20 @@ class LogFile(NamedTuple):
 
 
 class SidecarFile(NamedTuple):
-    """A sidecar as it was read: `content` is None where it was empty, cut or not a number."""
+    """A sidecar as it was read: `content` is None where it was empty, cut or not a number.
+
+    `version`: inode, size and time of the file when it was read; the same ones, the same content.
+    """
 
     name: SegmentName
     content: Sidecar | None
     modified: float
+    version: tuple[int, int, int]
+
+    @property
+    def last_word(self) -> bool:
+        """It said that no more will come."""
+        return self.content is not None and self.content.completed
 
 
 class Listing(NamedTuple):
@@ -59,47 +68,56 @@ def check_folder(path: Path) -> None:
     raise UsageError(problem, file=str(path), remedy=remedy)
 
 
-def look(path: Path) -> Listing:
-    """The folder as it is now. Files that vanish between listing and reading are simply not there."""
+NOTHING: Final = Listing({}, {})
+
+
+def look(path: Path, before: Listing = NOTHING) -> Listing:
+    """The folder as it is now. Files that vanish between listing and reading are simply not there.
+
+    `before`: an earlier look at it. A sidecar that was completed then and has not changed is not read again: a folder
+    may hold a hundred of them, and is looked at several times a second.
+    """
     logs: dict[int, LogFile] = {}
     sidecars: dict[int, SidecarFile] = {}
-    sidecar_names: list[SegmentName] = []
-    log_names: list[SegmentName] = []
+    sidecar_files: list[tuple[os.DirEntry[str], SegmentName]] = []
+    log_files: list[tuple[os.DirEntry[str], SegmentName]] = []
     with os.scandir(path) as found:
-        for item in found:
-            if (log_name := parse_log_name(item.name)) is not None:
-                log_names.append(log_name)
-            elif (sidecar_name := parse_sidecar_name(item.name)) is not None:
-                sidecar_names.append(sidecar_name)
+        for file in found:
+            if (log_name := parse_log_name(file.name)) is not None:
+                log_files.append((file, log_name))
+            elif (sidecar_name := parse_sidecar_name(file.name)) is not None:
+                sidecar_files.append((file, sidecar_name))
     # Sidecars before logs: a sidecar never promises more than the log holds that is looked at after it.
-    for name in sidecar_names:
-        sidecar = _read_sidecar(path / name.sidecar, name)
-        if sidecar is not None:
-            sidecars[name.segment] = sidecar
-    for name in log_names:
-        log = _stat_log(path / name.log, name)
-        if log is not None:
-            logs[name.segment] = log
+    for file, name in sidecar_files:
+        try:
+            known = before.sidecars.get(name.segment)
+            unchanged = known is not None and known.last_word and _version(file.stat()) == known.version
+            sidecars[name.segment] = known if known is not None and unchanged else _read_sidecar(file.path, name)
+        except FileNotFoundError:
+            continue
+    for file, name in log_files:
+        try:
+            logs[name.segment] = _log_file(name, file.stat())
+        except FileNotFoundError:
+            continue
     return Listing(logs, sidecars)
 
 
-def _read_sidecar(path: Path, name: SegmentName) -> SidecarFile | None:
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _read_sidecar(file: str, name: SegmentName) -> SidecarFile:
+    fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
+        # Before the bytes: what is written meanwhile makes the version an old one, never the content.
+        status = os.fstat(fd)
         # One byte more than is allowed: a longer file must not pass as a short one.
         text = os.read(fd, SIDECAR_BYTES_MAX + 1)
-        modified = os.fstat(fd).st_mtime
     finally:
         os.close(fd)
-    return SidecarFile(name, decode_sidecar(text), modified)
+    return SidecarFile(name, decode_sidecar(text), status.st_mtime, _version(status))
 
 
-def _stat_log(path: Path, name: SegmentName) -> LogFile | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
+def _log_file(name: SegmentName, status: os.stat_result) -> LogFile:
     return LogFile(name, status.st_nlink, status.st_size, status.st_ctime, status.st_mtime)

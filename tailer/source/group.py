@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tailer.errors import CdcError, CorruptError
+from tailer.format.codec import SectionLengthError
 from tailer.format.entry import EntryFault
 from tailer.format.section import MARKER_BYTES, NoSection, Section
 from tailer.limits import ENTRY_OVERHEAD, KIB
@@ -39,13 +40,17 @@ class Group:
     edge: int = 0
 
 
-def read_groups(file: SegmentFile, span: Span, on_fault: OnFault) -> Iterator[Group]:
+Skips = tuple[tuple[int, int], ...]
+"""Ranges to leave out, as (logical offset, bytes): the section that begins there, else entries that begin inside."""
+
+
+def read_groups(file: SegmentFile, span: Span, on_fault: OnFault, skips: Skips = ()) -> Iterator[Group]:
     """The span's entries, in log order, group by group. What does not check goes to `on_fault`."""
     group, parts, length = Group(), [], 0
     for section in file.sections(span.start, span.at):
         if isinstance(section, NoSection):
             raise _vanished(file, span, section)
-        data = _add(group, length, file, section, span, on_fault)
+        data = _add(group, length, file, section, span, on_fault, skips)
         parts.append(data)
         length += len(data)
         group.edge = section.end
@@ -57,10 +62,16 @@ def read_groups(file: SegmentFile, span: Span, on_fault: OnFault) -> Iterator[Gr
             return
 
 
-def _add(group: Group, base: int, file: SegmentFile, section: Section, span: Span, on_fault: OnFault) -> bytes:
+def _add(
+    group: Group, base: int, file: SegmentFile, section: Section, span: Span, on_fault: OnFault, skips: Skips
+) -> bytes:
     """Note the section's entries that the span counts; `base` is where its bytes will lie in the group."""
+    if any(at == section.start for at, _ in skips):
+        return b""
     try:
         data, entries = file.entries(section)
+    except SectionLengthError:
+        raise
     except CorruptError as error:
         at = Position(file.segment, section.start)
         on_fault(at, error, file.read(section.at, section.next_at - section.at))
@@ -69,15 +80,19 @@ def _add(group: Group, base: int, file: SegmentFile, section: Section, span: Spa
     head = logical - _ENTRY_HEAD
     lower, upper = span.lower, span.upper
     for start, size in zip(entries.starts, entries.sizes, strict=True):
-        if lower <= head + start < upper:
+        if lower <= head + start < upper and not (skips and _left_out(head + start, skips)):
             group.starts.append(base + start)
             group.sizes.append(size)
             group.offsets.append(head + start)
     for fault in entries.faults:
-        if lower <= logical + fault.offset < upper:
+        if lower <= logical + fault.offset < upper and not _left_out(logical + fault.offset, skips):
             at = Position(file.segment, logical + fault.offset)
             on_fault(at, _entry_error(file, at, fault), data[fault.offset : fault.offset + fault.length])
     return data
+
+
+def _left_out(offset: int, skips: Skips) -> bool:
+    return any(at <= offset < at + size for at, size in skips)
 
 
 def _entry_error(file: SegmentFile, at: Position, fault: EntryFault) -> CorruptError:

@@ -12,7 +12,6 @@ from typing import Final
 
 from tailer.errors import UsageError
 from tailer.limits import MIB
-from tailer.source.jceks import read_secret_key
 
 PASSWORD_VARIABLE: Final = "CDC_TAIL_KEYSTORE_PASSWORD"
 KEY_PASSWORD_VARIABLE: Final = "CDC_TAIL_KEY_PASSWORD"
@@ -28,6 +27,9 @@ def keystore_keys(path: Path, password_file: Path | None, environ: Mapping[str, 
     both are taken from `environ`. Raises UsageError for files and passwords that are not there; the function raises
     DefinitionError for a keystore that is not JCEKS, a wrong password, and an alias that is not in it.
     """
+    # Only here: most runs have no keystore, and every command line names this module.
+    from tailer.source.jceks import read_secret_key
+
     data = _read(path, "keystore")
     if len(data) > _FILE_BYTES_MAX:
         raise UsageError("no keystore is this large", file=str(path), found=f"over {_FILE_BYTES_MAX} bytes")

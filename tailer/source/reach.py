@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailer.errors import CdcError, CorruptError
+from tailer.format.codec import SectionLengthError
 from tailer.format.entry import Entries
 from tailer.format.section import MARKER_BYTES, NoSection, Section, later_marker
+from tailer.limits import HEADER_BYTES_MAX, MIB
 from tailer.plan import Reach
 from tailer.position import Position, Span
 from tailer.source.segment import SegmentFile
@@ -28,6 +30,10 @@ SKIP_SEGMENT: Final = (
 SKIP_ENTRY: Final = "Restore the file, or keep the bytes aside and go on with --on-error quarantine."
 
 
+_PIECE: Final = 8 * MIB
+"""Bytes that are searched at a time for a later marker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """Something that does not check, at logical `offset`. `marker`: nothing behind it in the segment can be found."""
@@ -36,6 +42,9 @@ class Fault:
     marker: bool
     clean: bool
     error: CorruptError
+
+
+NO_ENTRIES: Final = Entries([], [], [])
 
 
 @dataclass(slots=True)
@@ -78,16 +87,21 @@ class Reacher:
         known = self._survey.known(segment)
         try:
             file = self._survey.file(segment)
+            if segment in self._waiting:
+                _refresh(file)
             if file.header() is None:
                 return self._no_header(segment, offset, known)
             if known.finished is None:
                 return self._growing(file, known, offset, budget)
+            self._waiting.pop(segment, None)
             return self._ended(file, known, offset, budget)
         except FileNotFoundError:
             # Deleted between the look and now: the next look tells what that means.
             return Reach(offset)
         except CorruptError as damage:
             fault = Fault(offset, True, False, damage)
+            if known.finished is None and known.end == 0:
+                return Reach(offset)
             if known.finished is None:
                 return self._not_visible(segment, offset, None, fault)
             return self._corrupt(segment, offset, None, fault)
@@ -108,43 +122,59 @@ class Reacher:
             # Definitions only name bytes. What cannot be read here is reported when its rows are wanted.
             return
 
-    def _walk(self, file: SegmentFile, start: int, at: int, limit: int | None, budget: int | None) -> _Walk:
-        """Sections from an edge on while they check, end at or before `limit`, and `budget` is not used up."""
+    def _walk(
+        self, file: SegmentFile, start: int, at: int, limit: int | None, budget: int | None, published: int = 0
+    ) -> _Walk:
+        """Sections from an edge on while they check, end at or before `limit`, and `budget` is not used up.
+
+        `limit` and `published` are section edges: a section that reaches over one of them and does not check is no
+        section, its marker's pointer is wrong.
+        """
         walk = _Walk(start, at, start)
         for found in file.sections(start, at):
             if isinstance(found, NoSection):
                 walk.fault = _marker_fault(file, found)
                 return walk
-            if limit is not None and found.end > limit:
+            if limit is not None and found.start >= limit:
                 return walk
-            fault = self._check(file, found)
+            over = limit is not None and found.end > limit
+            doubt = found.end if over else published if found.start < published < found.end else 0
+            fault, data, entries = self._check(file, found, doubt)
             if fault is not None:
-                walk.fault, walk.section = fault, found
+                walk.fault, walk.section = fault, None if fault.marker else found
                 return walk
+            if over:
+                # Good, and the sidecar's number stands inside it: that was cut while it was written.
+                return walk
+            self._collect(file.segment, found, data, entries)
             walk.edge, walk.at = found.end, found.next_at
             if budget is not None and walk.edge - start >= budget:
                 return walk
         return walk
 
-    def _check(self, file: SegmentFile, section: Section) -> Fault | None:
+    def _check(self, file: SegmentFile, section: Section, doubt: int) -> tuple[Fault | None, bytes, Entries]:
+        """What is wrong with a section, if anything is; its plain bytes and entries.
+
+        A fault below `doubt` means that the section's end is not known.
+        """
         try:
             data, entries = file.entries(section)
         except CorruptError as damage:
-            return Fault(section.start, False, False, damage)
-        if entries.faults:
-            bad = entries.faults[0]
-            offset = section.start + MARKER_BYTES + bad.offset
-            error = CorruptError(
-                bad.error.value,
-                at=Position(file.segment, offset),
-                file=file.path.name,
-                expected=bad.expected,
-                found=bad.found,
-                remedy=SKIP_ENTRY,
-            )
-            return Fault(offset, False, False, error)
-        self._collect(file.segment, section, data, entries)
-        return None
+            lost = section.start < doubt or isinstance(damage, SectionLengthError)
+            return Fault(section.start, lost, False, damage), b"", NO_ENTRIES
+        if not entries.faults:
+            return None, data, entries
+        bad = entries.faults[0]
+        offset = section.start + MARKER_BYTES + bad.offset
+        error = CorruptError(
+            bad.error.value,
+            at=Position(file.segment, offset),
+            file=file.path.name,
+            expected=bad.expected,
+            found=bad.found,
+            remedy=SKIP_SEGMENT if offset < doubt else SKIP_ENTRY,
+        )
+        return Fault(offset, offset < doubt, False, error), data, entries
 
     def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
@@ -162,31 +192,31 @@ class Reacher:
     def _may_skip(self, segment: int, walk: _Walk) -> bool:
         return self._quarantine and self._overdue(segment, walk.edge)
 
-    def _skip(self, file: SegmentFile, walk: _Walk, limit: int | None, budget: int) -> _Walk:
+    def _skip(self, file: SegmentFile, walk: _Walk, limit: int | None, budget: int, published: int = 0) -> _Walk:
         """Go on behind a section whose bad entries the reader will put into quarantine."""
         assert walk.section is not None
         left = budget - (walk.section.end - walk.start)
         if left <= 0:
             return _Walk(walk.start, walk.section.next_at, walk.section.end)
-        further = self._walk(file, walk.section.end, walk.section.next_at, limit, left)
+        further = self._walk(file, walk.section.end, walk.section.next_at, limit, left, published)
+        if further.edge == walk.section.end and further.fault and further.fault.marker and not further.fault.clean:
+            return _Walk(walk.start, walk.at, walk.edge, _pointer_fault(file, walk.section, further.fault))
         further.start = walk.start
         return further
 
     def _overdue(self, segment: int, edge: int) -> bool:
+        if self._settle_seconds <= 0:
+            return True
         since = self._waiting.get(segment)
         return since is not None and since[0] == edge and self._clock() - since[1] >= self._settle_seconds
 
     def _not_visible(self, segment: int, end: int, span: Span | None, fault: Fault) -> Reach:
-        """Promised bytes do not check yet: wait for them with a fresh descriptor, and call it corruption in the end."""
+        """Promised bytes do not check yet: look again with a fresh descriptor, and call it corruption in the end."""
         since = self._waiting.get(segment)
         if since is None or since[0] != end:
             self._waiting[segment] = (end, self._clock())
-        if self._overdue(segment, end) or self._settle_seconds <= 0:
+        if self._overdue(segment, end):
             return Reach(end, span, error=fault.error)
-        try:
-            self._survey.file(segment).reopen()
-        except FileNotFoundError:
-            return Reach(end, span)
         return Reach(end, span, waiting=True)
 
     def _no_header(self, segment: int, offset: int, known: Known) -> Reach:
@@ -203,7 +233,8 @@ class Reacher:
         fault = Fault(offset, True, True, error)
         if known.finished is None:
             return self._not_visible(segment, offset, None, fault)
-        if known.published > 0 or known.number is not None:
+        begun = any(self._survey.file(segment).read(0, HEADER_BYTES_MAX))
+        if begun or known.published > 0 or known.number is not None:
             return self._corrupt(segment, offset, None, fault)
         return self._close(segment, offset, None, 0, ())
 
@@ -215,9 +246,9 @@ class Reacher:
             return self._recorded(file, offset, start, at, recorded, budget)
         published = max(known.published, offset, start)
         blind = known.published == 0 and known.number is not None
-        walk = self._walk(file, start, at, None, budget)
+        walk = self._walk(file, start, at, None, budget, known.published)
         while walk.section is not None and self._quarantine and self._promised(file, walk, published, blind):
-            walk = self._skip(file, walk, None, budget)
+            walk = self._skip(file, walk, None, budget, known.published)
         reach = self._reached(file, offset, start, at, walk)
         fault = walk.fault
         if fault is None:
@@ -231,7 +262,7 @@ class Reacher:
             span = Span(file.segment, start, walk.section.end, at, lower, fault.offset)
         else:
             end = reach.end
-        notices = () if fault.clean else (self._ruins(file, fault, end),)
+        notices = () if fault.clean else (self._ruins(file.segment, fault, end),)
         return self._close(file.segment, end, span, max(published, walk.edge if blind else published), notices)
 
     def _promised(self, file: SegmentFile, walk: _Walk, published: int, blind: bool) -> bool:
@@ -241,12 +272,17 @@ class Reacher:
             return True
         if not blind:
             return False
-        first = walk.section.next_at if walk.section is not None else walk.at + 1
         length = file.stat().st_size
-        return later_marker(file.read(first, length - first), file.segment, first, first) is not None
+        # From the byte behind the marker in question on: its own pointer may be what is damaged.
+        for first in range(walk.at + 1, length - MARKER_BYTES + 1, _PIECE):
+            piece = file.read(first, _PIECE + MARKER_BYTES - 1)
+            if later_marker(piece, file.segment, first, length) is not None:
+                return True
+        return False
 
-    def _ruins(self, file: SegmentFile, fault: Fault, end: int) -> str:
-        return f"{file.path.name}: the log ends at {end}; what follows was left by a crash ({fault.error.what})"
+    def _ruins(self, segment: int, fault: Fault, end: int) -> str:
+        at = Position(segment, end)
+        return f"{self._survey.log_name(segment)}: the log ends at {at}; a crash left what follows ({fault.error.what})"
 
     def _recorded(self, file: SegmentFile, offset: int, start: int, at: int, recorded: Closed, budget: int) -> Reach:
         """A log end on record stands, whatever the file shows behind it."""
@@ -284,7 +320,29 @@ class Reacher:
             return Reach(end, span, error=fault.error)
         self.losses.append(Position(segment, end))
         notice = f"segment {segment}: everything from {Position(segment, end)} on is given up (--accept-loss)"
-        return self._close(segment, end, span, end, (notice,))
+        return self._close(segment, end, span, max(end, self._survey.known(segment).published), (notice,))
+
+
+def _refresh(file: SegmentFile) -> None:
+    """A fresh descriptor: a network file system may show an old one stale bytes."""
+    try:
+        file.reopen()
+    except FileNotFoundError:
+        # Its name is gone: the descriptor that is held still reads it.
+        return
+
+
+def _pointer_fault(file: SegmentFile, section: Section, behind: Fault) -> Fault:
+    """A section that does not check, and no marker where it should end: it is its pointer that is wrong."""
+    error = CorruptError(
+        "a section does not check, and no sync marker follows it",
+        at=Position(file.segment, section.start),
+        file=f"{file.path.name}, byte {section.at}",
+        expected=f"a sync marker at byte {section.next_at}",
+        found=behind.error.what,
+        remedy=SKIP_SEGMENT,
+    )
+    return Fault(section.start, True, False, error)
 
 
 def _marker_fault(file: SegmentFile, found: NoSection) -> Fault:

@@ -88,12 +88,14 @@ class SegmentFile:
     def header(self) -> Header | None:
         """The header, or None while there is none yet. Raises CorruptError or DefinitionError."""
         if self._header is None:
-            header = decode_header(self.read(0, _HEADER_GUESS), self.path.name)
+            at = Position(self.segment, 0)
+            header = decode_header(self.read(0, _HEADER_GUESS), self.path.name, at)
             if header is None:
-                header = decode_header(self.read(0, HEADER_BYTES_MAX), self.path.name)
+                header = decode_header(self.read(0, HEADER_BYTES_MAX), self.path.name, at)
             if header is not None and header.segment != self.segment:
                 raise CorruptError(
                     "segment id in the header",
+                    at=at,
                     file=self.path.name,
                     expected=self.segment,
                     found=header.segment,
@@ -167,6 +169,7 @@ class SegmentFile:
                 file=self.path.name,
                 expected=f"{section.next_at - begin} bytes",
                 found=len(body),
+                remedy="Restore the file.",
             )
         return self._codec.decode(body, section.plain_length, Position(self.segment, section.start))
 
@@ -193,7 +196,12 @@ class SegmentFile:
         header = self.header()
         if header is None:
             raise CorruptError(
-                "segment header", file=self.path.name, expected="a header", found="none yet", remedy="Look again later."
+                "segment header",
+                at=Position(self.segment, 0),
+                file=self.path.name,
+                expected="a header",
+                found="none yet",
+                remedy="Look again later.",
             )
         return header
 

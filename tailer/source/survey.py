@@ -7,14 +7,14 @@ Tells how far a segment can be read, and checks every byte of it on the way. Dec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tailer.offset import NodeOffset
 from tailer.plan import SegmentView
-from tailer.source.folder import Listing, LogFile, SidecarFile, look
+from tailer.source.folder import NOTHING, Listing, LogFile, SidecarFile, look
 from tailer.source.segment import KeySource, SegmentFile, no_keys
 
 ORPHAN_SECONDS: Final = 1.0
@@ -29,7 +29,7 @@ class Known:
     """What is kept of a segment between looks.
 
     `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
-    `restart_number`: the number beside COMPLETED while it may be no more than the file's length.
+    `number`: the one beside COMPLETED, which may be no more than the file's length.
     """
 
     sidecar: bool = False
@@ -68,7 +68,8 @@ class Survey:
         self._clock = clock
         self._known: dict[int, Known] = {}
         self._files: dict[int, SegmentFile] = {}
-        self._listing = Listing({}, {})
+        self._listing = NOTHING
+        self._views: dict[int, SegmentView] = {}
 
     def close(self) -> None:
         for file in self._files.values():
@@ -77,13 +78,19 @@ class Survey:
 
     def look(self, offset: NodeOffset) -> dict[int, SegmentView]:
         """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read."""
-        self._listing = listing = look(self.folder)
+        before, self._listing = self._listing, look(self.folder, self._listing)
+        listing = self._listing
         self._release(offset, listing)
         linked = any(log.links >= 2 for log in listing.logs.values())
-        for segment in {*listing.logs, *listing.sidecars}:
+        there = {*listing.logs, *listing.sidecars}
+        settled = {segment for segment in there if _settled(segment, before, listing)}
+        for segment in there - settled:
             self._update(segment, listing, linked)
-        wanted = {*listing.logs, *listing.sidecars, *self._files, offset.s, *(segment for segment, _ in offset.p)}
-        return {segment: self._view(segment) for segment in wanted if segment in self._known}
+        wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
+        recorded = {*self._known, *self.closed}
+        views = {segment: self._view(segment, settled) for segment in wanted & recorded}
+        self._views = views
+        return views
 
     def file(self, segment: int) -> SegmentFile:
         """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone."""
@@ -96,7 +103,10 @@ class Survey:
         return held
 
     def known(self, segment: int) -> Known:
-        return self._known.setdefault(segment, Known())
+        known = self._known.get(segment)
+        if known is None:
+            known = self._known[segment] = Known()
+        return known
 
     def segments(self) -> Iterable[int]:
         """Ids that have a log at the last look, ascending."""
@@ -156,14 +166,18 @@ class Survey:
         higher = any(other > segment for other in listing.sidecars)
         return "quiet" if higher and self._clock() - changed >= self._quiet_seconds else None
 
-    def _view(self, segment: int) -> SegmentView:
+    def _view(self, segment: int, settled: Set[int]) -> SegmentView:
+        closed = self.closed.get(segment)
+        end = None if closed is None else closed.end
+        last = self._views.get(segment) if segment in settled else None
+        if last is not None and last.closed == end:
+            return last
         known = self.known(segment)
         log = self._listing.logs.get(segment)
         held = self._files.get(segment)
         if log is None and held is not None and known.finished is None and held.stat().st_nlink == 0:
             known.finished = "deleted"
         since = known.orphan_since
-        closed = self.closed.get(segment)
         alone = known.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
         return SegmentView(
             segment=segment,
@@ -172,6 +186,14 @@ class Survey:
             end=known.end,
             orphan=held is None and since is not None and self._clock() - since >= ORPHAN_SECONDS,
             finished=known.finished,
-            closed=closed.end if closed else None,
+            closed=end,
             lone=alone and not known.sidecar,
         )
+
+
+def _settled(segment: int, before: Listing, now: Listing) -> bool:
+    """Completed, its log there, and both as they were at the last look: nothing to learn from it."""
+    sidecar, log, earlier = now.sidecars.get(segment), now.logs.get(segment), before.logs.get(segment)
+    if sidecar is None or log is None or earlier is None:
+        return False
+    return sidecar is before.sidecars.get(segment) and sidecar.last_word and log.size == earlier.size

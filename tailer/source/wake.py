@@ -58,11 +58,13 @@ class InotifyWaker:
         except OSError:
             self._inotify.close()
             raise
+        # Not select(): it knows no descriptor above 1023, and a Spark worker has many.
+        self._poll = select.poll()
+        self._poll.register(self._inotify.fileno(), select.POLLIN)
 
     def wait(self, seconds: float) -> bool:
         limit = max(0.0, min(seconds, self._poll_seconds))
-        ready, _, _ = select.select([self._inotify.fileno()], [], [], limit)
-        if not ready:
+        if not self._poll.poll(limit * 1000):
             return False
         # What the events say does not matter, an overflow included: the folder is listed anew in any case.
         self._inotify.read(timeout=0)

@@ -1,7 +1,7 @@
 """The floor: the least that any follower of a folder must do for a row. Shares no code with `tailer`.
 
-Waits for inotify, reads the sidecar, reads what it newly promises with `pread`, prints one line: the end reached and how
-many bytes it saw. No poll, no check, no position. `python floor.py FOLDER SEGMENT_FILE_NAME`.
+Waits for inotify, reads the sidecar, reads what it newly promises with `pread`, prints one line: the end reached and
+how many bytes it saw. No poll, no check, no position. `python floor.py FOLDER SEGMENT_FILE_NAME`.
 """
 
 from __future__ import annotations

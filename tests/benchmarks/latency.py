@@ -1,9 +1,10 @@
 """How long is a row on its way, and what does waiting cost?
 
 The time from "sidecar written" (truncated, written, about to be closed) to "row read from the standard output" of
-`cdc-tail follow DIR --output json`: p50, p99 and maximum over single rows, written one by one with random gaps. Then the
-CPU that the same processes take while nothing happens. Beside it in the same run, on the same folder: the floor
-(`floor.py`). Once without and once with `--consumer`, whose position is saved with fsync behind each row.
+`cdc-tail follow DIR --output json`: p50, p99 and maximum over single rows, written one by one with random gaps. Then
+the CPU that the same processes take while nothing happens. Beside it in the same run, on the same folder: the floor
+(`floor.py`). Three ways: plain; with `--consumer`, whose position is saved with fsync behind each row; and in a folder
+that holds a hundred finished segments besides.
 
     python -m tests.benchmarks.latency --rows 400 --repeat 3 --keep
 """
@@ -20,7 +21,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 import psutil
 
@@ -78,32 +79,46 @@ class Watched:
         self._process.stdout.close()
 
 
-def measure(material: Material, options: Sequence[str], rows: int, idle_seconds: float, seed: int) -> dict[str, Any]:
-    """One run of `follow` with these options beside the floor."""
-    gaps = random.Random(seed)
-    with tempfile.TemporaryDirectory() as parent, tempfile.TemporaryFile() as log:
-        with GrowingSegment(Path(parent), material) as growing:
-            follow = [*FOLLOW, growing.folder, "--output", "json", *options]
-            floor = [*FLOOR, growing.folder, material.log_name]
-            with Watched(floor, log) as floor_process, Watched(follow, log) as follow_process:
-                floor_process.await_lines(1)  # "ready"
-                # The first row starts everything: it is not counted, nor are those that warm the processes up.
-                for number in range(1, WARM_UP_ROWS + 1):
-                    growing.write_row()
-                    growing.publish()
-                    follow_process.await_lines(number)
-                    time.sleep(GAP_SECONDS[0])
-                floor_process.await_lines(WARM_UP_ROWS + 1)
-                written = _write_rows(growing, rows, gaps)
-                both = {"follow": (follow_process, WARM_UP_ROWS), "floor": (floor_process, WARM_UP_ROWS + 1)}
-                delays = {}
-                for name, (process, before) in both.items():
-                    process.await_lines(before + rows)
-                    read = process.read_at[before : before + rows]
-                    delays[name] = percentiles([late - early for early, late in zip(written, read, strict=True)])
-                idle = _idle([follow_process, floor_process], idle_seconds)
+class Way(NamedTuple):
+    """A way of running `follow`: more options, and how many finished segments lie in the folder."""
+
+    options: tuple[str, ...] = ()
+    finished: int = 0
+
+
+WAYS = {"plain": Way(), "consumer": Way(("--consumer", "benchmark")), "hundred segments": Way(finished=100)}
+
+
+def measure(material: Material, way: Way, rows: int, idle_seconds: float, seed: int) -> dict[str, Any]:
+    """One run of `follow` beside the floor."""
+    with (
+        tempfile.TemporaryDirectory() as parent,
+        tempfile.TemporaryFile() as log,
+        GrowingSegment(Path(parent), material, way.finished) as growing,
+        Watched([*FLOOR, growing.folder, material.log_name], log) as floor,
+        Watched([*FOLLOW, growing.folder, "--output", "json", *way.options], log) as follow,
+    ):
+        floor.await_lines(1)  # "ready"
+        # These start everything and warm it up; they are not counted.
+        for number in range(1, WARM_UP_ROWS + 1):
+            growing.write_row()
+            growing.publish()
+            follow.await_lines(number)
+            floor.await_lines(number + 1)
+        written = _write_rows(growing, rows, random.Random(seed))
+        delays = {
+            "follow": percentiles(_delays(written, follow, WARM_UP_ROWS)),
+            "floor": percentiles(_delays(written, floor, WARM_UP_ROWS + 1)),
+        }
+        idle = _idle([follow, floor], idle_seconds)
     ratios = {f"{name}_to_floor": round(delays["follow"][name] / delays["floor"][name], 2) for name in ("p50", "p99")}
     return {**{f"{name}_ms": found for name, found in delays.items()}, **ratios, "idle_percent": idle}
+
+
+def _delays(written: Sequence[float], process: Watched, before: int) -> list[float]:
+    """Of each row: from its promise to its line, which is that many lines behind the first `before`."""
+    process.await_lines(before + len(written))
+    return [read - promised for promised, read in zip(written, process.read_at[before:], strict=True)]
 
 
 def _write_rows(growing: GrowingSegment, rows: int, gaps: random.Random) -> list[float]:
@@ -130,12 +145,11 @@ def _idle(processes: Sequence[Watched], seconds: float) -> dict[str, float]:
 def run(rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
     material = load_material()
     before = facts()
-    ways: dict[str, list[str]] = {"plain": [], "consumer": ["--consumer", "benchmark"]}
-    runs: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
     for number in range(repeat):
-        for way, options in ways.items():
-            runs[way].append(measure(material, options, rows, idle_seconds, seed=number))
-    summary = {way: medians(found) for way, found in runs.items()}
+        for name, way in WAYS.items():
+            runs[name].append(measure(material, way, rows, idle_seconds, seed=number))
+    summary = {name: medians(found) for name, found in runs.items()}
     return {
         "name": NAME,
         "question": QUESTION,
@@ -148,12 +162,12 @@ def run(rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
         "targets": TARGETS,
         "medians": summary,
         "met": {
-            way: {
+            name: {
                 "p50": found["follow_ms"]["p50"] <= TARGETS["p50_ms"],
                 "p99": found["follow_ms"]["p99"] <= TARGETS["p99_ms"],
                 "idle": found["idle_percent"]["follow"] < TARGETS["idle_percent"],
             }
-            for way, found in summary.items()
+            for name, found in summary.items()
         },
         "runs": runs,
     }

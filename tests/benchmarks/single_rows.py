@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 from tailer.demo.recording import Recording, load_recording
 from tailer.demo.replay import write_recording
 from tailer.format.entry import scan_entries
+from tailer.format.header import encode_header
 from tailer.format.section import MARKER_BYTES, encode_marker
 from tailer.limits import ENTRY_OVERHEAD
 from tests.helpers.cli import run_process
@@ -56,12 +57,17 @@ def load_material() -> Material:
 
 
 class GrowingSegment:
-    """The segment in a folder of its own, as a server writes it: full size at once, linked into `cdc_raw`."""
+    """The segment in a folder of its own, as a server writes it: full size at once, linked into `cdc_raw`.
 
-    def __init__(self, parent: Path, material: Material) -> None:
+    Below it lie `finished` segments that are COMPLETED and empty, as nobody has cleaned them away.
+    """
+
+    def __init__(self, parent: Path, material: Material, finished: int = 0) -> None:
         self.folder = parent / "cdc_raw"
         self.folder.mkdir(parents=True)
         (parent / "commitlog").mkdir()
+        for segment in range(material.segment - finished, material.segment):
+            self._add_finished(segment)
         self._segment = material.segment
         self._sidecar = self.folder / material.log_name.replace(".log", "_cdc.idx")
         self._next = itertools.cycle(material.entries)
@@ -95,6 +101,13 @@ class GrowingSegment:
         os.pwrite(self._fd, encode_marker(self._segment, self._at, end), self._at)
         os.fdatasync(self._fd)
         self._at = end
+
+    def _add_finished(self, segment: int) -> None:
+        log = self.folder / f"CommitLog-7-{segment}.log"
+        header = encode_header(7, segment, {})
+        log.write_bytes(header)
+        os.truncate(log, SEGMENT_BYTES)
+        log.with_name(f"{log.stem}_cdc.idx").write_text(f"{len(header)}\nCOMPLETED")
 
     def __enter__(self) -> Self:
         return self

@@ -22,7 +22,7 @@ from tailer.read import Reader
 from tailer.source.segment import KeySource, no_keys
 from tailer.tail import Tail
 
-LONGEST_SECONDS = 20
+LONGEST_SECONDS = 120
 STEPS_MAX = 200
 READER = Reader()
 """One for all readings: what it keeps are compiled definitions, and compiling them would be half of each reading."""

@@ -95,19 +95,20 @@ class Patient:
         self._path = path
 
     @contextmanager
-    def with_bytes(self, at: int, damaged: bytes) -> Iterator[None]:
-        """These bytes instead of those at file offset `at`."""
+    def with_bytes(self, at: int, damaged: bytes) -> Iterator[bytes]:
+        """These bytes instead of those at file offset `at`; the file's content."""
         with self._path.open("r+b", buffering=0) as file:
             os.pwrite(file.fileno(), damaged, at)
             try:
-                yield
+                yield self.healthy[:at] + damaged + self.healthy[at + len(damaged) :]
             finally:
                 os.pwrite(file.fileno(), self.healthy[at : at + len(damaged)], at)
 
     @contextmanager
-    def cut_to(self, length: int) -> Iterator[None]:
+    def cut_to(self, length: int) -> Iterator[bytes]:
+        """The first `length` bytes only; the file's content."""
         os.truncate(self._path, length)
         try:
-            yield
+            yield self.healthy[:length]
         finally:
             self._path.write_bytes(self.healthy)

@@ -1,0 +1,270 @@
+"""The tasks between two offsets of a node: what a batch reads, whenever and wherever it is planned (architecture 7).
+
+A function of the two offsets, the first `j` journal records of the end, the decisions of its consumer, and the files:
+the extents, sidecars and options of today play no part, so a batch that is planned again has the same rows.
+Reads section heads only. Knows no planner and no pyspark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tailer.errors import CorruptError, LossError, RefusedError
+from tailer.format.section import NoSection
+from tailer.offset import NodeOffset
+from tailer.plan import ACCEPT
+from tailer.position import Position, Span
+from tailer.read import ReadTask
+from tailer.schema.history import DefinitionHistory
+from tailer.schema.journal import Journal
+from tailer.schema.records import (
+    AnyRecord,
+    LossRecord,
+    OptionsRecord,
+    RecountRecord,
+    SegmentEndRecord,
+    SkipRecord,
+)
+from tailer.selection import Selection
+from tailer.source.segment import SegmentFile
+from tailer.tasks import TaskMaker
+
+OpenSegment = Callable[[int], SegmentFile]
+"""The segment's file; FileNotFoundError when it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """The options that shape rows; an offset holds those that were journalled before it left."""
+
+    tables: tuple[str, ...] = ()
+    schema_changes: bool = False
+    complete: bool = False
+
+    def record(self, consumer: str | None) -> OptionsRecord:
+        held = {"tables": list(self.tables), "schema_changes": self.schema_changes, "complete": self.complete}
+        return OptionsRecord(consumer=consumer, options=held)
+
+    @classmethod
+    def of(cls, record: OptionsRecord) -> RowOptions:
+        held = record.options
+        return cls(tuple(held["tables"]), bool(held["schema_changes"]), bool(held["complete"]))
+
+
+class FileTask(NamedTuple):
+    """A read task and the name of its segment's file."""
+
+    task: ReadTask
+    file: str
+
+
+class _Part(NamedTuple):
+    """From logical offset `start` to `end` of a segment."""
+
+    segment: int
+    start: int
+    end: int
+
+
+class Between:
+    """Makes the tasks of one node for one consumer. What it keeps between calls saves work and changes no answer.
+
+    `accept_loss`: journal what is gone as lost and go on, instead of raising LossError. `today`: the options that shape
+    rows where the journal has none.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        journal: Journal,
+        consumer: str | None,
+        open_segment: OpenSegment,
+        *,
+        accept_loss: bool = False,
+        today: RowOptions = RowOptions(),
+    ) -> None:
+        self._node = node
+        self._journal = journal
+        self._consumer = consumer
+        self._open_segment = open_segment
+        self._accept_loss = accept_loss
+        self._today = today
+        self._pinned = _Pinned((), consumer, today)
+        self._decisions = _Decisions(consumer)
+
+    def tasks(self, start: NodeOffset, end: NodeOffset) -> list[FileTask]:
+        """The tasks of the batch, in the order of its rows: late segments first, then the log's order.
+
+        Raises RefusedError for a `j` beyond the journal and an end before its start, LossError where a file is gone,
+        CorruptError where planned sections do not check any more.
+        """
+        if start == end:
+            return []
+        pinned = self._pin(self.counted(end))
+        made: list[FileTask] = []
+        for part in parts(start, end, pinned.ends):
+            made.extend(self._part(part, pinned))
+        return made
+
+    def counted(self, end: NodeOffset) -> int:
+        """How many journal records count for a batch that ends there."""
+        self._journal.read(upto=end.j)
+        return self._decided().recounts.get((end.position, end.j), end.j)
+
+    def recount(self, end: NodeOffset) -> None:
+        """A batch that ends there never succeeded: from now on it counts every record there is."""
+        upto = self._journal.count
+        if upto > self.counted(end):
+            self._journal.append([RecountRecord(consumer=self._consumer, at=end.position, j=end.j, upto=upto)])
+
+    def _pin(self, count: int) -> _Pinned:
+        if self._pinned.count > count:
+            self._pinned = _Pinned((), self._consumer, self._today)
+        self._pinned.extend(self._journal.read(upto=count)[self._pinned.count :])
+        return self._pinned
+
+    def _part(self, part: _Part, pinned: _Pinned) -> Iterator[FileTask]:
+        try:
+            file = self._open_segment(part.segment)
+        except FileNotFoundError:
+            self._missing(part)
+            return
+        span = section_span(file, part.segment, part.start, part.end)
+        if span is None:
+            return
+        options = pinned.options
+        task = pinned.maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
+        yield FileTask(replace(task, skips=self._skips(span)), file.path.name)
+
+    def _missing(self, part: _Part) -> None:
+        lost = Position(part.segment, part.start)
+        if any(start <= lost < end for start, end in self._decided().losses):
+            return
+        if not self._accept_loss:
+            raise LossError(
+                f"Changes are lost: a segment that was planned is gone; the first position not read is {lost}",
+                at=lost,
+                remedy=ACCEPT,
+            )
+        self._journal.append_loss(self._consumer, lost, Position(part.segment, part.end))
+
+    def _skips(self, span: Span) -> tuple[tuple[int, int], ...]:
+        decided = self._decided().skips.get(span.segment, ())
+        return tuple((at, size) for at, size in decided if span.start <= at < span.end)
+
+    def _decided(self) -> _Decisions:
+        if self._decisions.count != self._journal.count:
+            self._decisions.extend(self._journal.read()[self._decisions.count :])
+        return self._decisions
+
+
+class _Decisions:
+    """A consumer's decisions, which count whatever their number."""
+
+    def __init__(self, consumer: str | None) -> None:
+        self.count = 0
+        self.skips: dict[int, list[tuple[int, int]]] = {}
+        self.losses: list[tuple[Position, Position]] = []
+        self.recounts: dict[tuple[Position, int], int] = {}
+        self._consumer = consumer
+
+    def extend(self, records: Sequence[AnyRecord]) -> None:
+        self.count += len(records)
+        for record in records:
+            match record:
+                case SkipRecord(consumer=self._consumer):
+                    self.skips.setdefault(record.at.segment, []).append((record.at.offset, record.lost))
+                case LossRecord(consumer=self._consumer):
+                    self.losses.append((record.start, record.end))
+                case RecountRecord(consumer=self._consumer):
+                    # A later one means that the earlier did not help.
+                    self.recounts[record.at, record.j] = record.upto
+
+
+class _Pinned:
+    """What the first `count` records of a journal say to one consumer."""
+
+    def __init__(self, records: Sequence[AnyRecord], consumer: str | None, today: RowOptions) -> None:
+        self.count = 0
+        self.ends: dict[int, int] = {}
+        self.options = today
+        self._consumer = consumer
+        self._history = DefinitionHistory()
+        self._makers: dict[RowOptions, TaskMaker] = {}
+        self.extend(records)
+
+    def extend(self, records: Sequence[AnyRecord]) -> None:
+        self.count += len(records)
+        self._history.extend(records)
+        for record in records:
+            if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):
+                self.ends[record.segment] = record.end
+            elif isinstance(record, OptionsRecord) and record.consumer == self._consumer:
+                self.options = RowOptions.of(record)
+
+    @property
+    def maker(self) -> TaskMaker:
+        made = self._makers.get(self.options)
+        if made is None:
+            made = self._makers[self.options] = TaskMaker(self._history, Selection(self.options.tables))
+        return made
+
+
+def parts(start: NodeOffset, end: NodeOffset, ends: dict[int, int]) -> list[_Part]:
+    """Which part of which segment lies between two offsets. `ends`: the log ends on record.
+
+    Raises RefusedError for an end before its start.
+    """
+    if place(end) < place(start):
+        raise RefusedError(
+            "the batch ends before it starts",
+            expected=f"an end at or behind {start.position}",
+            found=str(end.position),
+            remedy="The checkpoint's offsets were changed by hand: restore them.",
+        )
+    read = dict(start.p)
+    late = [_Part(segment, read.get(segment, 0), at) for segment, at in end.p]
+    apart = read.keys() | dict(end.p).keys()
+    if start.s == end.s:
+        return _filled([*late, _Part(end.s, start.o, end.o)])
+    first = [] if start.done else [_Part(start.s, start.o, ends.get(start.s, start.o))]
+    middle = [segment for segment in sorted(ends) if start.s < segment < end.s and segment not in apart]
+    whole = [_Part(segment, 0, ends[segment]) for segment in middle]
+    return _filled([*late, *first, *whole, _Part(end.s, 0, end.o)])
+
+
+def place(offset: NodeOffset) -> tuple[int, int, bool]:
+    """Offsets of one node in their order, segments in `p` left aside."""
+    return offset.s, offset.o, offset.done
+
+
+def section_span(file: SegmentFile, segment: int, start: int, end: int) -> Span | None:
+    """The span of whole sections that holds the entries from logical `start` to `end`; None where there is none.
+
+    Raises CorruptError where the sections do not reach `end`.
+    """
+    edge, at = file.place(start)
+    first = edge
+    if end <= edge:
+        return None
+    for section in file.sections(first, at):
+        if isinstance(section, NoSection):
+            raise CorruptError(
+                f"a section that was planned does not check any more ({section.why.value})",
+                at=Position(segment, section.start),
+                file=file.path.name,
+                expected=f"sections up to {end}",
+                found=section.why.value if section.found is None else section.found,
+                remedy="Something other than the server has changed the file: restore it.",
+            )
+        edge = section.end
+        if edge >= end:
+            file.remember(edge, section.next_at)
+            break
+    return Span(segment, first, edge, at, max(first, start), end)
+
+
+def _filled(found: list[_Part]) -> list[_Part]:
+    return [part for part in found if part.end > part.start]

@@ -1,0 +1,144 @@
+"""What an executor does: reads one span with what its partition holds, and nothing else.
+
+A partition's value is bytes of plain data: folder, file, span, definitions, options, decisions. It holds no secret:
+the keystore's passwords come from the executor's own environment.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tailer.between import FileTask
+from tailer.errors import CdcError, LossError, UsageError
+from tailer.plan import ACCEPT
+from tailer.position import Position, Span
+from tailer.read import Change, Reader, ReadTask
+from tailer.schema.model import TableDefinition
+from tailer.selection import Selection
+from tailer.source.keystore import keystore_keys
+from tailer.source.segment import KeySource, SegmentFile, no_keys
+from tailer.tasks import builtin
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SpanParts = tuple[int, int, int, int, int, int]
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """A read task as it travels. `definitions` and each change's are packed tables; what is built in stays at home."""
+
+    folder: str
+    file: str
+    node: str
+    span: _SpanParts
+    definitions: bytes
+    changes: tuple[tuple[int, bytes], ...]
+    tables: tuple[str, ...]
+    complete: bool
+    schema_changes: bool
+    skips: tuple[tuple[int, int], ...]
+    keystore: str | None
+
+
+class JobPacker:
+    """Packs tasks; the definitions, which seldom change, only once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Mapping[str, TableDefinition], bytes] | None = None
+
+    def pack(self, planned: FileTask, folder: Path, keystore: Path | None) -> bytes:
+        task, span = planned.task, planned.task.span
+        job = Job(
+            str(folder),
+            planned.file,
+            task.node,
+            (span.segment, span.start, span.end, span.at, span.lower, span.upper),
+            self._definitions(task.definitions),
+            tuple((change.end, _pack(change.definitions)) for change in task.changes),
+            task.selection.tables,
+            task.complete,
+            task.schema_changes,
+            task.skips,
+            None if keystore is None else str(keystore),
+        )
+        return msgspec.msgpack.encode(job)
+
+    def _definitions(self, definitions: Mapping[str, TableDefinition]) -> bytes:
+        if self._last is None or self._last[0] is not definitions:
+            self._last = definitions, _pack(definitions)
+        return self._last[1]
+
+
+def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of a partition, as record batches. Raises the documented errors."""
+    job = msgspec.msgpack.decode(value, type=Job)
+    task = ReadTask(
+        job.node,
+        Span(*job.span),
+        _unpack_all(job.definitions),
+        tuple(Change(end, _unpack(packed)) for end, packed in job.changes),
+        Selection(job.tables),
+        job.complete,
+        job.schema_changes,
+        job.skips,
+    )
+    with _open(job) as file:
+        for batch in _READER.read(task, file, _raise):
+            yield batch.to_arrow()
+
+
+_READER: Final = Reader()
+"""One for the worker's life: what was compiled for one micro-batch serves the next."""
+
+_Tables = dict[str, TableDefinition]
+_DECODER: Final = msgspec.msgpack.Decoder(_Tables)
+
+
+def _open(job: Job) -> SegmentFile:
+    folder, segment = Path(job.folder), job.span[0]
+    keys: KeySource = no_keys
+    if job.keystore is not None:
+        keys = keystore_keys(Path(job.keystore), None, os.environ)
+    try:
+        return SegmentFile(folder / job.file, segment, keys)
+    except FileNotFoundError:
+        if folder.is_dir():
+            lost = Position(segment, job.span[4])
+            raise LossError(
+                f"Changes are lost: a segment was deleted before it was read; the first position not read is {lost}",
+                at=lost,
+                file=job.file,
+                remedy=ACCEPT,
+            ) from None
+    raise UsageError(
+        f"this executor ({socket.gethostname()}) does not see the log folder",
+        file=job.folder,
+        remedy="Mount it under the same path on every executor.",
+    )
+
+
+def _raise(at: Position, error: CdcError, data: bytes) -> None:
+    raise error
+
+
+def _pack(definitions: Mapping[str, TableDefinition]) -> bytes:
+    home = builtin()
+    return msgspec.msgpack.encode({id: held for id, held in definitions.items() if home.get(id) is not held})
+
+
+def _unpack(packed: bytes) -> _Tables:
+    return _DECODER.decode(packed)
+
+
+@lru_cache(maxsize=8)
+def _unpack_all(packed: bytes) -> Mapping[str, TableDefinition]:
+    """The same object for the same bytes: what was compiled for it is used again."""
+    return {**builtin(), **_unpack(packed)}

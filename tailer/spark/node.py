@@ -1,0 +1,284 @@
+"""One node of a query: its tail, and what was handed out of it. Lives in the process that runs the source.
+
+The checkpoint decides where a query stands; the consumer in the state folder follows it, and keeps what a checkpoint
+cannot hold: the first offset, and what the planner remembered at each offset that may come back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tailer.between import Between, FileTask, RowOptions, place
+from tailer.consumers import Mark, NodeState
+from tailer.errors import CdcError, RefusedError
+from tailer.follow import Stalled
+from tailer.limits import MIB
+from tailer.offset import Memory, NodeOffset
+from tailer.options import TailOptions
+from tailer.position import Position
+from tailer.read import Reader, ReadTask
+from tailer.schema.records import OptionsRecord, SegmentEndRecord
+from tailer.source.group import OnFault
+from tailer.source.segment import SegmentFile
+from tailer.tail import Tail
+
+LOCK_SECONDS: Final = 10.0
+"""How long a new reader waits for the lock of a dying predecessor."""
+
+STEP_BYTES: Final = 64 * MIB
+SILENT_BYTES: Final = 64 * MIB
+"""Log without a row of interest is handed out after so much of it."""
+
+Say = Callable[[str], None]
+
+
+class Node:
+    """Opens the tail, with its lock, when made. Everything else happens when it is asked for."""
+
+    def __init__(self, name: str, folder: Path, options: TailOptions, say: Say) -> None:
+        self.name = name
+        self.folder = folder
+        self.options = options
+        self.tail = Tail(folder, options, lock_seconds=LOCK_SECONDS)
+        assert self.tail.consumer is not None
+        self._consumer = self.tail.consumer
+        self._say = say
+        today = RowOptions(options.tables, options.schema_changes, options.server is not None)
+        self._today = today
+        self.tail.definitions.quiet.schema_rows = options.schema_changes
+        self.between = Between(
+            name, self.tail.journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
+        )
+        self._reader = Reader()
+        self._stalled = Stalled(say, time.monotonic)
+        self._initial: NodeOffset | None = None
+        self._first: NodeOffset | None = None
+        self._marks: list[Mark] = []
+        self._planned: list[NodeOffset] = []
+        self.base: NodeOffset | None = None
+        """Where Spark stands."""
+        self.handed: NodeOffset | None = None
+        """What was handed out from `base` and not taken yet."""
+        self.held: tuple[int, int] | None = None
+        self.waiting = False
+        self._silent = 0
+
+    def initial(self) -> NodeOffset:
+        """The first offset of a new checkpoint: durable in the consumer file, the same until the consumer has moved."""
+        if self._initial is None:
+            state = self._consumer.node(self.name)
+            if state is not None and state.initial is not None and state.offset == state.initial:
+                self._open_at(state.initial, state)
+            else:
+                if state is not None:
+                    self._say(
+                        f"a new checkpoint: consumer {self.options.consumer} is moved from {state.offset.position} to "
+                        f"startingOffsets ({self.options.start})"
+                    )
+                self._open_anew()
+            self._initial = self.base
+        assert self._initial is not None
+        return self._initial
+
+    def stand(self, offset: NodeOffset) -> None:
+        """Spark stands at `offset`: everything before it is done."""
+        if self.base is None:
+            self._open_at(offset, self._consumer.node(self.name))
+        elif offset == self.handed:
+            self.base, self.handed = offset, None
+        elif offset != self.base:
+            self.tail.seek(offset, self._memory_at(offset))
+            self.base, self.handed, self._silent = offset, None, 0
+            self.tail.definitions.touched = False
+
+    def move(self, offset: NodeOffset) -> None:
+        """The consumer moves to what Spark has committed; never back."""
+        at = next((number for number, mark in enumerate(self._marks) if mark.offset == offset), None)
+        if at is not None:
+            moved = self._marks[at:]
+        elif place(offset) > place(self._marks[0].offset):
+            later = [mark for mark in self._marks if place(mark.offset) > place(offset)]
+            moved = [Mark(offset, self._memory_at(offset)), *later]
+        else:
+            return
+        if moved[0] != self._marks[0]:
+            self._marks = moved
+            self._save()
+        if offset in self._planned:
+            del self._planned[: self._planned.index(offset)]
+
+    def plan(self, budget: int) -> tuple[bool, int]:
+        """Plan on by about `budget` bytes: whether there is something to hand out (`handed`), and what was used."""
+        if self.handed is not None:
+            return True, 0
+        left = budget
+        while True:
+            asked = min(left, STEP_BYTES)
+            late = self.tail.offset.p
+            moved, used = self._step(asked)
+            left -= used
+            # A late segment that is read to its end leaves `p` in the next offset: this one must be handed out.
+            if left <= 0 or self.tail.offset.p != late or (self._due() and used < asked):
+                self.hand_out()
+                return True, budget - left
+            if not moved:
+                return self._due() and self.hand_out(), budget - left
+
+    def hand_out(self) -> bool:
+        """Hand out where the planner stands; False when that is where Spark stands."""
+        offset = self.tail.offset
+        if offset == self.base:
+            return False
+        self.handed = offset
+        self._planned.append(offset)
+        before = self._marks[-1]
+        if offset != before.offset:
+            self._marks.append(Mark(offset, self.tail.memory))
+        if self.tail.memory != before.memory:
+            # Before the offset leaves: a hole that is forgotten is a loss.
+            self._save()
+        self.tail.definitions.touched = False
+        self._silent = 0
+        return True
+
+    def tasks(self, start: NodeOffset, end: NodeOffset) -> list[FileTask]:
+        """The tasks of a batch. One of an earlier run that cannot be read is mended first, if today's options can."""
+        if self.base is None:
+            self._open_at(start, self._consumer.node(self.name))
+        tasks = self.between.tasks(start, end)
+        options = self.options
+        mends = options.quarantine or options.schema_file is not None or options.server is not None
+        if end in self._planned or not mends or self._decodes(tasks, self._raise):
+            return tasks
+        self.between.recount(end)
+        tasks = self.between.tasks(start, end)
+        if options.quarantine:
+            self._decodes(tasks, self.tail.keep)
+            tasks = self.between.tasks(start, end)
+        return tasks
+
+    def _open_anew(self) -> None:
+        self.tail.begin()
+        offset = self._before_oldest() if self.tail.offset.s == 0 else self.tail.offset
+        self._journal_options()
+        offset = NodeOffset(self.tail.journal.count, offset.s, offset.o, offset.done, offset.p)
+        self.tail.seek(offset, self.tail.memory)
+        self._marks = [Mark(offset, self.tail.memory)]
+        self.base = self._first = offset
+        self._save()
+
+    def _open_at(self, offset: NodeOffset, state: NodeState | None) -> None:
+        self.tail.journal.read(upto=offset.j)
+        if state is None:
+            self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
+            self._marks = [Mark(offset)]
+        else:
+            if place(offset) < place(state.offset):
+                raise RefusedError(
+                    f"another checkpoint has used consumer {self.options.consumer!r}: it is ahead of this one",
+                    expected=f"{state.offset.position} or later",
+                    found=str(offset.position),
+                    remedy="Give each checkpoint its own option `consumer`.",
+                )
+            self._marks = [Mark(state.offset, state.memory), *state.ahead]
+            self._first = state.initial
+        self.tail.go_on(offset, self._memory_at(offset))
+        self._journal_options()
+        self.base = offset
+        if state is None:
+            self._save()
+
+    def _before_oldest(self) -> NodeOffset:
+        """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
+        there = self.tail.survey.segments()
+        past = (r.segment for r in self.tail.journal.read() if isinstance(r, SegmentEndRecord))
+        return NodeOffset(s=min(there, default=max(past, default=0) + 1) - 1)
+
+    def _journal_options(self) -> None:
+        record = self._today.record(self.options.consumer)
+        held = [r for r in self.tail.journal.read() if isinstance(r, OptionsRecord) and r.consumer == record.consumer]
+        if not held or held[-1].options != record.options:
+            self.tail.journal.append([record])
+
+    def _step(self, budget: int) -> tuple[bool, int]:
+        """One step of the tail: whether it moved, and by how many bytes."""
+        step = self.tail.step(budget)
+        for notice in step.notices:
+            self._say(notice)
+        self._stalled.note(step)
+        self.held, self.waiting = step.held, step.waiting
+        if step.tasks or step.moved:
+            if self.options.quarantine and self._decide(step.tasks):
+                self.tail.definitions.touched = True
+            self.tail.advance(step)
+            used = sum(task.span.bytes for task in step.tasks)
+            self._silent += used
+            return True, used
+        if step.error is None:
+            return False, 0
+        to = self.tail.accept(step.error)
+        if to is None:
+            raise step.error
+        self._say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+        return True, 0
+
+    def _due(self) -> bool:
+        """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
+        offset, base = self.tail.offset, self.base
+        assert base is not None
+        passed = (offset.s, offset.done, offset.p) != (base.s, base.done, base.p)
+        return self.tail.definitions.touched or passed or self._silent >= SILENT_BYTES
+
+    def _decide(self, tasks: Sequence[ReadTask]) -> bool:
+        """Decode ahead and journal what to leave out; whether there are rows, or something was put aside."""
+        before = self.tail.quarantine.count
+        rows = sum(len(batch) for task in tasks for batch in self.tail.read(task))
+        return rows > 0 or self.tail.quarantine.count > before
+
+    def _decodes(self, tasks: Sequence[FileTask], on_fault: OnFault) -> bool:
+        """Whether the tasks can be read to their ends."""
+        try:
+            for planned in tasks:
+                file = self._open_segment(planned.task.span.segment)
+                for _ in self._reader.read(planned.task, file, on_fault):
+                    pass
+        except CdcError:
+            return False
+        return True
+
+    def _raise(self, at: Position, error: CdcError, data: bytes) -> None:
+        raise error
+
+    def _open_segment(self, segment: int) -> SegmentFile:
+        survey = self.tail.survey
+        try:
+            file = survey.file(segment)
+        except FileNotFoundError:
+            # Appeared after the last look, or is gone.
+            survey.look(self.tail.offset)
+            file = survey.file(segment)
+        # Executors open it by its name: a descriptor that we still hold does not help them.
+        file.path.stat()
+        return file
+
+    def _memory_at(self, offset: NodeOffset) -> Memory:
+        """What the planner remembered at an offset that was handed out."""
+        exact = next((mark for mark in self._marks if mark.offset == offset), None)
+        if exact is not None:
+            return exact.memory
+        before = [mark for mark in self._marks if place(mark.offset) <= place(offset)]
+        memory = before[-1].memory if before else Memory()
+        holes = tuple((first, min(last, offset.s - 1)) for first, last in memory.holes if first < offset.s)
+        return msgspec.structs.replace(memory, holes=holes)
+
+    def _save(self) -> None:
+        first, marks = self._marks[0], self._marks
+        changes = {n for n in range(1, len(marks)) if marks[n].memory != marks[n - 1].memory}
+        kept = tuple(marks[n] for n in range(1, len(marks)) if n in changes or n + 1 in changes)
+        state = NodeState(first.offset, first.memory, (first.offset.s, first.offset.o), self._first, kept)
+        self._consumer.save(self.name, state, moved=time.time(), program=self.options.program)

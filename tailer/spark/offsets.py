@@ -1,0 +1,54 @@
+"""The source's offset: one JSON object for all nodes of a query (architecture section 7). Values only.
+
+    {"v":1,"t":tick,"nodes":{"local":{"j":12,"s":segment,"o":offset,"done":false,"p":[[id,offset]]}}}
+
+Keys and nodes stand in fixed order: Spark compares offsets as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from tailer.errors import RefusedError
+from tailer.offset import NodeOffset, decode_node_offset
+
+VERSION: Final = 1
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """`tick` counts offsets that were handed out to keep Spark's workers alive."""
+
+    tick: int
+    nodes: Mapping[str, NodeOffset]
+
+    def as_json(self) -> Json:
+        nodes = {name: self.nodes[name].as_json() for name in sorted(self.nodes)}
+        return {"v": VERSION, "t": self.tick, "nodes": nodes}
+
+
+def decode_offset(data: Any) -> SourceOffset:
+    """The offset of a JSON object. RefusedError for one that this version has not written."""
+    try:
+        if data["v"] != VERSION:
+            raise RefusedError(
+                "the offset's version",
+                expected=VERSION,
+                found=data["v"],
+                remedy="A newer cdc-tail wrote this checkpoint: use that version.",
+            )
+        nodes = {str(name): decode_node_offset(held) for name, held in data["nodes"].items()}
+        return SourceOffset(msgspec.convert(data["t"], int), nodes)
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+        raise RefusedError(
+            f"the offset is not one of cdc_tail ({error})",
+            expected='{"v":1,"t":0,"nodes":{…}}',
+            found=str(data)[:200],
+            remedy="The checkpoint belongs to another source, or was changed by hand.",
+        ) from error

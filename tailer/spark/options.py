@@ -1,0 +1,205 @@
+"""The data source's options: names, values and what they mean (architecture section 7). Parses words, opens nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import msgspec
+
+from tailer.consumers import check_name
+from tailer.errors import UsageError
+from tailer.limits import KIB, MIB, SETTLE_ONCE_SECONDS
+from tailer.options import OnError, TailOptions
+from tailer.position import Position
+
+PROGRAM: Final = "cdc_tail"
+
+NAMES: Final = (
+    "path",
+    "node",
+    "tables",
+    "schemaFile",
+    "server",
+    "stateDir",
+    "consumer",
+    "startingOffsets",
+    "endingOffsets",
+    "maxBytesPerTrigger",
+    "failOnDataLoss",
+    "onError",
+    "readOn",
+    "waitMillis",
+    "tickSeconds",
+    "includeSchemaChanges",
+    "stopped",
+    "assumeFinishedAfter",
+    "keystore",
+)
+"""The valid options, spelled as users see them; Spark does not keep their case."""
+
+_NODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_BYTES: Final = re.compile(r"(\d{1,15})\s*([kmg]?)b?", re.IGNORECASE | re.ASCII)
+_UNITS: Final = {"": 1, "k": KIB, "m": MIB, "g": KIB * MIB}
+_WORDS: Final = ("earliest", "latest")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What one `load` asks for. `folders`: node and log folder, in the order of the nodes' names.
+
+    `tail` is for every node but for what `of` sets. `max_bytes`: bytes of log for one micro-batch, None = no limit.
+    `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
+    """
+
+    folders: tuple[tuple[str, Path], ...]
+    tail: TailOptions
+    max_bytes: int | None
+    wait_seconds: float
+    tick_seconds: float
+    ending: str
+
+    def of(self, node: str, *, once: bool) -> TailOptions:
+        """The options of one node's tail; with several nodes, each has a state folder of its own.
+
+        `once`: for a run that does not wait.
+        """
+        state = self.tail.state
+        if state is not None and len(self.folders) > 1:
+            state = state / node
+        settle = SETTLE_ONCE_SECONDS if once else None
+        return replace(self.tail, node=node, state=state, settle_seconds=settle)
+
+
+def parse_options(given: Mapping[str, str]) -> SourceOptions:
+    """The options of `load`. UsageError for an unknown name or value; the error lists the valid ones."""
+    values = _by_name(given)
+    tail = TailOptions(
+        tables=_tables(values.get("tables", "")),
+        schema_file=_path(values, "schemaFile"),
+        server=values.get("server"),
+        state=_path(values, "stateDir"),
+        consumer=check_name(values.get("consumer", "spark")),
+        keystore=_path(values, "keystore"),
+        start=_offsets(values, "startingOffsets", "earliest"),
+        stopped=_boolean(values, "stopped", False),
+        assume_finished_after=_number(values, "assumeFinishedAfter", None),
+        on_error=_choice(values, "onError", get_args(OnError), "stop"),
+        accept_loss=not _boolean(values, "failOnDataLoss", True),
+        schema_changes=_boolean(values, "includeSchemaChanges", False),
+        program=PROGRAM,
+    )
+    _choice(values, "readOn", ("executors",), "executors")
+    return SourceOptions(
+        folders=_folders(values),
+        tail=tail,
+        max_bytes=_bytes(values, "maxBytesPerTrigger"),
+        wait_seconds=(_number(values, "waitMillis", 500.0) or 0.0) / 1000,
+        tick_seconds=_number(values, "tickSeconds", 40.0) or 0.0,
+        ending=_offsets(values, "endingOffsets", "latest"),
+    )
+
+
+def _by_name(given: Mapping[str, str]) -> dict[str, str]:
+    known = {name.lower(): name for name in NAMES}
+    values: dict[str, str] = {}
+    for name, value in given.items():
+        spelled = known.get(name.lower())
+        if spelled is None:
+            raise UsageError(f"unknown option {name!r}", remedy=f"There are: {', '.join(NAMES)}.")
+        values[spelled] = value.strip()
+    return values
+
+
+def _folders(values: Mapping[str, str]) -> tuple[tuple[str, Path], ...]:
+    text = values.get("path", "")
+    if not text:
+        raise UsageError(
+            "no log folder", remedy="Give the server's cdc_raw_directory: .load('/var/lib/cassandra/cdc_raw')."
+        )
+    named = [part.strip().partition("=") for part in text.split(",")]
+    if not all(equals and _NODE.fullmatch(node) and folder for node, equals, folder in named):
+        return ((_node(values.get("node", "local")), _folder(text)),)
+    if "node" in values:
+        raise UsageError("both `node` and node names in `path`", remedy="Name the node in one place.")
+    folders = {node: _folder(folder) for node, _, folder in named}
+    if len(folders) < len(named):
+        raise UsageError(
+            "two folders for one node", found=repr(text), remedy="Write NODE=DIR,NODE=DIR, each node once."
+        )
+    return tuple(sorted(folders.items()))
+
+
+def _folder(text: str) -> Path:
+    # Absolute: executors may run elsewhere than the driver.
+    return Path(text.removeprefix("file://") if text.startswith("file:///") else text).absolute()
+
+
+def _node(text: str) -> str:
+    if not _NODE.fullmatch(text):
+        raise UsageError("node", expected="letters, digits, '.', '_' and '-'", found=repr(text))
+    return text
+
+
+def _path(values: Mapping[str, str], name: str) -> Path | None:
+    text = values.get(name)
+    return _folder(text) if text else None
+
+
+def _tables(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _choice(values: Mapping[str, str], name: str, valid: tuple[str, ...], default: str) -> Any:
+    value = values.get(name, default).lower()
+    if value not in valid:
+        raise UsageError(f"option {name}", expected=" or ".join(valid), found=repr(values[name]))
+    return value
+
+
+def _boolean(values: Mapping[str, str], name: str, default: bool) -> bool:
+    chosen: str = _choice(values, name, ("true", "false"), str(default).lower())
+    return chosen == "true"
+
+
+def _number(values: Mapping[str, str], name: str, default: float | None) -> float | None:
+    text = values.get(name)
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise UsageError(f"option {name}", expected="a number, 0 or more", found=repr(text))
+    return number
+
+
+def _bytes(values: Mapping[str, str], name: str) -> int | None:
+    text = values.get(name)
+    if text is None:
+        return None
+    found = _BYTES.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"option {name}", expected="a number of bytes, such as 67108864 or 64m", found=repr(text))
+    return int(found[1]) * _UNITS[found[2].lower()]
+
+
+def _offsets(values: Mapping[str, str], name: str, default: str) -> str:
+    text = values.get(name, default)
+    if text.lower() in _WORDS:
+        return text.lower()
+    if Position.parse(text) is not None or (text.startswith("{") and _is_json(text)):
+        return text
+    raise UsageError(f"option {name}", expected="earliest, latest, or an offset's JSON", found=repr(text[:200]))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return True

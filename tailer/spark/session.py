@@ -1,0 +1,138 @@
+"""A local Spark session with settings for short delays, for the commands that bring their own. Tells what is missing.
+
+The workers run under this process's interpreter, whatever is on PATH: it is the one that has cdc-tail.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from tailer.errors import SystemFailedError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_MIN: Final = 17
+PREFIX: Final = "cdc_tail: "
+"""What the source has to say stands in the JVM's output behind this."""
+
+_CHECKPOINTS: Final = "org.apache.spark.sql.execution.streaming.%sFileSystemBasedCheckpointFileManager"
+_QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_KEPT_LINES: Final = 40
+
+
+def settings(version: tuple[int, int]) -> dict[str, str]:
+    """The settings of our sessions, for a Spark version; `docs/spark.md` tells what the first two bring."""
+    return {
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS
+        % ("checkpointing." if version >= (4, 1) else ""),
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+
+
+def use_this_python() -> None:
+    """Make this interpreter that of Spark's Python processes. Before the session is built."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+def check_java() -> None:
+    """UsageError with what to install unless there is a Java that Spark can use."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which(f"{home}/bin/java" if home else "java")
+    found = "no java" if program is None else _java_version(program)
+    if isinstance(found, str) or found < JAVA_MIN:
+        raise UsageError(
+            "Spark needs Java" + (f" (JAVA_HOME is {home})" if home else ""),
+            expected=f"{JAVA_MIN} or newer",
+            found=found,
+            remedy="Install it (Debian: `apt-get install openjdk-17-jre-headless`); JAVA_HOME chooses one of several.",
+        )
+
+
+def open_session(
+    name: str, say: Callable[[str], None], *, master: str = "local[*]", quick_start: bool = False
+) -> SparkSession:
+    """Start a JVM and a session in it. Its log is kept to itself; lines of the data source go to `say`.
+
+    `quick_start`: for a session of a minute, whose JVM spends less on becoming fast.
+
+    UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not start.
+    """
+    check_java()
+    use_this_python()
+    try:
+        import pyspark
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UsageError(f"pyspark cannot be imported ({error})", remedy="pip install 'pyspark>=4.0'") from error
+    major, minor = pyspark.__version__.split(".")[:2]
+    conf = SparkConf().setMaster(master).setAppName(name)
+    conf.setAll(list(settings((int(major), int(minor))).items()))
+    if quick_start:
+        conf.set("spark.driver.extraJavaOptions", _QUICK_START)
+    output = JvmOutput(say)
+    try:
+        gateway = launch_gateway(conf, output.popen_arguments())  # type: ignore[no-untyped-call]
+    except Exception as error:
+        raise SystemFailedError(f"the JVM did not start: {output.last()}") from error
+    context = SparkContext(conf=conf, gateway=gateway)
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
+
+
+class JvmOutput:
+    """What the JVM and the Python processes under it write to standard error: noise, but for the source's own lines.
+
+    With CDC_TAIL_DEBUG=1 everything is shown.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._all = os.environ.get("CDC_TAIL_DEBUG") == "1"
+        self._kept: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._thread: threading.Thread | None = None
+
+    def popen_arguments(self) -> dict[str, Any]:
+        """Arguments that lead the child's standard error here."""
+        reading, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        self._thread = threading.Thread(target=self._read, args=(os.fdopen(reading, "rb"),), daemon=True)
+        self._thread.start()
+        return {"stderr": os.fdopen(writing, "wb")}
+
+    def last(self) -> str:
+        """The last line that tells something."""
+        return next((line for line in reversed(self._kept) if line.strip()), "it wrote nothing")
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with stream:
+            for data in stream:
+                line = data.decode("utf-8", "replace").rstrip("\n")
+                self._kept.append(line)
+                if line.startswith(PREFIX):
+                    self._say(line.removeprefix(PREFIX))
+                elif self._all:
+                    self._say(line)
+
+
+def _java_version(program: str) -> int | str:
+    """The major version; before Java 9 the number began with `1.`."""
+    try:
+        told = subprocess.run([program, "-version"], capture_output=True, timeout=60, check=False).stderr.decode()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{program}: {error}"
+    found = re.search(r'version "(\d+)', told)
+    return int(found[1]) if found else f"{program}, which does not tell its version"

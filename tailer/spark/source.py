@@ -1,0 +1,72 @@
+"""The Spark data source `cdc_tail` (architecture section 7). Its constructor runs in several processes: it parses
+options, and opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
+
+from tailer.change.batch import arrow_schema
+from tailer.errors import UsageError
+from tailer.spark.errors import told
+from tailer.spark.options import parse_options
+
+NAME = "cdc_tail"
+
+_TYPES: dict[str, type[DataType]] = {
+    "string": StringType,
+    "bool": BooleanType,
+    "int32": IntegerType,
+    "int64": LongType,
+}
+
+
+class CdcTailSource(DataSource):
+    """`spark.readStream.format("cdc_tail")` and `spark.read.format("cdc_tail")`."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        with told():
+            self._parsed = parse_options(options)
+            self._ends = any(name.lower() == "endingoffsets" for name in options)
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return generic_schema()
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from tailer.spark.stream import CdcTailStreamReader
+
+        with told():
+            _check_schema(schema)
+            if self._ends:
+                raise UsageError("endingOffsets is for batch reads", remedy="A stream has no end: leave it out.")
+        return CdcTailStreamReader(self._parsed)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from tailer.spark.batch import CdcTailReader
+
+        with told():
+            _check_schema(schema)
+        return CdcTailReader(self._parsed)
+
+
+def generic_schema() -> StructType:
+    """The change row's columns as Spark types."""
+    return StructType([StructField(field.name, _TYPES[str(field.type)]()) for field in arrow_schema()])
+
+
+def _check_schema(schema: StructType) -> None:
+    if schema != generic_schema():
+        raise UsageError(
+            "the columns cannot be chosen",
+            expected=generic_schema().simpleString(),
+            found=schema.simpleString(),
+            remedy="Leave out .schema(...), and select what you need.",
+        )

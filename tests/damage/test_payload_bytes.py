@@ -1,0 +1,167 @@
+"""Payloads that are not what a server writes, under checksums that are right: rows or one documented error, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.damage import counts
+from tests.damage.deliver import Outcome, check_sentence
+from tests.damage.sample import SEGMENT, TABLE, Sample, read, sample
+from tests.helpers.log_writer import (
+    TS,
+    Bound,
+    Cell,
+    Column,
+    Complex,
+    Deletion,
+    Liveness,
+    LogFolder,
+    Marker,
+    Mutation,
+    Row,
+    Table,
+    Update,
+    completed,
+    create_table,
+    encode_mutation,
+    i32,
+    insert,
+    segment_of,
+    system_id,
+)
+
+pytestmark = pytest.mark.damage
+
+WIDE = Table(
+    TABLE.id,
+    "ks",
+    "t",
+    (
+        *TABLE.columns,
+        Column("s", "static", "text"),
+        Column("l", "regular", "list<text>"),
+        Column("m", "regular", "map<text, int>"),
+        Column("f", "regular", "frozen<map<text, int>>"),
+        Column("d", "regular", "decimal"),
+        Column("x", "regular", "duration"),
+        Column("i", "regular", "inet"),
+    ),
+)
+GONE = Deletion(TS, TS // 1_000_000)
+FULL: Mutation = (
+    Update(
+        WIDE,
+        i32(1),
+        (
+            Row(
+                (b"a",),
+                Liveness(TS, 3600, TS // 1_000_000 + 3600),
+                None,
+                (
+                    ("v", Cell(i32(1), like_row=2)),
+                    ("l", Complex((Cell(b"e", TS, path=bytes(range(16))),), Deletion(TS - 1, TS // 1_000_000))),
+                    ("m", Complex((Cell(i32(2), TS, path=b"k"), Cell(ts=TS, deleted=TS // 1_000_000, path=b"q")))),
+                    ("f", Cell(i32(1) + i32(1) + b"k" + i32(4) + i32(7), TS)),
+                    ("d", Cell(i32(2) + b"\x01\x02", TS)),
+                    ("x", Cell(b"\x02\x04\x06", TS)),
+                    ("i", Cell(b"\x7f\0\0\1", TS)),
+                ),
+            ),
+            Row((b"b",), deletion=GONE),
+            Marker(Bound.EXCL_START, (b"c",), (GONE,)),
+            Marker(Bound.INCL_END_EXCL_START, (b"d",), (GONE, GONE)),
+            Marker(Bound.INCL_END, (b"e",), (GONE,)),
+        ),
+        static=Row(cells=(("s", Cell(b"hi", TS)),)),
+        deletion=Deletion(TS - 5, TS // 1_000_000),
+    ),
+)
+PAYLOADS = {"rows": encode_mutation(FULL), "definition": encode_mutation(create_table(WIDE, TS))}
+BEFORE, AFTER = encode_mutation(insert(WIDE, 2, "x", 2)), encode_mutation(insert(WIDE, 3, "y", 3))
+
+
+class Bed:
+    """A folder where one payload changes from reading to reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = LogFolder(path)
+        self.base = encode_mutation(create_table(WIDE, TS - 1))
+
+    def read(self, payload: bytes, **options: object) -> tuple[Outcome, int]:
+        """The outcome, and the offset of the entry with this payload."""
+        writer = segment_of(SEGMENT, [[self.base, BEFORE, payload, AFTER]])
+        self.folder.put(writer, completed(writer))
+        return read(self.folder.path, **options), writer.entries[2].start
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return Bed(tmp_path / "cdc_raw")
+
+
+def flips(payload: bytes) -> Iterator[bytes]:
+    for at in range(len(payload)):
+        for bit in range(8):
+            yield payload[:at] + bytes([payload[at] ^ 1 << bit]) + payload[at + 1 :]
+
+
+def judge(test: str, bed: Bed, payload: bytes, whole: list[str]) -> None:
+    """Rows, or error 3 at the entry; the entries around it are whole either way."""
+    outcome, at = bed.read(payload)
+    first, last = whole[0], whole[-1]
+    if outcome.error is None:
+        assert outcome.rows[0] == first
+        counts.note(test, "plain", "0")
+        return
+    check_sentence(outcome.error)
+    assert outcome.code == 3, outcome.error
+    assert f"{SEGMENT}:{at}" in outcome.error.sentence()
+    assert outcome.rows in ([first], [])
+    counts.note(test, "plain", "3")
+    kept, _ = bed.read(payload, on_error="quarantine")
+    assert kept.error is None, kept.error
+    if kept.kept:
+        assert [(place.offset, data[8:-4]) for place, data in kept.kept] == [(at, payload)]
+        assert kept.rows == [first, last]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_every_bit(name: str, bed: Bed) -> None:
+    whole, _ = bed.read(PAYLOADS[name])
+    assert whole.error is None
+    for payload in flips(PAYLOADS[name]):
+        try:
+            judge(f"payload bit, {name}", bed, payload, whole.rows)
+        except BaseException as error:
+            error.add_note(payload.hex())
+            raise
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_every_prefix(name: str, bed: Bed) -> None:
+    whole, _ = bed.read(PAYLOADS[name])
+    for length in range(10, len(PAYLOADS[name])):
+        judge(f"payload prefix, {name}", bed, PAYLOADS[name][:length], whole.rows)
+
+
+IDS = st.sampled_from([TABLE.id.bytes, *(system_id("system_schema", name).bytes for name in ("tables", "columns", "types"))])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.builds(lambda table, rest: b"\1" + table + rest, IDS, st.binary(max_size=80)))
+def test_any_bytes_behind_a_known_id(bed: Bed, payload: bytes) -> None:
+    whole, _ = bed.read(PAYLOADS["rows"])
+    judge("payload any bytes", bed, payload, whole.rows)
+
+
+def test_the_samples_are_alike(samples: Path) -> None:
+    """All codecs hold the same rows but for where they lie."""
+    found: list[Sample] = [sample(form, samples) for form in ("plain", "lz4", "aes")]
+    values = [[row.partition('"columns":')[2][:8] for row in it.rows] for it in found]
+    assert values[0] == values[1] == values[2]

@@ -1,0 +1,235 @@
+"""The planner as Spark calls it, over the recorded folders as they change: every row once, in order, none too early."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tailer.between import Between
+from tailer.errors import LossError, RefusedError
+from tailer.schema.journal import Journal, state_folder
+from tailer.source.segment import SegmentFile
+from tailer.spark.executor import JobPacker
+from tailer.spark.offsets import decode_offset
+from tests.conftest import FreshFolder
+from tests.golden.test_live import unread_position
+from tests.helpers.compare import same_rows, without_truncates
+from tests.helpers.replay import Stage
+from tests.helpers.sets import Place, stages
+from tests.oracle import expected
+from tests.oracle.stages import Replay, every_row
+from tests.spark.engine import Engine, Json, read_lines
+
+
+@pytest.mark.parametrize("limit", [None, "20k"], ids=["unlimited", "20k"])
+@pytest.mark.parametrize("name", ["50-live", "41-lz4-live"])
+def test_live_logs_stopped_and_resumed_at_every_stage(
+    name: str, limit: str | None, sets_root: Path, tmp_path: Path
+) -> None:
+    told = replayed(name, sets_root, tmp_path, links=False, limit=limit)
+    same_rows(expected(sets_root / name, stages(name)[-1].folder(sets_root)).rows, told)
+
+
+@pytest.mark.parametrize("links", [False, True], ids=["as-unpacked", "links"])
+@pytest.mark.parametrize("name", ["50-nonblocking", "50-cap"])
+def test_logs_at_the_space_limit(name: str, links: bool, sets_root: Path, tmp_path: Path) -> None:
+    assert replayed(name, sets_root, tmp_path, links=links) == every_row(sets_root / name)
+
+
+@pytest.mark.parametrize("name", ["50-crash", "50-lz4-crash", "50-crash-gap"])
+def test_crashed_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
+    told = replayed(name, sets_root, tmp_path, links=True)
+    assert told == expected(sets_root / name, stages(name)[-1].folder(sets_root), stopped=True).texts
+
+
+def replayed(name: str, sets_root: Path, tmp_path: Path, *, links: bool, limit: str | None = None) -> list[str]:
+    """One query, started anew at every stage; each run checked against what that stage newly covers."""
+    stage = Stage(tmp_path, sets_root)
+    replay = Replay(sets_root / name)
+    engine = Engine(stage.folder, {} if limit is None else {"maxBytesPerTrigger": limit})
+    told: list[str] = []
+    for place in stages(name):
+        stage.show(place, links=links)
+        want = replay.stage(stage.folder)
+        lines = without_truncates(engine.available_now())
+        try:
+            same_rows(want.rows, lines)
+        except AssertionError as error:
+            raise AssertionError(f"{place}: {error}") from None
+        told += lines
+    return told
+
+
+def test_a_batch_has_the_same_rows_whenever_it_is_planned(sets_root: Path, tmp_path: Path) -> None:
+    """Each batch is planned again at every later stage, as long as its segments are there."""
+    name = "50-live"
+    stage = Stage(tmp_path, sets_root)
+    engine = Engine(stage.folder, {"maxBytesPerTrigger": "30k"})
+    read: list[tuple[int, list[str]]] = []
+    again = 0
+    for place in stages(name):
+        stage.show(place)
+        with engine.running(once=True) as planner:
+            for rows in engine.batches(planner):
+                read.append((engine.committed, rows))
+        for number, rows in read[-12:]:
+            assert planned_anew(stage.folder, engine.end(number - 1), engine.end(number)) == rows
+            again += 1
+    assert again > 100
+    assert len(read) > 40
+
+
+def planned_anew(folder: Path, start: Json, end: Json) -> list[str]:
+    """The batch's rows by the offsets, the journal and the files alone."""
+
+    def open_segment(segment: int) -> SegmentFile:
+        (log,) = folder.glob(f"CommitLog-*-{segment}.log")
+        return SegmentFile(log, segment)
+
+    journal = Journal(state_folder(folder), writable=False)
+    first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
+    between = Between("local", journal, "spark", open_segment)
+    jobs = [JobPacker().pack(task, folder, None) for task in between.tasks(first, last)]
+    return [line for job in jobs for line in read_lines(job)]
+
+
+def test_a_limit_cuts_batches_and_leaves_the_rows(fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    whole, cut = Engine(folder, {"consumer": "a"}), Engine(folder, {"consumer": "b", "maxBytesPerTrigger": "4k"})
+    assert whole.available_now() == cut.available_now()
+    assert len(whole.offsets) == 1
+    assert len(cut.offsets) > 50
+
+
+def test_a_new_run_without_news_gives_no_batch(fresh_folder: FreshFolder) -> None:
+    engine = Engine(fresh_folder("50-cases"))
+    assert engine.available_now()
+    assert engine.available_now() == []
+    with engine.running() as planner:
+        assert not engine.log_next(planner)
+    assert len(engine.offsets) == 1
+
+
+def test_killed_at_any_point_of_a_batch(sets_root: Path, tmp_path: Path) -> None:
+    """The runner dies before the offset is logged, after, or after the batch: nothing is lost, nothing comes twice."""
+    name = "50-nonblocking"
+    stage = Stage(tmp_path, sets_root)
+    engine = Engine(stage.folder, {"maxBytesPerTrigger": "50k"})
+    told: list[str] = []
+    deaths = itertools.cycle(("planned", "logged", "read", "none"))
+    for place in stages(name):
+        stage.show(place, links=True)
+        for _ in range(100):
+            with engine.running() as planner:
+                death = next(deaths)
+                if engine.committed < len(engine.offsets):
+                    told += engine.read(planner, engine.end(engine.committed - 1), engine.offsets[-1])
+                    engine.committed = len(engine.offsets)
+                if not engine.log_next(planner):
+                    break
+                if death == "planned":
+                    engine.offsets.pop()
+                elif death == "read":
+                    engine.read(planner, engine.end(engine.committed - 1), engine.offsets[-1])
+    assert without_truncates(told) == every_row(sets_root / name)
+
+
+@pytest.mark.parametrize(("read", "then"), [(1, 7), (4, 9)])
+@pytest.mark.parametrize("links", [False, True], ids=["as-unpacked", "links"])
+def test_segments_that_vanished_unread_are_one_loss(
+    read: int, then: int, links: bool, sets_root: Path, tmp_path: Path
+) -> None:
+    name = "50-nonblocking"
+    stage = Stage(tmp_path, sets_root)
+    engine = Engine(stage.folder)
+    stage.show(Place(name, read), links=links)
+    replay = Replay(sets_root / name)
+    before = replay.stage(stage.folder)
+    assert engine.available_now() == before.texts
+    segment, offset = unread_position(before)
+
+    stage.show(Place(name, then), links=links)
+    for _ in range(2):
+        with pytest.raises(LossError, match=f"{segment}:{offset}"):
+            engine.available_now()
+    rest = replay.stage(stage.folder)
+    same_rows(rest.rows, engine.available_now(failOnDataLoss="false"))
+    assert engine.available_now() == []
+    last = planned_anew(stage.folder, engine.end(engine.committed - 2), engine.end(engine.committed - 1))
+    same_rows(rest.rows[-len(last) :], last)
+
+
+def test_a_segment_that_goes_between_planning_and_reading_is_a_loss(fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    engine = Engine(folder)
+    with engine.running() as planner:
+        assert engine.log_next(planner)
+    first = min(folder.glob("*.log"))
+    first.unlink()
+    with engine.running() as planner, pytest.raises(LossError, match=first.stem.split("-")[2]):
+        engine.read(planner, engine.end(-1), engine.end(0))
+    with engine.running(failOnDataLoss="false") as planner:
+        rest = engine.read(planner, engine.end(-1), engine.end(0))
+    assert rest
+    with engine.running() as planner:
+        assert engine.read(planner, engine.end(-1), engine.end(0)) == rest
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_the_first_offset_is_kept_until_the_consumer_has_moved(start: str, sets_root: Path, tmp_path: Path) -> None:
+    """Spark stores it nowhere: after a crash in batch 0 it asks again, and the folder has moved on."""
+    stage = Stage(tmp_path, sets_root)
+    stage.show(Place("50-live", 4))
+    engine = Engine(stage.folder, {"startingOffsets": start})
+    with engine.running() as planner:
+        first = planner.initial()
+        assert planner.initial() == first
+    stage.show(Place("50-live", 9))
+    with engine.running() as planner:
+        assert json.dumps(planner.initial()) == json.dumps(first)
+        assert engine.log_next(planner)
+    with engine.running() as planner:
+        assert json.dumps(planner.initial()) == json.dumps(first)
+    assert engine.available_now()
+    assert engine.available_now() == []
+    with engine.running() as planner:
+        anew = planner.initial()
+    assert (json.dumps(anew["nodes"]["local"]["o"]) == json.dumps(first["nodes"]["local"]["o"])) == (
+        start == "earliest"
+    )
+
+
+def test_two_checkpoints_under_one_name(fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    old, new = Engine(folder, {"maxBytesPerTrigger": "8k"}), Engine(folder)
+    with old.running() as planner:
+        next(old.batches(planner))
+    assert new.available_now()
+    assert new.available_now() == []
+    with pytest.raises(RefusedError, match="another checkpoint"):
+        old.available_now()
+    assert old.available_now(consumer="other")
+
+
+def test_a_state_folder_that_was_deleted_is_refused(fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    engine = Engine(folder, {"maxBytesPerTrigger": "8k"})
+    with engine.running() as planner:
+        next(engine.batches(planner))
+    shutil.rmtree(folder.with_name("cdc_raw.cdc_tail"))
+    with pytest.raises(RefusedError, match="journal"):
+        engine.available_now()
+
+
+def test_the_same_offset_twice_touches_no_file(fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    engine = Engine(folder)
+    assert engine.available_now()
+    with Engine(folder.with_name("nowhere")).running() as planner:
+        assert planner.partitions(engine.end(0), engine.end(0)) == []
+    with engine.running() as planner, pytest.raises(RefusedError, match="before it starts"):
+        planner.partitions(engine.end(0), engine.end(-1))

@@ -164,10 +164,21 @@ class Known:
                 raise explain(index, found.payload, compiled, place)
             return tuple(deltas(neutral_rows(index, found.payload, compiled)))
         except DefinitionError as error:
+            placed = error if error.at is not None else _placed(error, found.start)
             if not self._tolerant:
-                raise
-            self._notices.append(f"a schema change at {found.start} was left out: {error.sentence()}")
+                raise placed from None
+            self._notices.append(f"a schema change at {found.start} was left out: {placed.sentence()}")
             return ()
+
+
+def _placed(error: DefinitionError, at: Position) -> DefinitionError:
+    return DefinitionError(
+        error.what,
+        at=at,
+        expected=error.expected,
+        found=error.found,
+        remedy="Leave this change out with --on-error quarantine, and give the definitions with --schema or --server.",
+    )
 
 
 def _digest(source: str, changes: tuple[SchemaDelta, ...]) -> bytes:

@@ -45,8 +45,30 @@ def _logs_no_overwrite(column: Column) -> bool:
 
 _FROZEN_ALWAYS = ("tuple<", "vector<")
 _NATIVE = frozenset(
-    "ascii bigint blob boolean counter date decimal double duration empty float inet int smallint text time timestamp "
-    "timeuuid tinyint uuid varchar varint".split()
+    [
+        "ascii",
+        "bigint",
+        "blob",
+        "boolean",
+        "counter",
+        "date",
+        "decimal",
+        "double",
+        "duration",
+        "empty",
+        "float",
+        "inet",
+        "int",
+        "smallint",
+        "text",
+        "time",
+        "timestamp",
+        "timeuuid",
+        "tinyint",
+        "uuid",
+        "varchar",
+        "varint",
+    ]
 )
 
 

@@ -54,7 +54,7 @@ class Quarantine:
         record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
         line = msgspec.json.encode(record) + b"\n"
         make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
             used = sum(item.stat().st_size for item in self._path.parent.iterdir())
             if used + len(line) > self._bytes_max:
@@ -64,7 +64,7 @@ class Quarantine:
                     file=str(self._path),
                     remedy="Look into it, move its files away, and start again.",
                 )
-            os.write(fd, line)
+            _append(fd, line)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -84,3 +84,12 @@ class Quarantine:
             if record.node == self._node:
                 kept.add(Position(record.segment, record.offset))
         return kept
+
+
+def _append(fd: int, line: bytes) -> None:
+    """Write a line at the file's end; one that a crash has cut stays a line of its own."""
+    size = os.fstat(fd).st_size
+    if size and os.pread(fd, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    while line:
+        line = line[os.write(fd, line) :]

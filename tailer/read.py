@@ -16,7 +16,7 @@ from tailer.change.compile import Compiled, compile_definitions
 from tailer.change.explain import explain, explain_value
 from tailer.change.place import Place
 from tailer.change.schema_row import schema_batch
-from tailer.errors import CdcError
+from tailer.errors import CdcError, DefinitionError
 from tailer.format.index import Status
 from tailer.format.scan import scan
 from tailer.limits import ENTRY_OVERHEAD
@@ -100,7 +100,10 @@ class Reader:
     ) -> Iterator[ChangeBatch]:
         if first >= end:
             return
-        compiled = self._compile(definitions, task.selection, task.complete)
+        try:
+            compiled = self._compile(definitions, task.selection, task.complete)
+        except DefinitionError as error:
+            raise _placed(error, Position(task.span.segment, group.offsets[first])) from None
         for begin in range(first, end, CHUNK_ENTRIES):
             stop = min(begin + CHUNK_ENTRIES, end)
             chunk = Group(group.data, group.starts[begin:stop], group.sizes[begin:stop], group.offsets[begin:stop])
@@ -145,6 +148,13 @@ class Reader:
 
 def _entry_end(group: Group, number: int) -> int:
     return group.offsets[number] + group.sizes[number] + ENTRY_OVERHEAD
+
+
+def _placed(error: DefinitionError, at: Position) -> DefinitionError:
+    """A definition that cannot be used, told with the first entry that would be read by it."""
+    if error.at is not None:
+        return error
+    return DefinitionError(error.what, at=at, expected=error.expected, found=error.found, remedy=error.remedy)
 
 
 def _report(chunk: Group, entry: int, error: CdcError, place: Place, on_fault: OnFault) -> None:

@@ -37,10 +37,11 @@ from tailer.errors import UsageError
 from tailer.sink.text import printable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from tailer.spark.run import SparkSession
 
 app = typer.Typer(add_completion=False)
 
+_RUN = "How to run"
 _SINK = "Where rows go"
 
 
@@ -51,13 +52,41 @@ class To(StrEnum):
     PARQUET = "parquet"
 
 
+_Folders = Annotated[str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")]
+_Consumer = Annotated[
+    str,
+    typer.Option("--consumer", metavar="NAME", help="The query's name; two queries need two.", rich_help_panel=_RUN),
+]
+_Option = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Any other option of the data source; may be given again.",
+        rich_help_panel=_RUN,
+    ),
+]
+_To = Annotated[To, typer.Option("--to", help="Where rows go.", rich_help_panel=_SINK)]
+_Path = Annotated[
+    Path | None, typer.Option("--path", metavar="OUT", help="The folder for --to parquet.", rich_help_panel=_SINK)
+]
+_Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Where the query keeps its position. Default: OUT/_checkpoint for parquet; for the console none is kept, "
+        "and every run begins at --from.",
+        rich_help_panel=_SINK,
+    ),
+]
+
+
 @app.command(
     epilog="Example: cdc-tail stream /var/lib/cassandra/cdc_raw --to parquet --path /data/changes --consumer lake"
 )
 def stream(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
-    ],
+    folder: _Folders,
     table: Tables = None,
     node: Node = "local",
     start: From = None,
@@ -65,35 +94,17 @@ def stream(
     schema: Schema = None,
     server: Server = None,
     keystore: Keystore = None,
-    consumer: Annotated[
-        str,
-        typer.Option("--consumer", metavar="NAME", help="The query's name; two queries need two."),
-    ] = "spark",
+    consumer: _Consumer = "spark",
     state: State = None,
     once: Once = False,
     stopped: Stopped = False,
     assume_finished_after: AssumeFinishedAfter = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="Any other option of the data source; may be given again."),
-    ] = None,
+    option: _Option = None,
     on_error: OnErrorChoice = OnError.STOP,
     accept_loss: AcceptLoss = False,
-    to: Annotated[To, typer.Option("--to", help="Where rows go.", rich_help_panel=_SINK)] = To.CONSOLE,
-    path: Annotated[
-        Path | None,
-        typer.Option("--path", metavar="OUT", help="The folder for --to parquet.", rich_help_panel=_SINK),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="DIR",
-            help="Where the query keeps its position. Default: OUT/_checkpoint for parquet; for the console none is "
-            "kept, and every run begins at --from.",
-            rich_help_panel=_SINK,
-        ),
-    ] = None,
+    to: _To = To.CONSOLE,
+    path: _Path = None,
+    checkpoint: _Checkpoint = None,
     output: OutputChoice = None,
 ) -> None:
     """Run a Spark query over a log folder: each durable change as a row, in the console or in parquet files."""
@@ -124,12 +135,14 @@ def stream(
 
 
 def _run(options: dict[str, str], path: Path | None, checkpoint: Path | None, once: bool, form: Output | None) -> None:
+    from tailer.source.folder import check_folder
     from tailer.spark.options import parse_options
     from tailer.spark.run import stop
     from tailer.spark.session import open_session
 
-    # Here first: a wrong option is told before the JVM has started.
-    parse_options(options)
+    # Here first: what is wrong is told before the JVM has started.
+    for _, folder in parse_options(options).folders:
+        check_folder(folder)
     with ExitStack() as stack:
         kept = checkpoint or (path / "_checkpoint" if path is not None else None)
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))

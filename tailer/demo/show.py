@@ -22,8 +22,7 @@ from tailer.spark.run import SinkRun, stop
 from tailer.spark.session import check_java, open_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from tailer.spark.run import SparkSession, StreamingQuery
 
 WHOLE_SECONDS: Final = 95.0
 """What start-up and replay may take together: a slow start shortens the replay."""
@@ -66,7 +65,7 @@ def _introduce(screen: Screen, recording: Recording, folder: Path) -> None:
 
 @contextmanager
 def _session(screen: Screen) -> Iterator[SparkSession]:
-    session = open_session("cdc-tail demo", lambda line: None, master="local[2]", quick_start=False)
+    session = open_session("cdc-tail demo", lambda line: None, master="local[2]", quick_start=True)
     try:
         screen.say(f"Spark {session.version} is up; starting the query: readStream.format('cdc_tail')")
         yield session

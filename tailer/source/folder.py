@@ -6,6 +6,7 @@ The folder is listed anew at each look, because a lower id may appear late. Judg
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ class LogFile(NamedTuple):
     """A segment's file as `stat` shows it. `changed` is its ctime in seconds."""
 
     name: SegmentName
+    inode: int
     links: int
     size: int
     changed: float
@@ -26,32 +28,33 @@ class LogFile(NamedTuple):
 
 
 class SidecarFile(NamedTuple):
-    """A sidecar as it was read: `content` is None where it was empty, cut or not a number.
-
-    `version`: inode, size and time of the file when it was read; the same ones, the same content.
-    """
+    """A sidecar as it was read: `content` is None where it was empty, cut or not a number."""
 
     name: SegmentName
+    inode: int
     content: Sidecar | None
     modified: float
-    version: tuple[int, int, int]
-
-    @property
-    def last_word(self) -> bool:
-        """It said that no more will come."""
-        return self.content is not None and self.content.completed
 
 
 class Listing(NamedTuple):
-    """What one look saw, by segment id."""
+    """What one look saw, by segment id. `known`: ids that it took over from the look before."""
 
     logs: dict[int, LogFile]
     sidecars: dict[int, SidecarFile]
+    known: frozenset[int] = frozenset()
 
     @property
     def segments(self) -> list[int]:
         """Ids that have a log, ascending."""
         return sorted(self.logs)
+
+    @property
+    def linked(self) -> bool:
+        """Some log has a second name, in the server's own folder. Counts that were taken over say nothing of now."""
+        return any(log.links >= 2 for segment, log in self.logs.items() if segment not in self.known)
+
+
+NOTHING: Final = Listing({}, {})
 
 
 def check_folder(path: Path) -> None:
@@ -68,56 +71,68 @@ def check_folder(path: Path) -> None:
     raise UsageError(problem, file=str(path), remedy=remedy)
 
 
-NOTHING: Final = Listing({}, {})
+_Files = Mapping[SegmentName, "os.DirEntry[str]"]
 
 
 def look(path: Path, before: Listing = NOTHING) -> Listing:
     """The folder as it is now. Files that vanish between listing and reading are simply not there.
 
-    `before`: an earlier look at it. A sidecar that was completed then and has not changed is not read again: a folder
-    may hold a hundred of them, and is looked at several times a second.
+    What was completed in `before` and is there by name and inode is taken over as it was: a folder may hold a hundred
+    of such segments, and is looked at for each row.
     """
-    logs: dict[int, LogFile] = {}
-    sidecars: dict[int, SidecarFile] = {}
-    sidecar_files: list[tuple[os.DirEntry[str], SegmentName]] = []
-    log_files: list[tuple[os.DirEntry[str], SegmentName]] = []
+    sidecar_files: dict[SegmentName, os.DirEntry[str]] = {}
+    log_files: dict[SegmentName, os.DirEntry[str]] = {}
     with os.scandir(path) as found:
         for file in found:
             if (log_name := parse_log_name(file.name)) is not None:
-                log_files.append((file, log_name))
+                log_files[log_name] = file
             elif (sidecar_name := parse_sidecar_name(file.name)) is not None:
-                sidecar_files.append((file, sidecar_name))
+                sidecar_files[sidecar_name] = file
+    known = _known(sidecar_files, log_files, before)
+    logs = {segment: before.logs[segment] for segment in known}
+    sidecars = {segment: before.sidecars[segment] for segment in known}
     # Sidecars before logs: a sidecar never promises more than the log holds that is looked at after it.
-    for file, name in sidecar_files:
-        try:
-            known = before.sidecars.get(name.segment)
-            unchanged = known is not None and known.last_word and _version(file.stat()) == known.version
-            sidecars[name.segment] = known if known is not None and unchanged else _read_sidecar(file.path, name)
-        except FileNotFoundError:
+    for name, file in sidecar_files.items():
+        if name.segment not in known and (sidecar := _read_sidecar(file, name)) is not None:
+            sidecars[name.segment] = sidecar
+    for name, file in log_files.items():
+        if name.segment not in known and (log := _stat_log(file, name)) is not None:
+            logs[name.segment] = log
+    return Listing(logs, sidecars, known)
+
+
+def _known(sidecars: _Files, logs: _Files, before: Listing) -> frozenset[int]:
+    """The segments that were completed and whose two files are still those. Asks nothing of the file system."""
+    known = set()
+    for segment, sidecar in before.sidecars.items():
+        log = before.logs.get(segment)
+        if log is None or sidecar.content is None or not sidecar.content.completed:
             continue
-    for file, name in log_files:
-        try:
-            logs[name.segment] = _log_file(name, file.stat())
-        except FileNotFoundError:
+        sidecar_now, log_now = sidecars.get(sidecar.name), logs.get(log.name)
+        if sidecar_now is None or log_now is None:
             continue
-    return Listing(logs, sidecars)
+        if (sidecar_now.inode(), log_now.inode()) == (sidecar.inode, log.inode):
+            known.add(segment)
+    return frozenset(known)
 
 
-def _version(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _read_sidecar(file: str, name: SegmentName) -> SidecarFile:
-    fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+def _read_sidecar(file: os.DirEntry[str], name: SegmentName) -> SidecarFile | None:
     try:
-        # Before the bytes: what is written meanwhile makes the version an old one, never the content.
-        status = os.fstat(fd)
+        fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
         # One byte more than is allowed: a longer file must not pass as a short one.
         text = os.read(fd, SIDECAR_BYTES_MAX + 1)
+        modified = os.fstat(fd).st_mtime
     finally:
         os.close(fd)
-    return SidecarFile(name, decode_sidecar(text), status.st_mtime, _version(status))
+    return SidecarFile(name, file.inode(), decode_sidecar(text), modified)
 
 
-def _log_file(name: SegmentName, status: os.stat_result) -> LogFile:
-    return LogFile(name, status.st_nlink, status.st_size, status.st_ctime, status.st_mtime)
+def _stat_log(file: os.DirEntry[str], name: SegmentName) -> LogFile | None:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return LogFile(name, file.inode(), status.st_nlink, status.st_size, status.st_ctime, status.st_mtime)

@@ -7,7 +7,7 @@ Tells how far a segment can be read, and checks every byte of it on the way. Dec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,9 @@ ORPHAN_SECONDS: Final = 1.0
 
 LONE_SECONDS: Final = 600.0
 """A segment without sidecar that the server let go of this long ago will never get one."""
+
+THOROUGH_SECONDS: Final = 1.0
+"""How long completed segments are taken as they were; nothing about them is urgent."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class Survey:
         self._known: dict[int, Known] = {}
         self._files: dict[int, SegmentFile] = {}
         self._listing = NOTHING
+        self._thorough_at = -THOROUGH_SECONDS
         self._views: dict[int, SegmentView] = {}
 
     def close(self) -> None:
@@ -78,19 +82,29 @@ class Survey:
 
     def look(self, offset: NodeOffset) -> dict[int, SegmentView]:
         """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read."""
-        before, self._listing = self._listing, look(self.folder, self._listing)
-        listing = self._listing
+        self._listing = listing = self._look()
         self._release(offset, listing)
-        linked = any(log.links >= 2 for log in listing.logs.values())
         there = {*listing.logs, *listing.sidecars}
-        settled = {segment for segment in there if _settled(segment, before, listing)}
-        for segment in there - settled:
+        linked = listing.linked
+        for segment in there - listing.known:
             self._update(segment, listing, linked)
         wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
         recorded = {*self._known, *self.closed}
-        views = {segment: self._view(segment, settled) for segment in wanted & recorded}
-        self._views = views
-        return views
+        self._views = {segment: self._view(segment) for segment in wanted & recorded}
+        return self._views
+
+    def _look(self) -> Listing:
+        """A quick look, which takes completed segments as they were; a thorough one each second.
+
+        A quick look that sees no log with a second name cannot tell whether the folder has such logs at all.
+        """
+        now = self._clock()
+        if 0 <= now - self._thorough_at < THOROUGH_SECONDS:
+            listing = look(self.folder, self._listing)
+            if listing.linked or not listing.known:
+                return listing
+        self._thorough_at = now
+        return look(self.folder)
 
     def file(self, segment: int) -> SegmentFile:
         """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone."""
@@ -166,10 +180,10 @@ class Survey:
         higher = any(other > segment for other in listing.sidecars)
         return "quiet" if higher and self._clock() - changed >= self._quiet_seconds else None
 
-    def _view(self, segment: int, settled: Set[int]) -> SegmentView:
+    def _view(self, segment: int) -> SegmentView:
         closed = self.closed.get(segment)
         end = None if closed is None else closed.end
-        last = self._views.get(segment) if segment in settled else None
+        last = self._views.get(segment) if segment in self._listing.known else None
         if last is not None and last.closed == end:
             return last
         known = self.known(segment)
@@ -189,11 +203,3 @@ class Survey:
             closed=end,
             lone=alone and not known.sidecar,
         )
-
-
-def _settled(segment: int, before: Listing, now: Listing) -> bool:
-    """Completed, its log there, and both as they were at the last look: nothing to learn from it."""
-    sidecar, log, earlier = now.sidecars.get(segment), now.logs.get(segment), before.logs.get(segment)
-    if sidecar is None or log is None or earlier is None:
-        return False
-    return sidecar is before.sidecars.get(segment) and sidecar.last_word and log.size == earlier.size

@@ -14,9 +14,6 @@ from typing import Final, Protocol
 POLL_SECONDS: Final = 0.25
 """How long a change may stay unnoticed when the hint is lost."""
 
-SLICE_SECONDS: Final = 0.1
-"""Longest uninterrupted sleep: a caller that must stop is never kept longer."""
-
 
 class Waker(Protocol):
     """Something that waits until it may be worth looking again."""

@@ -15,8 +15,10 @@ from tailer.spark.errors import find_error
 from tailer.spark.source import NAME
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    # For other packages too, which do not know where pyspark keeps them.
+    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession as SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
 
 POLL_SECONDS: Final = 0.1
 _SINK_MARKS: Final = ("FOREACH_BATCH", "TASK_WRITE_FAILED", "PATH_", "Mkdirs failed", "Permission denied")

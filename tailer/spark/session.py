@@ -13,7 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from tailer.errors import SystemFailedError, UsageError
 
@@ -85,7 +85,8 @@ def open_session(
         conf.set("spark.driver.extraJavaOptions", _QUICK_START)
     output = JvmOutput(say)
     try:
-        gateway = launch_gateway(conf, output.popen_arguments())  # type: ignore[no-untyped-call]
+        with output.pipe() as stderr:
+            gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
     except Exception as error:
         raise SystemFailedError(f"the JVM did not start: {output.last()}") from error
     context = SparkContext(conf=conf, gateway=gateway)
@@ -105,13 +106,12 @@ class JvmOutput:
         self._kept: deque[str] = deque(maxlen=_KEPT_LINES)
         self._thread: threading.Thread | None = None
 
-    def popen_arguments(self) -> dict[str, Any]:
-        """Arguments that lead the child's standard error here."""
+    def pipe(self) -> IO[bytes]:
+        """A file for the child's standard error. Close it here once the child has it."""
         reading, writing = os.pipe()
-        os.set_inheritable(writing, True)
         self._thread = threading.Thread(target=self._read, args=(os.fdopen(reading, "rb"),), daemon=True)
         self._thread.start()
-        return {"stderr": os.fdopen(writing, "wb")}
+        return os.fdopen(writing, "wb")
 
     def last(self) -> str:
         """The last line that tells something."""

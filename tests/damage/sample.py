@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.damage.deliver import Outcome, deliver
 from tests.helpers.log_writer import (
@@ -28,7 +29,7 @@ from tests.helpers.log_writer import (
 
 SEGMENT = 1_700_000_000_001
 TABLE = simple_table("ks", "t")
-SECTIONS = ([], [0, 1, 2], [], [3, 4, 5], [6, 7, 8])
+SECTIONS: tuple[list[int], ...] = ([], [0, 1, 2], [], [3, 4, 5], [6, 7, 8])
 """The rows of each section, by the value they set; the definition stands first."""
 
 
@@ -82,7 +83,7 @@ def sample(form: str, folder: Path) -> Sample:
     return Sample(writer, tuple(rows), tuple(offsets), tuple(entry.end for entry in entries))
 
 
-def read(folder: Path, **options: object) -> Outcome:
+def read(folder: Path, **options: Any) -> Outcome:
     return deliver(folder, keys=lambda alias: KEY, **options)
 
 

@@ -52,8 +52,12 @@ def judge_restarted(outcome: Outcome, it: Sample, data: bytes) -> str:
     end = told_end(outcome)
     if outcome.error is None and end is not None:
         healthy = it.writer.data
-        intact = [place for place in it.writer.sections if data[place.at : place.at + 8] == healthy[place.at : place.at + 8]]
-        assert all(place.start <= max(end, it.writer.header_length) for place in intact), f"the log goes on behind {end}: {outcome.said}"
+        intact = [
+            place for place in it.writer.sections if data[place.at : place.at + 8] == healthy[place.at : place.at + 8]
+        ]
+        assert all(place.start <= max(end, it.writer.header_length) for place in intact), (
+            f"the log goes on behind {end}: {outcome.said}"
+        )
     return crashed(outcome, it, (), data)
 
 

@@ -127,7 +127,7 @@ def test_the_command_keeps_the_entry_in_the_state_folder(tmp_path: Path) -> None
     writer = make("plain")
     entry = writer.entries[5]
     folder = two_segments(tmp_path, entry.start + 20)
-    command = ["follow", folder.path, "--once", "--output", "json"]
+    command: list[str | Path] = ["follow", folder.path, "--once", "--output", "json"]
     stopped = run_cli(command)
     assert stopped.code == 4
     assert f"{SEGMENT}:{entry.start}" in stopped.err
@@ -148,7 +148,7 @@ def test_the_command_keeps_the_entry_in_the_state_folder(tmp_path: Path) -> None
 def test_a_bad_marker_stops_and_accept_loss_goes_on_at_the_next_segment(more: list[str], tmp_path: Path) -> None:
     marker = make("plain").sections[3]
     folder = two_segments(tmp_path, marker.at + 5)
-    command = ["follow", folder.path, "--once", "--output", "json", "--consumer", "c", *more]
+    command: list[str | Path] = ["follow", folder.path, "--once", "--output", "json", "--consumer", "c", *more]
     stopped = run_cli(command)
     assert stopped.code == 4
     assert f"{SEGMENT}:{marker.start}" in stopped.err

@@ -1,4 +1,4 @@
-"""Entries that no definition fits: unknown tables and columns, sizes that do not come out; stopped at, kept, or skipped."""
+"""Entries that no definition fits: unknown tables and columns, wrong sizes; stopped at, kept, or skipped."""
 
 from __future__ import annotations
 
@@ -192,7 +192,9 @@ def test_each_mutation_must_consume_exactly_its_size(payload: bytes, tmp_path: P
 
 
 def test_a_type_of_another_length_is_found_by_the_size(tmp_path: Path) -> None:
-    wrong: Table = replace(KNOWN, columns=tuple(replace(c, type="bigint") if c.name == "v" else c for c in KNOWN.columns))
+    wrong: Table = replace(
+        KNOWN, columns=tuple(replace(c, type="bigint") if c.name == "v" else c for c in KNOWN.columns)
+    )
     row = Row((b"x",), cells=(("v", Cell(bytes(8), TS)),))
     log = Log(tmp_path / "cdc_raw", encode_mutation((Update(wrong, i32(7), (row,)),)))
     result = log.follow()

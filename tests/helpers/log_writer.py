@@ -1,9 +1,9 @@
 """A writer of commit logs for tests, from the format page alone: what tests use of `tests.helpers.logs`.
 
-    table = simple_table("ks", "t")
-    writer = segment_of(1700000000001, [[encode_mutation(create_table(table, TS))], [encode_mutation(insert(...))]])
-    folder = LogFolder(tmp_path / "cdc_raw")
-    folder.put(writer, completed(writer))
+table = simple_table("ks", "t")
+writer = segment_of(1700000000001, [[encode_mutation(create_table(table, TS))], [encode_mutation(insert(...))]])
+folder = LogFolder(tmp_path / "cdc_raw")
+folder.put(writer, completed(writer))
 """
 
 from __future__ import annotations

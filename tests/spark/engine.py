@@ -15,8 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailer.between import Between
 from tailer.change.batch import ChangeBatch
-from tailer.spark.executor import read_job
+from tailer.schema.journal import Journal, state_folder
+from tailer.source.segment import SegmentFile
+from tailer.spark.executor import JobPacker, read_job
+from tailer.spark.offsets import decode_offset
 from tailer.spark.options import parse_options
 from tailer.spark.planner import Planner
 
@@ -98,3 +102,17 @@ def read_lines(job: bytes) -> list[str]:
 def lines_of(batch: pa.RecordBatch) -> list[str]:
     rows = ChangeBatch(tuple(column.to_pylist() for column in batch.columns))
     return rows.json_lines().decode().removesuffix("\n").split("\n") if len(rows) else []
+
+
+def planned_anew(folder: Path, start: Json, end: Json, consumer: str = "spark") -> list[str]:
+    """The batch's rows by the offsets, the journal and the files alone."""
+
+    def open_segment(segment: int) -> SegmentFile:
+        (log,) = folder.glob(f"CommitLog-*-{segment}.log")
+        return SegmentFile(log, segment)
+
+    journal = Journal(state_folder(folder), writable=False)
+    first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
+    between = Between("local", journal, consumer, open_segment)
+    jobs = [JobPacker().pack(task, folder, None) for task in between.tasks(first, last)]
+    return [line for job in jobs for line in read_lines(job)]

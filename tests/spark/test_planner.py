@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailer.between import Between
 from tailer.errors import LossError, RefusedError
-from tailer.schema.journal import Journal, state_folder
-from tailer.source.segment import SegmentFile
-from tailer.spark.executor import JobPacker
-from tailer.spark.offsets import decode_offset
 from tests.conftest import FreshFolder
 from tests.golden.test_live import unread_position
 from tests.helpers.compare import same_rows, without_truncates
@@ -22,7 +17,7 @@ from tests.helpers.replay import Stage
 from tests.helpers.sets import Place, stages
 from tests.oracle import expected
 from tests.oracle.stages import Replay, every_row
-from tests.spark.engine import Engine, Json, read_lines
+from tests.spark.engine import Engine, planned_anew
 
 
 @pytest.mark.parametrize("limit", [None, "20k"], ids=["unlimited", "20k"])
@@ -81,20 +76,6 @@ def test_a_batch_has_the_same_rows_whenever_it_is_planned(sets_root: Path, tmp_p
             again += 1
     assert again > 100
     assert len(read) > 40
-
-
-def planned_anew(folder: Path, start: Json, end: Json) -> list[str]:
-    """The batch's rows by the offsets, the journal and the files alone."""
-
-    def open_segment(segment: int) -> SegmentFile:
-        (log,) = folder.glob(f"CommitLog-*-{segment}.log")
-        return SegmentFile(log, segment)
-
-    journal = Journal(state_folder(folder), writable=False)
-    first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
-    between = Between("local", journal, "spark", open_segment)
-    jobs = [JobPacker().pack(task, folder, None) for task in between.tasks(first, last)]
-    return [line for job in jobs for line in read_lines(job)]
 
 
 def test_a_limit_cuts_batches_and_leaves_the_rows(fresh_folder: FreshFolder) -> None:

@@ -80,7 +80,9 @@ class Folder:
     def plan(
         self, offset: NodeOffset, memory: Memory | None = None, budget: int = BUDGET, *, wide: bool = False
     ) -> Plan:
-        held = memory if memory is not None else Memory(start=min(self.logs, default=0), highest=max(self.logs, default=0))
+        held = (
+            memory if memory is not None else Memory(start=min(self.logs, default=0), highest=max(self.logs, default=0))
+        )
         return plan(self.view, offset, held, self.reach, budget, wide=wide)
 
 
@@ -107,7 +109,12 @@ ORDER = {
     "an empty finished one is passed": ({1: done(0), 2: live()}, START, [(2, 0, 300)], at(2, 300)),
     "unfinished holds back": ({1: live(), 2: done()}, START, [(1, 0, 300)], at(1, 300)),
     "an empty sidecar holds back": ({1: live(300, promised=0), 2: done()}, START, [], START),
-    "below an empty sidecar": ({1: done(), 2: live(300, promised=0), 3: done()}, START, [(1, 0, 300)], at(1, 300, True)),
+    "below an empty sidecar": (
+        {1: done(), 2: live(300, promised=0), 3: done()},
+        START,
+        [(1, 0, 300)],
+        at(1, 300, True),
+    ),
     "stays where it ended": ({2: live(300, promised=0)}, at(1, 300, True), [], at(1, 300, True)),
     "nothing but bare ones": ({1: bare(), 2: bare()}, START, [], START),
     "bare ones are passed over": ({1: bare(), 2: live()}, START, [(2, 0, 300)], at(2, 300, p=((1, 0),))),

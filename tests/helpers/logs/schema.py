@@ -28,9 +28,7 @@ COLUMNS = _table(
     ("table_name", "column_name"),
     {"clustering_order": "text", "column_name_bytes": "blob", "kind": "text", "position": "int", "type": "text"},
 )
-TYPES = _table(
-    "types", ("type_name",), {"field_names": "frozen<list<text>>", "field_types": "frozen<list<text>>"}
-)
+TYPES = _table("types", ("type_name",), {"field_names": "frozen<list<text>>", "field_types": "frozen<list<text>>"})
 DROPPED_COLUMNS = _table(
     "dropped_columns", ("table_name", "column_name"), {"dropped_time": "timestamp", "kind": "text", "type": "text"}
 )

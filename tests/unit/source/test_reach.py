@@ -1,10 +1,11 @@
-"""How far a segment can be read, for every odd state of architecture section 3: not yet, the log's end, or corruption."""
+"""How far a segment can be read, in every odd state of architecture section 3: not yet, the log's end, corruption."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -184,7 +185,7 @@ def _places(made: SegmentWriter, number: int, end: int) -> tuple[int, int, int, 
 class TestNotVisibleYet:
     """Promised bytes of an unfinished segment that cannot be seen: waited for, corruption in the end."""
 
-    CASES = {
+    CASES: ClassVar[dict[str, Any]] = {
         "short file": lambda made: made.data.__delitem__(slice(150, None)),
         "zeros": lambda made: damage(made, 94, bytes(74)),
         "bad marker": lambda made: damage(made, 98, b"\xff"),
@@ -261,7 +262,7 @@ class TestNotVisibleYet:
 class TestFinishedInOrder:
     """P is known: before it everything must check, from it on the log ends at the first thing that does not."""
 
-    ENDS = {
+    ENDS: ClassVar[dict[str, Any]] = {
         "end of file": (0, b""),
         "zeros": (100, b""),
         "a few zeros": (5, b""),
@@ -274,7 +275,7 @@ class TestFinishedInOrder:
         assert strict.reach() == Reach(242, Span(ID, 20, 242, 20, 20, 242), done=True)
         assert strict.survey.closed[ID].end == 242
 
-    RUINS = {
+    RUINS: ClassVar[dict[str, Any]] = {
         "torn marker": b"\0\6\x75\xcb" + bytes(4) + b"sound entries",
         "junk": b"\xff" * 40,
         "pointer beyond the file": encode_marker(ID, 242, 9999) + bytes(20),
@@ -305,7 +306,7 @@ class TestFinishedInOrder:
         assert found.span == Span(ID, 20, 242, 20, 20, last.start)
         assert f"{PLACE}{last.start}" in ruins(found)
 
-    BEFORE = {
+    BEFORE: ClassVar[dict[str, Any]] = {
         "zero marker": (94, bytes(8), 94),
         "bad marker": (98, b"\xff", 94),
         "bad pointer": (94, b"\xff", 94),
@@ -585,7 +586,9 @@ class TestRecorded:
     def test_in_steps(self, strict: Bench) -> None:
         strict.put(writer(), "242\nCOMPLETED")
         strict.survey.closed[ID] = Closed(242, 242)
-        assert [(found.end, found.done) for found in (strict.reach(0, 1), strict.reach(94, 1), strict.reach(168, 1))] == [
+        assert [
+            (found.end, found.done) for found in (strict.reach(0, 1), strict.reach(94, 1), strict.reach(168, 1))
+        ] == [
             (94, False),
             (168, False),
             (242, True),

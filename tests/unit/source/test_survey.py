@@ -15,6 +15,7 @@ from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, 
 
 ONE = 1_700_000_000_001
 PAYLOAD = b"any payload of an entry"
+START = NodeOffset()
 
 
 def segment(number: int = ONE, sections: int = 2, padded: int = 0) -> SegmentWriter:
@@ -50,11 +51,11 @@ def survey(folder: LogFolder, clock: Clock) -> Iterator[Survey]:
     made.close()
 
 
-def look(survey: Survey, position: NodeOffset = NodeOffset()) -> dict[int, SegmentView]:
+def look(survey: Survey, position: NodeOffset = START) -> dict[int, SegmentView]:
     return survey.look(position)
 
 
-def see(survey: Survey, number: int = ONE, position: NodeOffset = NodeOffset()) -> SegmentView:
+def see(survey: Survey, number: int = ONE, position: NodeOffset = START) -> SegmentView:
     return look(survey, position)[number]
 
 

@@ -1,0 +1,82 @@
+"""`cdc-tail stream` and `cdc-tail demo`, as a user runs them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FreshFolder
+from tests.helpers.cli import run_cli, run_process
+from tests.helpers.compare import same_rows, without_truncates
+from tests.helpers.sets import Place
+from tests.oracle import expected
+
+NO_JAVA = {"JAVA_HOME": "/nowhere"}
+
+
+def test_without_java_the_commands_say_what_to_install(fresh_folder: FreshFolder) -> None:
+    for arguments in (["demo"], ["stream", fresh_folder("50-cases")]):
+        result = run_process(arguments, NO_JAVA)
+        assert result.code == 2
+        assert "Java" in result.err
+        assert "17 or newer" in result.err
+        assert "apt-get install" in result.err
+        assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--to", "parquet"], "--path"),
+        (["--path", "out"], "--path"),
+        (["--option", "minPartitions=2"], "unknown option 'minPartitions'"),
+        (["--option", "waitMillis"], "NAME=VALUE"),
+        (["--from", "oldest"], "startingOffsets"),
+        (["--to", "parquet", "--path", "out", "--output", "json"], "--output"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_is_told_before_spark_starts(arguments: list[str], words: str, fresh_folder: FreshFolder) -> None:
+    result = run_cli(["stream", fresh_folder("50-cases"), *arguments], NO_JAVA)
+    assert result.code == 2
+    assert words in result.err
+
+
+def test_a_folder_that_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
+    result = run_cli(["stream", tmp_path / "nowhere"], NO_JAVA)
+    assert result.code == 2
+    assert "no such folder" in result.err
+
+
+@pytest.mark.spark
+def test_stream_into_the_console_and_a_loss(sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:
+    folder = fresh_folder(Place("50-nonblocking", 1))
+    command = ["stream", folder, "--once", "--output", "json", "--checkpoint", tmp_path / "checkpoint"]
+    result = run_process(command, timeout=300)
+    assert result.code == 0, result.err
+    same_rows(expected(sets_root / "50-nonblocking", folder).rows, without_truncates(result.lines))
+    assert "Spark 4" in result.err
+    assert "WARN" not in result.err
+
+    for file in folder.iterdir():
+        file.unlink()
+    fresh_folder(Place("50-nonblocking", 7)).rename(tmp_path / "later")
+    for file in (tmp_path / "later").iterdir():
+        file.rename(folder / file.name)
+    result = run_process(command, timeout=300)
+    assert (result.code, result.lines) == (5, [])
+    assert "first position not read" in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.spark
+def test_the_demo_shows_every_change_and_ends_by_itself() -> None:
+    result = run_process(["demo", "--seconds", "5"], timeout=300)
+    assert result.code == 0, result.err
+    assert re.search(r"2229 changes in \d+ micro-batches, from 3 segments", result.out)
+    assert re.search(r"p50 \d+ ms, p99 \d+ ms", result.out)
+    assert "every change of the recording was shown, once, in the log's order" in result.out
+    assert "\x1b" not in result.out
+    assert result.err == ""

@@ -98,8 +98,13 @@ class Known:
 
     def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
         """What a file or a server says, valid from `at`; whether that is news."""
+        given = tuple(changes)
         before = len(self._history.events)
-        self._add(self._fresh(at, source, tuple(changes)))
+        records = self._fresh(at, source, given)
+        if not records and self._history.state_at(at).apply(given):
+            # Known, but overruled or taken back since: who gives it again wants it to count.
+            records = [SchemaRecord(at=at, source=source, deltas=given, again=self._taken)]
+        self._add(records)
         return len(self._history.events) != before
 
     def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:

@@ -104,8 +104,10 @@ class ChangeBatch:
         """The same rows as an Arrow record batch of `arrow_schema()`; JSON columns are strings."""
         import pyarrow
 
+        from tailer.change.arrow import array
+
         schema = arrow_schema()
-        arrays = [pyarrow.array(values, field.type) for values, field in zip(self.columns, schema, strict=True)]
+        arrays = [array(values, field.type) for values, field in zip(self.columns, schema, strict=True)]
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 

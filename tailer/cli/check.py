@@ -17,7 +17,8 @@ from tailer.format.section import MARKER_BYTES, NoSection, Section
 from tailer.limits import OFFSET_MAX
 from tailer.offset import NodeOffset
 from tailer.position import Position
-from tailer.source.reach import SKIP_ENTRY, Reacher
+from tailer.source.fault import SKIP_ENTRY
+from tailer.source.reach import Reacher
 from tailer.source.segment import SegmentFile
 from tailer.source.survey import Survey
 

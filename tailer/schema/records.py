@@ -29,12 +29,14 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
 
     `source` says where they came from: `log`, `file …`, `server …`. Holds for everyone. `found`: where in the log they
     stood, if that was behind the planner's position already: they count from there inside that segment alone.
+    `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
     """
 
     at: Position
     source: str
     deltas: tuple[SchemaDelta, ...]
     found: Position | None = None
+    again: int = 0
 
 
 class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="segment_end"):

@@ -9,42 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.codec import SectionLengthError
 from tailer.format.entry import Entries
-from tailer.format.section import MARKER_BYTES, NoSection, Section, later_marker
-from tailer.limits import HEADER_BYTES_MAX, MIB
+from tailer.format.section import MARKER_BYTES, NoSection, Section
+from tailer.limits import HEADER_BYTES_MAX
 from tailer.plan import Reach
 from tailer.position import Position, Span
+from tailer.source.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.source.segment import SegmentFile
 from tailer.source.survey import Closed, Known, Survey
 
 Collect = Callable[[int, Section, bytes, Entries], None]
 """Called with segment, section, its plain bytes and its entries, for each section that was found good."""
-
-SKIP_SEGMENT: Final = (
-    "Restore the file, or go on at the next segment with --accept-loss (failOnDataLoss=false in Spark)."
-)
-SKIP_ENTRY: Final = "Restore the file, or keep the bytes aside and go on with --on-error quarantine."
-
-
-_PIECE: Final = 8 * MIB
-"""Bytes that are searched at a time for a later marker."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something that does not check, at logical `offset`. `marker`: nothing behind it in the segment can be found."""
-
-    offset: int
-    marker: bool
-    clean: bool
-    error: CorruptError
-
-
-NO_ENTRIES: Final = Entries([], [], [])
 
 
 @dataclass(slots=True)
@@ -133,13 +110,13 @@ class Reacher:
         walk = _Walk(start, at, start)
         for found in file.sections(start, at):
             if isinstance(found, NoSection):
-                walk.fault = _marker_fault(file, found)
+                walk.fault = marker_fault(file, found)
                 return walk
             if limit is not None and found.start >= limit:
                 return walk
             over = limit is not None and found.end > limit
             doubt = found.end if over else published if found.start < published < found.end else 0
-            fault, data, entries = self._check(file, found, doubt)
+            fault, data, entries = check_section(file, found, doubt)
             if fault is not None:
                 walk.fault, walk.section = fault, None if fault.marker else found
                 return walk
@@ -151,30 +128,6 @@ class Reacher:
             if budget is not None and walk.edge - start >= budget:
                 return walk
         return walk
-
-    def _check(self, file: SegmentFile, section: Section, doubt: int) -> tuple[Fault | None, bytes, Entries]:
-        """What is wrong with a section, if anything is; its plain bytes and entries.
-
-        A fault below `doubt` means that the section's end is not known.
-        """
-        try:
-            data, entries = file.entries(section)
-        except CorruptError as damage:
-            lost = section.start < doubt or isinstance(damage, SectionLengthError)
-            return Fault(section.start, lost, False, damage), b"", NO_ENTRIES
-        if not entries.faults:
-            return None, data, entries
-        bad = entries.faults[0]
-        offset = section.start + MARKER_BYTES + bad.offset
-        error = CorruptError(
-            bad.error.value,
-            at=Position(file.segment, offset),
-            file=file.path.name,
-            expected=bad.expected,
-            found=bad.found,
-            remedy=SKIP_SEGMENT if offset < doubt else SKIP_ENTRY,
-        )
-        return Fault(offset, offset < doubt, False, error), data, entries
 
     def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
@@ -200,7 +153,7 @@ class Reacher:
             return _Walk(walk.start, walk.section.next_at, walk.section.end)
         further = self._walk(file, walk.section.end, walk.section.next_at, limit, left, published)
         if further.edge == walk.section.end and further.fault and further.fault.marker and not further.fault.clean:
-            return _Walk(walk.start, walk.at, walk.edge, _pointer_fault(file, walk.section, further.fault))
+            return _Walk(walk.start, walk.at, walk.edge, pointer_fault(file, walk.section, further.fault))
         further.start = walk.start
         return further
 
@@ -272,13 +225,7 @@ class Reacher:
             return True
         if not blind:
             return False
-        length = file.stat().st_size
-        # From the byte behind the marker in question on: its own pointer may be what is damaged.
-        for first in range(walk.at + 1, length - MARKER_BYTES + 1, _PIECE):
-            piece = file.read(first, _PIECE + MARKER_BYTES - 1)
-            if later_marker(piece, file.segment, first, length) is not None:
-                return True
-        return False
+        return goes_on(file, walk.at)
 
     def _ruins(self, segment: int, fault: Fault, end: int) -> str:
         at = Position(segment, end)
@@ -330,28 +277,3 @@ def _refresh(file: SegmentFile) -> None:
     except FileNotFoundError:
         # Its name is gone: the descriptor that is held still reads it.
         return
-
-
-def _pointer_fault(file: SegmentFile, section: Section, behind: Fault) -> Fault:
-    """A section that does not check, and no marker where it should end: it is its pointer that is wrong."""
-    error = CorruptError(
-        "a section does not check, and no sync marker follows it",
-        at=Position(file.segment, section.start),
-        file=f"{file.path.name}, byte {section.at}",
-        expected=f"a sync marker at byte {section.next_at}",
-        found=behind.error.what,
-        remedy=SKIP_SEGMENT,
-    )
-    return Fault(section.start, True, False, error)
-
-
-def _marker_fault(file: SegmentFile, found: NoSection) -> Fault:
-    error = CorruptError(
-        found.why.value,
-        at=Position(file.segment, found.start),
-        file=f"{file.path.name}, byte {found.at}",
-        expected="a section" if found.expected is None else found.expected,
-        found=found.why.value if found.found is None else found.found,
-        remedy=SKIP_SEGMENT,
-    )
-    return Fault(found.start, True, found.why.clean, error)

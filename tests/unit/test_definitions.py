@@ -256,6 +256,26 @@ def test_a_base_stands_below_the_log(tmp_path: Path) -> None:
     assert early == {"id": "int", "v": "blob", "x": "int"}
 
 
+def test_the_file_given_last_counts(tmp_path: Path) -> None:
+    start = Position(0, 0)
+
+    def base(type_: str) -> list[SchemaDelta]:
+        deltas = create("t", ID_A, -(2**63), {**SIMPLE, "v": data(type_)})
+        return [without_deletion(each) for each in deltas]
+
+    def type_of_v() -> str:
+        columns = known_from(tmp_path).history.as_of(Position(1, 0))[ID_A].columns
+        return next(each.type for each in columns if each.name == "v")
+
+    for type_, records in (("text", 1), ("text", 1), ("blob", 2), ("text", 3), ("text", 3), ("blob", 4)):
+        known_from(tmp_path).add(base(type_), f"file {type_}.cql", start)
+        assert (type_of_v(), Journal(tmp_path, writable=False).count) == (type_, records)
+    Journal(tmp_path).append_retract(4)
+    assert type_of_v() == "text"
+    known_from(tmp_path).add(base("blob"), "file blob.cql", start)
+    assert type_of_v() == "blob", "given again, it counts again"
+
+
 def without_deletion(delta: SchemaDelta) -> SchemaDelta:
     return SchemaDelta(delta.table, delta.keyspace, delta.clustering, delta.cells, delta.liveness)
 

@@ -1,4 +1,4 @@
-"""What a user is told of definitions and of rows that are not delivered. Values in, sentences out; nothing is decided."""
+"""What a user is told of definitions and of rows that are not delivered. Values in, sentences out."""
 
 from __future__ import annotations
 

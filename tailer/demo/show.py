@@ -65,7 +65,7 @@ def _introduce(screen: Screen, recording: Recording, folder: Path) -> None:
 
 @contextmanager
 def _session(screen: Screen) -> Iterator[SparkSession]:
-    session = open_session("cdc-tail demo", lambda line: None, master="local[2]", quick_start=True)
+    session = open_session("cdc-tail demo", lambda line: None, master="local[2]")
     try:
         screen.say(f"Spark {session.version} is up; starting the query: readStream.format('cdc_tail')")
         yield session

@@ -21,11 +21,11 @@ from tailer.limits import MIB
 from tailer.offset import Memory, NodeOffset
 from tailer.options import TailOptions
 from tailer.position import Position
-from tailer.read import Reader, ReadTask
+from tailer.read import Reader
 from tailer.schema.records import OptionsRecord, SegmentEndRecord
 from tailer.source.group import OnFault
 from tailer.source.segment import SegmentFile
-from tailer.tail import Tail
+from tailer.tail import Step, Tail
 
 LOCK_SECONDS: Final = 10.0
 """How long a new reader waits for the lock of a dying predecessor."""
@@ -213,8 +213,8 @@ class Node:
         self._stalled.note(step)
         self.held, self.waiting = step.held, step.waiting
         if step.tasks or step.moved:
-            if self.options.quarantine and self._decide(step.tasks):
-                self.tail.definitions.touched = True
+            if self.options.quarantine:
+                self._decide(step)
             self.tail.advance(step)
             used = sum(task.span.bytes for task in step.tasks)
             self._silent += used
@@ -234,11 +234,16 @@ class Node:
         passed = (offset.s, offset.done, offset.p) != (base.s, base.done, base.p)
         return self.tail.definitions.touched or passed or self._silent >= SILENT_BYTES
 
-    def _decide(self, tasks: Sequence[ReadTask]) -> bool:
-        """Decode ahead and journal what to leave out; whether there are rows, or something was put aside."""
-        before = self.tail.quarantine.count
-        rows = sum(len(batch) for task in tasks for batch in self.tail.read(task))
-        return rows > 0 or self.tail.quarantine.count > before
+    def _decide(self, step: Step) -> None:
+        """Decode ahead, and journal what to leave out before the offset leaves."""
+        journal, kept = self.tail.journal, self.tail.quarantine.count
+        others = journal.foreign
+        rows = sum(len(batch) for task in step.tasks for batch in self.tail.read(task))
+        if rows or self.tail.quarantine.count > kept:
+            self.tail.definitions.touched = True
+        if journal.foreign == others:
+            # A server that was asked again may have told what an entry needs.
+            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
 
     def _decodes(self, tasks: Sequence[FileTask], on_fault: OnFault) -> bool:
         """Whether the tasks can be read to their ends."""

@@ -25,7 +25,6 @@ PREFIX: Final = "cdc_tail: "
 """What the source has to say stands in the JVM's output behind this."""
 
 _CHECKPOINTS: Final = "org.apache.spark.sql.execution.streaming.%sFileSystemBasedCheckpointFileManager"
-_QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _KEPT_LINES: Final = 40
 
 
@@ -35,6 +34,8 @@ def settings(version: tuple[int, int]) -> dict[str, str]:
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS
         % ("checkpointing." if version >= (4, 1) else ""),
         "spark.python.unix.domain.socket.enabled": "true",
+        # The work is done in Python: a JVM that spends little on compiling itself is ready in half the time.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
@@ -60,12 +61,8 @@ def check_java() -> None:
         )
 
 
-def open_session(
-    name: str, say: Callable[[str], None], *, master: str = "local[*]", quick_start: bool = False
-) -> SparkSession:
+def open_session(name: str, say: Callable[[str], None], *, master: str = "local[*]") -> SparkSession:
     """Start a JVM and a session in it. Its log is kept to itself; lines of the data source go to `say`.
-
-    `quick_start`: for a session of a minute, whose JVM spends less on becoming fast.
 
     UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not start.
     """
@@ -81,8 +78,6 @@ def open_session(
     major, minor = pyspark.__version__.split(".")[:2]
     conf = SparkConf().setMaster(master).setAppName(name)
     conf.setAll(list(settings((int(major), int(minor))).items()))
-    if quick_start:
-        conf.set("spark.driver.extraJavaOptions", _QUICK_START)
     output = JvmOutput(say)
     try:
         with output.pipe() as stderr:

@@ -100,7 +100,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Path, list[dict[str, int]]], None], str]]
     "a compressed byte's length": (
         "50-lz4",
         lambda file, chain: flip(file, chain[5]["offset"] + 12),
-        "LZ4Compressor section that does not decompress at {marker}",
+        "LZ4Compressor section's length at {marker}",
     ),
     "an entry's size": ("50-cases", lambda file, chain: flip(file, chain[5]["offset"] + 10), "at {entry}"),
     "an entry's first CRC": (
@@ -194,7 +194,7 @@ def test_remains_of_a_crash_behind_the_published_end_are_a_notice(fresh_folder: 
         file.write(b"\x00\x01\x02\x03torn")
     result, segments = verify(folder)
     assert result.code == 0
-    assert any("left by a crash" in notice for notice in segments[FIRST]["notices"])
+    assert any("a crash left what follows" in notice for notice in segments[FIRST]["notices"])
 
 
 def test_without_the_key_nothing_is_checked_and_it_is_3(sets_root: Path) -> None:

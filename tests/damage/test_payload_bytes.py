@@ -105,10 +105,11 @@ def bed(tmp_path: Path) -> Bed:
     return Bed(tmp_path / "cdc_raw")
 
 
-def flips(payload: bytes) -> Iterator[bytes]:
+def flips(payload: bytes, bits: int = 8) -> Iterator[bytes]:
+    """Each bit flipped, or so many bits of each byte, not the same ones in neighbouring bytes."""
     for at in range(len(payload)):
-        for bit in range(8):
-            yield payload[:at] + bytes([payload[at] ^ 1 << bit]) + payload[at + 1 :]
+        for bit in range(bits):
+            yield payload[:at] + bytes([payload[at] ^ 1 << (at + bit) % 8]) + payload[at + 1 :]
 
 
 def values(outcome: Outcome) -> list[object]:
@@ -144,9 +145,9 @@ def judge(test: str, bed: Bed, payload: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAYLOADS)
-def test_every_bit(name: str, bed: Bed) -> None:
+def test_flipped_bits(name: str, bed: Bed) -> None:
     assert bed.read(PAYLOADS[name])[0].error is None
-    for payload in flips(PAYLOADS[name]):
+    for payload in flips(PAYLOADS[name], 8 if name == "rows" else 2):
         try:
             judge(f"payload bit, {name}", bed, payload)
         except BaseException as error:

@@ -27,7 +27,7 @@ def spark() -> Iterator[SparkSession]:
         pytest.skip(error.sentence())
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), before]))
-    session = open_session("tests", lambda line: None, master="local[2]", quick_start=True)
+    session = open_session("tests", lambda line: None, master="local[2]")
     try:
         yield session
     finally:

@@ -14,7 +14,7 @@ from tests.conftest import FreshFolder
 from tests.golden.test_live import unread_position
 from tests.helpers.compare import same_rows, without_truncates
 from tests.helpers.replay import Stage
-from tests.helpers.sets import Place, stages
+from tests.helpers.sets import Place, key_options, stages
 from tests.oracle import expected
 from tests.oracle.stages import Replay, every_row
 from tests.spark.engine import Engine, planned_anew
@@ -39,6 +39,19 @@ def test_logs_at_the_space_limit(name: str, links: bool, sets_root: Path, tmp_pa
 def test_crashed_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
     told = replayed(name, sets_root, tmp_path, links=True)
     assert told == expected(sets_root / name, stages(name)[-1].folder(sets_root), stopped=True).texts
+
+
+@pytest.mark.parametrize(
+    "name", ["50-lz4", "50-snappy", "50-deflate", "50-zstd", "50-aes", "40-aes", "50-cases-v8", "40-cases"]
+)
+def test_every_framing(name: str, sets_root: Path, fresh_folder: FreshFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = fresh_folder(name)
+    options, env = key_options(sets_root / name)
+    for variable, value in env.items():
+        monkeypatch.setenv(variable, value)
+    engine = Engine(folder, {"maxBytesPerTrigger": "50k", **({"keystore": options[1]} if options else {})})
+    lines = engine.available_now()
+    same_rows(expected(sets_root / name, folder).rows, without_truncates(lines))
 
 
 def replayed(name: str, sets_root: Path, tmp_path: Path, *, links: bool, limit: str | None = None) -> list[str]:
@@ -214,3 +227,55 @@ def test_the_same_offset_twice_touches_no_file(fresh_folder: FreshFolder) -> Non
         assert planner.partitions(engine.end(0), engine.end(0)) == []
     with engine.running() as planner, pytest.raises(RefusedError, match="before it starts"):
         planner.partitions(engine.end(0), engine.end(-1))
+
+
+def test_rows_held_back_behind_an_unfinished_segment_are_a_warning(
+    sets_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = Stage(tmp_path, sets_root)
+    stage.show(stages("50-crash-gap")[-1])
+    engine = Engine(stage.folder)
+    told = engine.available_now()
+    assert len(told) == 120
+    assert "held back behind segment" in capsys.readouterr().err
+    rest = engine.available_now(stopped="true")
+    same_rows(expected(sets_root / "50-crash-gap", stage.folder, stopped=True).rows, told + rest)
+
+
+def test_log_without_rows_of_interest_wakes_nobody(sets_root: Path, tmp_path: Path) -> None:
+    """No batch but for a segment that was passed: offsets without rows are not handed out otherwise."""
+    stage = Stage(tmp_path, sets_root)
+    engine = Engine(stage.folder, {"tables": "app.users", "maxBytesPerTrigger": "1g"})
+    empty = 0
+    for place in stages("50-live"):
+        stage.show(place, links=True)
+        with engine.running() as planner:
+            for number, rows in enumerate(engine.batches(planner), engine.committed):
+                before, after = (engine.end(n)["nodes"]["local"] for n in (number - 1, number))
+                if not rows:
+                    empty += 1
+                    assert (before["s"], before["done"], before["p"]) != (after["s"], after["done"], after["p"])
+    assert empty < len(engine.offsets)
+
+
+def test_a_late_segment_keeps_its_own_definitions(sets_root: Path, tmp_path: Path) -> None:
+    """Its bytes are met when the planner is past it, by a reader whose journal is all that a batch knows."""
+    stage = Stage(tmp_path, sets_root)
+    stage.show(Place("50-cases"))
+    late = sorted(stage.folder.glob("*.log"))[1]
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    for file in stage.folder.glob(f"{late.stem}*"):
+        file.rename(aside / file.name)
+    engine = Engine(stage.folder, {"onError": "quarantine"})
+    assert engine.available_now()
+    first = len(engine.offsets)
+    for file in sorted(aside.iterdir(), reverse=True):
+        file.rename(stage.folder / file.name)
+    told = engine.available_now()
+    id = int(late.stem.split("-")[2])
+    want = [row for row in expected(sets_root / "50-cases", stage.folder).rows if row.data["segment"] == id]
+    same_rows(want, without_truncates(told))
+    ends = range(first, len(engine.offsets))
+    again = [line for n in ends for line in planned_anew(stage.folder, engine.end(n - 1), engine.end(n))]
+    assert again == told

@@ -51,8 +51,16 @@ class Query:
         self._session = session
 
     def run(self, **more: str) -> list[str]:
+        """A source's process must connect within 10 s of its start; on a machine that is busy otherwise: once more."""
+        from pyspark.errors import StreamingQueryException
+
         lines = Lines()
-        self._start(lines, **more)[1].awaitTermination()
+        try:
+            self._start(lines, **more)[1].awaitTermination()
+        except StreamingQueryException as error:
+            if "failed to connect back" not in str(error) or lines.told:
+                raise
+            self._start(lines, **more)[1].awaitTermination()
         return lines.told
 
     def run_into_a_failure(self) -> list[str]:
@@ -76,9 +84,9 @@ def test_a_batch_read_is_found_without_registration_and_gives_the_rows_of_follow
 ) -> None:
     folder = fresh_folder("50-cases")
     lines = collected(spark.read.format("cdc_tail").load(str(folder)))
+    assert not folder.with_name("cdc_raw.cdc_tail").exists()
     assert lines == run_cli(["follow", folder, "--once", "--output", "json"]).lines
     same_rows(expected(sets_root / "50-cases", folder).rows, without_truncates(lines))
-    assert not folder.with_name("cdc_raw.cdc_tail").exists()
 
 
 def test_a_batch_read_between_two_offsets(spark: SparkSession, fresh_folder: FreshFolder) -> None:

@@ -7,13 +7,18 @@ others.
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet
 
 END_SECONDS = 60
+JSON_COLUMNS = {"partition_key", "clustering", "columns", "range", "cells", "attrs"}
 
 
 class LogFollower(Protocol):
@@ -45,11 +50,13 @@ class CommandFollower:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, cdc_raw: Path, work: Path) -> None:
-        command = ["follow", str(cdc_raw), "--output", "json", "--consumer", self.name]
-        self._command = [sys.executable, "-c", "from tailer.cli.app import run; run()", *command]
+        self._command = [sys.executable, "-c", "from tailer.cli.app import run; run()", *self.arguments(cdc_raw, work)]
         self._out = work / f"{self.name}.jsonl"
         self._errors = work / f"{self.name}.stderr"
         self._run()
+
+    def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
+        return ["follow", str(cdc_raw), "--output", "json", "--consumer", self.name]
 
     def pause(self) -> None:
         if self._interrupted:
@@ -60,13 +67,16 @@ class CommandFollower:
             self._run()
 
     def rows(self) -> list[str]:
-        if self._process is not None and self._process.poll() is not None:
-            self._end()
+        self._look_after()
         whole, newline, _ = self._out.read_bytes().rpartition(b"\n")
         return (whole + newline).decode().splitlines()
 
     def stop(self) -> None:
         self._end()
+
+    def _look_after(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
 
     def _run(self) -> None:
         with self._out.open("ab") as out, self._errors.open("ab") as errors:
@@ -86,3 +96,44 @@ class CommandFollower:
         if by_itself or code != 0:
             how = "by itself" if by_itself else "after SIGTERM"
             self.failures.append(f"ended {how} with {code}: {self._errors.read_text(errors='replace')[-4000:]}")
+
+
+class SparkFollower(CommandFollower):
+    """`cdc-tail stream --to parquet`: a Spark query. Its rows are those of the files that the query has committed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, interrupted=False)
+
+    def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
+        self._folder = work / self.name
+        return ["stream", str(cdc_raw), "--to", "parquet", "--path", str(self._folder), "--consumer", self.name]
+
+    def rows(self) -> list[str]:
+        self._look_after()
+        lines: list[str] = []
+        for file in self._committed():
+            table = pyarrow.parquet.ParquetFile(file).read()
+            lines += [_line(row) for row in table.to_pylist()]
+        return lines
+
+    def _committed(self) -> list[Path]:
+        """By micro-batch, then by partition, as Spark's own log of the sink tells."""
+        found: dict[str, int] = {}
+        for log in (self._folder / "_spark_metadata").glob("[0-9]*"):
+            number, _, _ = log.name.partition(".")
+            for line in log.read_text().splitlines()[1:]:
+                path = unquote(urlparse(json.loads(line)["path"]).path)
+                # A compacted log repeats the files of earlier batches under its own number.
+                found[path] = min(int(number), found.get(path, int(number)))
+        return [Path(path) for path in sorted(found, key=lambda path: (found[path], Path(path).name))]
+
+
+def _line(row: dict[str, object]) -> str:
+    """The row as `--output json` writes it."""
+    texts = [
+        f"{json.dumps(name)}:{value}"
+        if name in JSON_COLUMNS and value is not None
+        else f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)}"
+        for name, value in row.items()
+    ]
+    return "{" + ",".join(texts) + "}"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.server.expected import ChangeRow, differences, rows_from_dump
-from tests.server.followers import CommandFollower, LogFollower
+from tests.server.followers import CommandFollower, LogFollower, SparkFollower
 from tests.server.harness import Node
 from tests.server.schema import CHANGES, KEYSPACE
 from tests.server.view import Keeper, ServerView
@@ -32,7 +32,11 @@ LINGER_SECONDS = 1.5
 
 
 def followers() -> list[LogFollower]:
-    return [CommandFollower("steady", interrupted=False), CommandFollower("interrupted", interrupted=True)]
+    return [
+        CommandFollower("steady", interrupted=False),
+        CommandFollower("interrupted", interrupted=True),
+        SparkFollower("spark"),
+    ]
 
 
 @dataclass

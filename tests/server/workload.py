@@ -252,6 +252,8 @@ class Workload:
         if self._names.address_zip:
             parts["zip"] = lit.number(self._rng)
         kept = {name: value for name, value in parts.items() if self._rng.random() < 0.8}
+        # Never none of them: the server takes `{}` for an empty set.
+        kept = kept or {"number": parts["number"]}
         return f"{{{', '.join(f'{name}: {value}' for name, value in kept.items())}}}"
 
     def _udt(self) -> str:

@@ -15,7 +15,7 @@ demo: java $(VENV)/.installed
 test: java lint
 	$(PYTEST)
 
-# Under a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
+# About a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
 

@@ -28,7 +28,7 @@ _TRANSFORMATION: Final = "AES/CBC/PKCS5Padding"
 _KEY_LENGTHS: Final = (16, 24, 32)
 _DAMAGED: Final = "Either the key is not this log's (give its server's keystore), or the segment is damaged."
 
-Unpack = Callable[[bytes | memoryview, int, Position], bytes]
+Unpack = Callable[[bytes | memoryview, int, Position], bytes | bytearray]
 """Decompresses one block: its bytes, the plain length, the position for errors."""
 
 
@@ -78,7 +78,7 @@ class AesCodec:
     def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
         """The plain bytes of all chunks, joined; see Codec.decode."""
         body = memoryview(body)
-        chunks: list[bytes] = []
+        chunks: list[bytes | bytearray] = []
         start, filled = 0, 0
         while start < len(body):
             text, start = self._decrypt(body, start, at)
@@ -106,7 +106,7 @@ class AesCodec:
             _refuse("encrypted chunk that does not decrypt", at, f"{due} bytes of padding", padding.hex())
         return text[:plain_length], text_start + length
 
-    def _decompress(self, text: bytes, left: int, at: Position) -> bytes:
+    def _decompress(self, text: bytes, left: int, at: Position) -> bytes | bytearray:
         if len(text) < _LENGTH.size:
             _refuse("decrypted chunk", at, "4 bytes of length or more", f"{len(text)}")
         (length,) = _LENGTH.unpack_from(text)

@@ -34,7 +34,7 @@ class SectionLengthError(CorruptError):
 class Codec(Protocol):
     """Turns the body of one section into plain bytes. Holds no state between sections."""
 
-    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
+    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes | bytearray:
         """The section's plain bytes.
 
         `body` is what follows the sync marker (plain) or the length field behind it (all others); `plain_length` is
@@ -72,10 +72,13 @@ def _compressor(parameters: Mapping[str, Any]) -> Codec:
     return codec
 
 
+Unpack = Callable[[bytes | memoryview, int], bytes | bytearray]
+
+
 class PlainCodec:
     """Bytes as they are: segments without compression, and NoopCompressor."""
 
-    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
+    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes | bytearray:
         if plain_length != len(body):
             _refuse("plain section", at, f"{plain_length} bytes", f"{len(body)}", SectionLengthError)
         return bytes(body)
@@ -84,12 +87,12 @@ class PlainCodec:
 class CompressedCodec:
     """One compressor. `ratio` = how many plain bytes one compressed byte can stand for at most, by its format."""
 
-    def __init__(self, name: str, ratio: int, unpack: Callable[[bytes | memoryview, int], bytes]) -> None:
+    def __init__(self, name: str, ratio: int, unpack: Unpack) -> None:
         self.name = name
         self._ratio = ratio
         self._unpack = unpack
 
-    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes:
+    def decode(self, body: bytes | memoryview, plain_length: int, at: Position) -> bytes | bytearray:
         if plain_length == 0:
             return b""  # format page 3.3: the body of an empty section means nothing, Deflate may have written none
         limit = min(self._ratio * len(body), SECTION_BYTES_MAX)
@@ -113,7 +116,7 @@ class _OtherLengthError(ValueError):
     """The body is of another length than the section says; the text tells which."""
 
 
-def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes:
+def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes | bytearray:
     if len(body) < _LZ4_LENGTH.size:
         raise ValueError("no room for a length")
     (length,) = _LZ4_LENGTH.unpack_from(body)
@@ -124,7 +127,7 @@ def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes:
     return _fill(cramjam.lz4.decompress_block_into, body, plain_length)
 
 
-def _unpack_snappy(body: bytes | memoryview, plain_length: int) -> bytes:
+def _unpack_snappy(body: bytes | memoryview, plain_length: int) -> bytes | bytearray:
     length = _snappy_length(body)
     if length != plain_length:
         raise _OtherLengthError(f"{length} bytes")
@@ -143,7 +146,7 @@ def _snappy_length(body: bytes | memoryview) -> int:
     raise ValueError("no Snappy length")
 
 
-def _unpack_zstd(body: bytes | memoryview, plain_length: int) -> bytes:
+def _unpack_zstd(body: bytes | memoryview, plain_length: int) -> bytes | bytearray:
     length = _zstd_length(body)
     if length is not None and length != plain_length:
         raise _OtherLengthError(f"{length} bytes")
@@ -167,7 +170,7 @@ def _zstd_length(body: bytes | memoryview) -> int | None:
 
 def _fill(
     unpack_into: Callable[..., int], body: bytes | memoryview, plain_length: int, short: type[ValueError] = ValueError
-) -> bytes:
+) -> bytearray:
     """The plain bytes; `short` is raised when there are fewer than `plain_length`."""
     import cramjam
 
@@ -178,10 +181,10 @@ def _fill(
         raise ValueError(str(error)) from error
     if filled != plain_length:
         raise short(f"{filled} bytes")
-    return bytes(plain)
+    return plain
 
 
-def _unpack_deflate(body: bytes | memoryview, plain_length: int) -> bytes:
+def _unpack_deflate(body: bytes | memoryview, plain_length: int) -> bytes | bytearray:
     import zlib
 
     stream = zlib.decompressobj()

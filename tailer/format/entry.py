@@ -11,9 +11,16 @@ from __future__ import annotations
 import enum
 import struct
 import zlib
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tailer.limits import ENTRY_BYTES_MIN, ENTRY_OVERHEAD
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
 
 _HEAD: Final = struct.Struct(">iI")
 _CRC: Final = struct.Struct(">I")
@@ -41,11 +48,17 @@ class EntryFault(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """The good entries: offsets and sizes of their payloads within the section's bytes; and what lies between."""
+    """The good entries: offsets and sizes of their payloads within the section's bytes; and what lies between.
 
-    starts: list[int]
-    sizes: list[int]
+    Numbers are lists, or arrays of 64-bit integers from the compiled twin.
+    """
+
+    starts: Numbers
+    sizes: Numbers
     faults: list[EntryFault]
+
+
+NO_ENTRIES: Final = Entries([], [], [])
 
 
 def scan_entries(data: bytes | memoryview) -> Entries:
@@ -59,13 +72,13 @@ def scan_entries(data: bytes | memoryview) -> Entries:
     head, tail, crc32 = _HEAD.unpack_from, _CRC.unpack_from, zlib.crc32
     while at < length:
         if length - at < HEAD_BYTES:
-            faults.append(EntryFault(EntryError.CUT, at, length - at, f"{HEAD_BYTES} bytes", length - at))
+            faults += short_head(at, length)
             break
         size, size_crc = head(view, at)
         computed = crc32(view[at : at + 4])
         payload_end = at + HEAD_BYTES + size
         if computed != size_crc or size < ENTRY_BYTES_MIN or payload_end + 4 > length:
-            faults.append(_bad_head(at, size, size_crc, computed, length))
+            faults.append(bad_head(at, size, size_crc, computed, length))
             break
         (found,) = tail(view, payload_end)
         computed = crc32(view[at + HEAD_BYTES : payload_end], computed)
@@ -73,13 +86,25 @@ def scan_entries(data: bytes | memoryview) -> Entries:
             starts.append(at + HEAD_BYTES)
             sizes.append(size)
         else:
-            expected = f"0x{computed:08x}"
-            faults.append(EntryFault(EntryError.PAYLOAD_CRC, at, size + ENTRY_OVERHEAD, expected, f"0x{found:08x}"))
+            faults.append(bad_payload(at, size, found, computed))
         at = payload_end + 4
     return Entries(starts, sizes, faults)
 
 
-def _bad_head(at: int, size: int, found: int, computed: int, length: int) -> EntryFault:
+def short_head(at: int, length: int) -> list[EntryFault]:
+    """The fault of bytes at the end that are too few for an entry's head; none where no byte is left."""
+    rest = length - at
+    return [EntryFault(EntryError.CUT, at, rest, f"{HEAD_BYTES} bytes", rest)] if 0 < rest < HEAD_BYTES else []
+
+
+def bad_payload(at: int, size: int, found: int, computed: int) -> EntryFault:
+    """The fault of an entry whose second CRC does not check."""
+    length = size + ENTRY_OVERHEAD
+    return EntryFault(EntryError.PAYLOAD_CRC, at, length, f"0x{computed:08x}", f"0x{found:08x}")
+
+
+def bad_head(at: int, size: int, found: int, computed: int, length: int) -> EntryFault:
+    """The fault of a head that says nothing of where the next one is."""
     rest = length - at
     if size == 0 and found == 0:
         return EntryFault(EntryError.ZERO, at, rest, "an entry", "zeros")

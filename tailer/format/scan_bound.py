@@ -55,10 +55,10 @@ def scan_values(walk: Walk, at: int, lengths: tuple[int, ...]) -> int:
                     at += 1
                 else:
                     length, at = read_vint(data, at)
+            if length > end - at:
+                return walk.fail(Status.TRUNCATED, at, length)
             values += (at, length)
             at += length
-            if at > end:
-                return walk.fail(Status.TRUNCATED, at, length)
         elif state == _EMPTY:
             values += (at, 0)
         elif state == _NULL:

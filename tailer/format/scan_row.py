@@ -115,10 +115,10 @@ def scan_cells(walk: Walk, at: int, columns: Columns) -> int:
                     at += 1
                 else:
                     length, at = read_vint(data, at)
+            if length > end - at:
+                return walk.fail(Status.TRUNCATED, at, length)
             cells += (number, 0, row_ts, 0, 0, 0, 0, at, length)
             at += length
-            if at > end:
-                return walk.fail(Status.TRUNCATED, at, length)
         else:
             at = _scan_cell(walk, at, column)
         if at == FAILED:
@@ -164,16 +164,17 @@ def _scan_cell(walk: Walk, at: int, column: ScanColumn) -> int:
     path_at = path_len = length = 0
     if column.multi:
         path_len, path_at = read_vint(data, at)
-        at = path_at + path_len
-        if at > end:
+        if path_len > end - path_at:
             return walk.fail(Status.TRUNCATED, path_at, path_len)
+        at = path_at + path_len
     if not flags & CELL_EMPTY:
         length = column.length
         if length < 0:
             length, at = read_vint(data, at)
+    if length > end - at:
+        return walk.fail(Status.TRUNCATED, at, length)
     walk.cells += (column.number, flags & _KEPT_FLAGS, timestamp, ttl, expires, path_at, path_len, at, length)
-    at += length
-    return at if at <= end else walk.fail(Status.TRUNCATED, at, length)
+    return at + length
 
 
 def _bad_flags(flags: int, row_flags: int) -> bool:

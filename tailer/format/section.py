@@ -95,7 +95,7 @@ def read_section(
         if next_at == 0 and found == 0:
             return NoSection(Stop.ZERO, start, at)
         return NoSection(Stop.BAD_MARKER, start, at, f"0x{expected:08x}", f"0x{found:08x}")
-    least = at + (MARKER_BYTES if header.plain else HEAD_BYTES_MAX)
+    least = at + head_bytes(header)
     if not least <= next_at <= file_length:
         return NoSection(Stop.BAD_POINTER, start, at, f"an end from {least} to {file_length}", next_at)
     if header.plain:
@@ -110,8 +110,13 @@ def read_section(
 
 
 def body_offset(header: Header, section: Section) -> int:
-    """File offset where the section's body begins: after the marker and, where there is one, the plain length."""
-    return section.at + (MARKER_BYTES if header.plain else HEAD_BYTES_MAX)
+    """File offset where the section's body begins."""
+    return section.at + head_bytes(header)
+
+
+def head_bytes(header: Header) -> int:
+    """Bytes before a section's body: the marker and, where there is one, the plain length."""
+    return MARKER_BYTES if header.plain else HEAD_BYTES_MAX
 
 
 def later_marker(data: bytes | memoryview, segment: int, base: int, file_length: int) -> int | None:

@@ -48,7 +48,7 @@ class ScanTables:
 
     `unread`: ids known by name only; an entry whose first table is one of them is passed over and counted.
     `skip_unknown`: an entry whose first table is not known and that holds no kept table's id is passed over as well
-    (definitions are known to be complete, or the user named the tables).
+    (definitions are known to be complete, or the user named the tables). `flat`: kept here by the compiled scan.
     """
 
     tables: tuple[ScanTable, ...]
@@ -56,6 +56,7 @@ class ScanTables:
     skip_unknown: bool = False
     numbers: dict[bytes, int] = field(init=False)
     kept_ids: tuple[bytes, ...] = field(init=False)
+    flat: object = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", {table.id: number for number, table in enumerate(self.tables)})

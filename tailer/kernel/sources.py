@@ -1,0 +1,34 @@
+"""A number for the sources of the compiled code, which is a part of the key of its cache.
+
+numba looks at the file of the function that Python calls, and at none that this one takes others from.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from hashlib import blake2b
+from typing import Final
+
+_SOURCES: Final = {
+    "tailer.kernel": (
+        "aside", "blocks", "bounds", "chain", "columns", "crc", "flat", "folding", "ids", "inserts", "jit", "making",
+        "mutations", "rows", "sections", "updates", "vints", "walk", "words",
+    ),
+    "tailer.types.fast": ("digits", "floats", "memory", "plan", "runs", "scalars", "times", "token", "values"),
+    "tailer.change.fast": ("arrays", "cells", "columns", "lines", "rows", "tables", "work"),
+    "tailer.change.typed": ("decode", "deltas", "events", "fold", "narrow", "parts", "pick", "sparse"),
+    "tailer.format": ("chain", "entry", "index", "section", "tables", "walk"),
+    "tailer": ("limits",),
+}  # fmt: skip
+
+
+def sources_number() -> int:
+    """63 bits of a digest of all files that the compiled code is made of."""
+    digest = blake2b(digest_size=8)
+    for package, modules in _SOURCES.items():
+        for module in modules:
+            digest.update(pkgutil.get_data(package, f"{module}.py") or b"")
+    return int.from_bytes(digest.digest(), "big") >> 1
+
+
+SOURCES: Final = sources_number()

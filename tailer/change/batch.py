@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from tailer.types import quote
 
@@ -71,6 +71,32 @@ COLUMNS: Final = tuple(column.name for column in _COLUMNS)
 _LINE: Final = "{" + ",".join(f'"{name}":%s' for name in COLUMNS) + "}\n"
 
 
+class Batch(Protocol):
+    """Change rows, however they are held."""
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one of COLUMNS."""
+        ...
+
+    def rows(self) -> Iterator[Row]:
+        """The rows one by one."""
+        ...
+
+    def slice(self, start: int, stop: int | None = None) -> Batch:
+        """The rows from `start` to before `stop`, as Python slices count."""
+        ...
+
+    def json_lines(self) -> bytes:
+        """One JSON object a row, each ended by a newline: nested objects, compact, UTF-8, all columns in order."""
+        ...
+
+    def to_arrow(self) -> pyarrow.RecordBatch:
+        """An Arrow record batch of `arrow_schema()`; JSON columns are strings."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
     """Change rows as one list per column of COLUMNS; JSON columns hold their text, absent values are None."""
@@ -111,12 +137,12 @@ class ChangeBatch:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def concat(batches: Iterable[ChangeBatch]) -> ChangeBatch:
+def concat(batches: Iterable[Batch]) -> ChangeBatch:
     """All rows of `batches`, in order."""
     columns: tuple[list[Any], ...] = tuple([] for _ in COLUMNS)
     for batch in batches:
-        for column, more in zip(columns, batch.columns, strict=True):
-            column += more
+        for column, name in zip(columns, COLUMNS, strict=True):
+            column += batch.column(name)
     return ChangeBatch(columns)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tailer.change.batch import ChangeBatch, Row
+from tailer.change.batch import Batch, ChangeBatch, Row
 from tailer.change.compile import Compiled, CompiledTable
 from tailer.change.place import Place
 from tailer.change.ranges import OpenRange
@@ -32,7 +32,7 @@ class ValueFault(NamedTuple):
 class Built(NamedTuple):
     """The change rows of a scan, without those of the entries that `faults` names, in log order."""
 
-    batch: ChangeBatch
+    batch: Batch
     faults: list[ValueFault]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from tailer.change.build import ValueFault
@@ -15,6 +15,15 @@ _GIVE_SCHEMA: Final = "Give its definition with --schema FILE (DESCRIBE KEYSPACE
 _CHECK_SCHEMA: Final = (
     "The definition in use is not the one that wrote this: see `cdc-tail schema --source`, and give the right one with "
     "--schema FILE or --server HOST; or put the entry aside with --on-error quarantine."
+)
+
+_NEW_COLUMN: Final = (
+    "Start again with the new definition, or go on without such columns with on_schema_change=ignore "
+    "(--on-schema-change ignore; onSchemaChange=ignore in Spark)."
+)
+_OTHER_KEY: Final = (
+    "This is a table of the same name with another key: read it in the generic form (--table), "
+    "or begin behind it (--from)."
 )
 
 _WHAT: Final = {
@@ -56,6 +65,23 @@ def explain_value(fault: ValueFault, place: Place) -> DefinitionError:
     """The error of an entry with a value that is none of its type."""
     return DefinitionError(
         "a value that does not fit its type", at=place.of(fault.entry), found=fault.reason, remedy=_CHECK_SCHEMA
+    )
+
+
+class Misfit(NamedTuple):
+    """The first entry that needs what a typed form has no place for, and what that is; `in_key`: a key of its own."""
+
+    entry: int
+    what: str
+    in_key: bool = False
+
+
+def explain_misfit(misfit: Misfit, table: str, place: Place) -> DefinitionError:
+    """The error of that entry: the table is no longer what the typed form was made for."""
+    return DefinitionError(
+        f"{table} has {misfit.what}, for which this run's typed form has no place: its definition has changed",
+        at=place.of(misfit.entry),
+        remedy=_OTHER_KEY if misfit.in_key else _NEW_COLUMN,
     )
 
 

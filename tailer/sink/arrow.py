@@ -11,21 +11,32 @@ from tailer.change.batch import arrow_schema
 from tailer.sink.base import ByteStream
 
 if TYPE_CHECKING:
-    from tailer.change.batch import ChangeBatch
+    import pyarrow
+
+    from tailer.schema.typed import TypedTable
+    from tailer.sink.base import Rows
 
 
 class ArrowSink:
-    """A Sink: each ChangeBatch becomes one record batch."""
+    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], typed: TypedTable | None = None) -> None:
         import pyarrow
 
-        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), arrow_schema())
+        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), _schema(typed))
 
-    def write(self, batch: ChangeBatch) -> None:
+    def write(self, batch: Rows) -> None:
         if len(batch):
             self._writer.write_batch(batch.to_arrow())
 
     def close(self) -> None:
         """End the stream with its mark; a reader can tell a whole stream from a cut one."""
         self._writer.close()
+
+
+def _schema(typed: TypedTable | None) -> pyarrow.Schema:
+    if typed is None:
+        return arrow_schema()
+    from tailer.change.typed.form import form_of
+
+    return form_of(typed).schema

@@ -10,13 +10,25 @@ from typing import IO, TYPE_CHECKING, Protocol
 from tailer.errors import SinkError
 
 if TYPE_CHECKING:
-    from tailer.change.batch import ChangeBatch
+    import pyarrow
+
+
+class Rows(Protocol):
+    """Change rows in a batch, generic or typed."""
+
+    def __len__(self) -> int: ...
+
+    def json_lines(self) -> bytes:
+        """One JSON object a row, each ended by a newline."""
+        ...
+
+    def to_arrow(self) -> pyarrow.RecordBatch: ...
 
 
 class Sink(Protocol):
     """Takes change rows in log order."""
 
-    def write(self, batch: ChangeBatch) -> None:
+    def write(self, batch: Rows) -> None:
         """Take the rows; when this returns they are out of this process. Raises SinkError, or BrokenPipeError where
         whoever read the rows went away (an ordinary end)."""
         ...

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from tailer.sink.base import ByteStream
-
-if TYPE_CHECKING:
-    from tailer.change.batch import ChangeBatch
+from tailer.sink.base import ByteStream, Rows
 
 
 class JsonLinesSink:
@@ -16,7 +13,7 @@ class JsonLinesSink:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = ByteStream(stream)
 
-    def write(self, batch: ChangeBatch) -> None:
+    def write(self, batch: Rows) -> None:
         if len(batch):
             self._stream.write(batch.json_lines())
 

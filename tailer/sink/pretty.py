@@ -19,7 +19,7 @@ from tailer.sink.row_text import Row, decode_row, field_texts, moment, range_tex
 from tailer.sink.text import ELLIPSIS, pad, printable, shorten, width
 
 if TYPE_CHECKING:
-    from tailer.change.batch import ChangeBatch
+    from tailer.sink.base import Rows
 
 _COLUMNS_MIN: Final = 40
 _TIME_COLUMNS: Final = 12
@@ -69,7 +69,7 @@ class PrettySink:
         self._op_columns = _OP_COLUMNS_MIN
         self._table_columns = 0
 
-    def write(self, batch: ChangeBatch) -> None:
+    def write(self, batch: Rows) -> None:
         columns = max(_COLUMNS_MIN, self._columns or terminal_columns(self._terminal))
         lines: list[str] = []
         for text in batch.json_lines().splitlines():

@@ -87,7 +87,7 @@ def _made(kind: TypeKind, text: str, arguments: tuple[CqlType, ...], json: ToJso
 
 def _array_json(element: ToJson) -> ToJson:
     def array_json(value: bytes) -> str:
-        parts = ["null" if part is None else element(part) for part in _elements(value, 1)]
+        parts = ["null" if part is None else element(part) for part in collection_parts(value, 1)]
         return f"[{','.join(parts)}]"
 
     return array_json
@@ -95,7 +95,7 @@ def _array_json(element: ToJson) -> ToJson:
 
 def _map_json(key: ToJson, element: ToJson) -> ToJson:
     def map_json(value: bytes) -> str:
-        parts = _elements(value, 2)
+        parts = collection_parts(value, 2)
         entries = [
             f"{_NULL_KEY if name is None else key(name)}:{'null' if part is None else element(part)}"
             for name, part in zip(parts[::2], parts[1::2], strict=True)
@@ -129,7 +129,7 @@ def _field_texts(fields: Sequence[ToJson]) -> Callable[[bytes], list[str]]:
     count = len(fields)
 
     def field_texts(value: bytes) -> list[str]:
-        parts = _parts(value, 0, count)
+        parts = parts_of(value, 0, count)
         texts = ["null" if part is None else json(part) for json, part in zip(fields, parts, strict=False)]
         return texts + ["null"] * (count - len(parts))
 
@@ -138,41 +138,43 @@ def _field_texts(fields: Sequence[ToJson]) -> Callable[[bytes], list[str]]:
 
 def _vector_json(element: ToJson, dimension: int) -> ToJson:
     def vector_json(value: bytes) -> str:
-        if not value:
-            return EMPTY
-        if dimension > len(value):
-            raise ValueError(f"{len(value)} bytes for a vector of {dimension} elements")
-        texts: list[str] = []
-        at = 0
-        for _ in range(dimension):
-            size, start = read_unsigned(value, at)
-            at = start + size
-            if at > len(value):
-                raise ValueError(f"an element of {size} bytes at byte {start} of a vector of {len(value)}")
-            texts.append(element(value[start:at]))
-        if at != len(value):
-            raise ValueError(f"{len(value)} bytes for a vector whose elements end at {at}")
-        return f"[{','.join(texts)}]"
+        return f"[{','.join(map(element, vector_parts(value, dimension)))}]" if value else EMPTY
 
     return vector_json
 
 
 def _dense_vector_json(element: ToJson, size: int, dimension: int) -> ToJson:
-    total = size * dimension
-
     def vector_json(value: bytes) -> str:
-        if len(value) != total:
-            if not value:
-                return EMPTY
-            raise wrong_length(value, "vector", str(total))
-        if not value:
-            return EMPTY
-        return f"[{','.join([element(value[at : at + size]) for at in range(0, total, size)])}]"
+        return f"[{','.join(map(element, dense_vector_parts(value, size, dimension)))}]" if value else EMPTY
 
     return vector_json
 
 
-def _elements(value: bytes, each: int) -> list[bytes | None]:
+def vector_parts(value: bytes, dimension: int) -> list[bytes]:
+    """The elements of a vector, each behind its length."""
+    if dimension > len(value):
+        raise ValueError(f"{len(value)} bytes for a vector of {dimension} elements")
+    parts: list[bytes] = []
+    at = 0
+    for _ in range(dimension):
+        size, start = read_unsigned(value, at)
+        at = start + size
+        if at > len(value):
+            raise ValueError(f"an element of {size} bytes at byte {start} of a vector of {len(value)}")
+        parts.append(value[start:at])
+    if at != len(value):
+        raise ValueError(f"{len(value)} bytes for a vector whose elements end at {at}")
+    return parts
+
+
+def dense_vector_parts(value: bytes, size: int, dimension: int) -> list[bytes]:
+    """The elements of a vector whose elements have `size` bytes each."""
+    if len(value) != size * dimension:
+        raise wrong_length(value, "vector", str(size * dimension))
+    return [value[at : at + size] for at in range(0, len(value), size)]
+
+
+def collection_parts(value: bytes, each: int) -> list[bytes | None]:
     """The parts of a list, set (`each` 1) or map (`each` 2: key, value, key, …). Zero-length is empty."""
     if not value:
         return []
@@ -181,13 +183,13 @@ def _elements(value: bytes, each: int) -> list[bytes | None]:
     count = max(_INT(value)[0], 0) * each
     if count * 4 > len(value) - 4:
         raise ValueError(f"a collection of {count} parts in {len(value)} bytes")
-    parts = _parts(value, 4, count)
+    parts = parts_of(value, 4, count)
     if len(parts) != count:
         raise ValueError(f"a collection of {count} parts that has {len(parts)}")
     return parts
 
 
-def _parts(value: bytes, at: int, most: int) -> list[bytes | None]:
+def parts_of(value: bytes, at: int, most: int) -> list[bytes | None]:
     """The parts from `at` to the value's end, `most` at most; None where a part is null."""
     parts: list[bytes | None] = []
     end = len(value)

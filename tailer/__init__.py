@@ -51,7 +51,9 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
 
     `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. Further options are the fields of
     `tailer.options.TailOptions`: `node`, `schema_file`, `server`, `state`, `consumer`, `keystore`, `stopped`,
-    `assume_finished_after`, `settle_seconds`, `on_error`, `accept_loss`, `schema_changes`. Raises UsageError for a
+    `assume_finished_after`, `settle_seconds`, `on_error`, `accept_loss`, `schema_changes`.
+    `table="keyspace.table"` gives that one table in the typed form, whose options are `on_schema_change`, `decimals`,
+    `meta_prefix` and `case_sensitive`. Raises UsageError for a
     folder that is not there and for an option that does not exist.
     """
     from tailer.api import open_log

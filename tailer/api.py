@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailer.errors import UsageError
 from tailer.follow import steps
+from tailer.kernel.choice import take_notices
 from tailer.limits import SETTLE_ONCE_SECONDS
 from tailer.options import TailOptions
 from tailer.source.folder import check_folder
@@ -66,6 +67,7 @@ class Log:
                         yield batch.to_arrow()
                 tail.advance(step)
                 tail.save()
+            self.notices.extend((*tail.left_out(), *take_notices()))
 
 
 def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:

@@ -16,10 +16,9 @@ from tailer.change.explain import explain
 from tailer.change.neutral import neutral_rows
 from tailer.change.place import Place
 from tailer.errors import DefinitionError, RefusedError
-from tailer.format.entry import Entries
 from tailer.format.index import Status
 from tailer.format.scan import scan
-from tailer.format.section import MARKER_BYTES, Section
+from tailer.limits import ENTRY_OVERHEAD
 from tailer.notices import DefinitionNotices
 from tailer.position import Position, Span
 from tailer.quiet import QuietTables
@@ -30,7 +29,10 @@ from tailer.schema.journal import Journal
 from tailer.schema.model import TableDefinition
 from tailer.schema.records import SchemaRecord
 from tailer.schema.rows import SchemaDelta
+from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.selection import Selection
+from tailer.source.heads import entries_of, payloads
+from tailer.source.run import Run
 from tailer.tasks import TaskMaker, builtin
 
 BEGINNING: Final = Position(0, 0)
@@ -70,17 +72,13 @@ class Known:
     def history(self) -> DefinitionHistory:
         return self._history
 
-    def collect(self, segment: int, section: Section, data: bytes, entries: Entries) -> None:
-        """Note the schema mutations among a section's entries (`source.reach.Collect`)."""
-        ids = _schema_ids()
-        for start, size in zip(entries.starts, entries.sizes, strict=True):
-            if not self.touched and self.quiet.may_deliver(data[start : start + size]):
-                self.touched = True
-            # The first table id stands behind a count below 128 (format page 5.2).
-            if data[start + 1 : start + 17] in ids:
-                at = section.start + MARKER_BYTES + start
-                end = Position(segment, at + size + 4)
-                self._pending[end] = _Found(Position(segment, at - 8), end, data[start : start + size])
+    def collect(self, segment: int, run: Run) -> None:
+        """Note the schema mutations among a run's entries (`source.reach.Collect`)."""
+        if not self.touched:
+            self.touched = any(map(self.quiet.may_deliver, payloads(run)))
+        for offset, payload in entries_of(run, _schema_ids()):
+            end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
+            self._pending[end] = _Found(Position(segment, offset), end, payload)
 
     def settle(self, planned: Position | None) -> None:
         """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end."""
@@ -115,6 +113,23 @@ class Known:
         """The newest definition of every user table, by id."""
         return self._history.state.definitions
 
+    def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
+        """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
+
+        DefinitionError if nothing defines it.
+        """
+        of_name = [known for known in self.latest().values() if known.name == table]
+        if not of_name:
+            raise DefinitionError(
+                f"no definition for table {table}, whose typed form was asked for",
+                remedy="Give it with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST.",
+            )
+        earlier = [known for known in self._history.as_of(start).values() if known.name == table]
+        later = [event.changed.values() for event in self._history.events if event.at > start]
+        earlier += [known for changed in later for known in changed if known.name == table]
+        newest = max(of_name, key=lambda known: (not known.dropped, self._since(known.id)))
+        return typed_table(newest, earlier, options)
+
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""
         return self._selection.wide(self.latest().values())
@@ -122,6 +137,10 @@ class Known:
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
         return notices
+
+    def _since(self, id: str) -> Position:
+        event = self._history.source_of(id)
+        return BEGINNING if event is None else event.at
 
     def sync(self) -> None:
         """Take in what the journal has beyond what is known here: this run's own records, and those of others."""

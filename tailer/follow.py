@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailer.errors import HeldBackError
+from tailer.kernel.choice import take_notices
 from tailer.options import CommitEvery
 from tailer.sink.base import Sink
 from tailer.tail import Step, Tail
@@ -58,6 +59,8 @@ def follow(
             tail.advance(step)
             saver.after(step)
     finally:
+        for sentence in (*tail.left_out(), *take_notices()):
+            say(sentence)
         delivered.quarantined = tail.quarantine.count
         if delivered.quarantined:
             say(f"{delivered.quarantined} entries were put into quarantine")

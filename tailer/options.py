@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from tailer.errors import UsageError
+from tailer.schema.typed import OnSchemaChange, TypedOptions
 from tailer.selection import Selection
 
 OnError = Literal["stop", "quarantine"]
+
+_TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
 
 
 class CommitEvery(NamedTuple):
@@ -27,6 +33,9 @@ class TailOptions:
     `assume_finished_after`: seconds without change after which a segment counts as finished; None = never.
     `state`: a private state folder instead of the one beside the log folder. `keystore`: a JCEKS file.
     `server_ca`, `server_cert`: PEM files, for a server that wants TLS.
+    `table`: `keyspace.table` whose rows come in the typed form; the options behind it are about that form alone.
+    `on_schema_change`: a column added or re-typed since the start stops the run, or is left out. `decimals`: `decimal`
+    and `varint` as numbers of 38 digits, or as text. `meta_prefix`: in front of the names of the change's own columns.
     """
 
     node: str = "local"
@@ -47,12 +56,49 @@ class TailOptions:
     on_error: OnError = "stop"
     accept_loss: bool = False
     schema_changes: bool = False
+    table: str | None = None
+    on_schema_change: OnSchemaChange = "fail"
+    decimals: Literal["decimal", "string"] = "decimal"
+    meta_prefix: str = "_"
+    case_sensitive: bool = False
     program: str = "cdc-tail"
+
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            _check_typed(self, self.table)
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.tables)
+        return Selection(self.tables if self.table is None else (self.table,))
+
+    @property
+    def typed(self) -> TypedOptions:
+        return TypedOptions(self.meta_prefix, self.decimals, self.on_schema_change, self.case_sensitive)
 
     @property
     def quarantine(self) -> bool:
         return self.on_error == "quarantine"
+
+
+def _check_typed(options: TailOptions, table: str) -> None:
+    if not _TABLE.fullmatch(table):
+        raise UsageError(
+            "the table of the typed form", expected="one keyspace.table, without * and ?", found=repr(table)
+        )
+    if options.tables and not any(fnmatchcase(table, pattern) for pattern in options.tables):
+        raise UsageError(
+            f"{table} is not among the tables that are selected",
+            expected=", ".join(options.tables),
+            found=table,
+            remedy="The typed form is of exactly one table: leave the selection out.",
+        )
+    if options.schema_changes:
+        raise UsageError(
+            "schema changes have no typed form", remedy="Ask for them in a run of their own, without the typed table."
+        )
+    for name, value, words in (
+        ("on_schema_change", options.on_schema_change, ("fail", "ignore")),
+        ("decimals", options.decimals, ("decimal", "string")),
+    ):
+        if value not in words:
+            raise UsageError(name, expected=" or ".join(words), found=repr(value))

@@ -8,27 +8,40 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tailer.change.batch import ChangeBatch
-from tailer.change.build import build
+from tailer.change.batch import Batch
+from tailer.change.build import ValueFault
+from tailer.change.choice import build_now
 from tailer.change.compile import Compiled, compile_definitions
-from tailer.change.explain import explain, explain_value
+from tailer.change.explain import Misfit, explain, explain_misfit, explain_value
 from tailer.change.place import Place
 from tailer.change.schema_row import schema_batch
 from tailer.errors import CdcError, DefinitionError
-from tailer.format.index import Status
-from tailer.format.scan import scan
-from tailer.limits import ENTRY_OVERHEAD
+from tailer.format.index import Index, Status
+from tailer.kernel.choice import expect, scan_now
+from tailer.limits import ENTRY_OVERHEAD, MIB
 from tailer.position import Position, Span
 from tailer.schema.builtin import system_tables
 from tailer.schema.model import TableDefinition
+from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.group import Group, OnFault, entry_bytes, read_groups
 from tailer.source.segment import SegmentFile
 
-CHUNK_ENTRIES: Final = 2048
-"""Entries of one scan and build: bounds the rows that are in memory at once."""
+if TYPE_CHECKING:
+    from tailer.change.typed.batch import TypedBatch
+
+CHUNK_ENTRIES: Final = 4096
+CHUNK_BYTES: Final = MIB
+"""Entries of one scan and build, and their bytes: bounds the rows that are in memory at once."""
+
+TYPED_CHUNK_ENTRIES: Final = 32768
+TYPED_CHUNK_BYTES: Final = 4 * MIB
+"""The same for rows that are made by the column: the cost of a batch is paid for more of them at once."""
+
+AnyBatch: TypeAlias = "Batch | TypedBatch"
+"""Rows in the generic form or in a typed one."""
 
 Definitions = Mapping[str, TableDefinition]
 
@@ -47,6 +60,7 @@ class ReadTask:
 
     `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
     consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
+    `typed`: rows come in that typed form.
     """
 
     node: str
@@ -57,32 +71,39 @@ class ReadTask:
     complete: bool = False
     schema_changes: bool = False
     skips: tuple[tuple[int, int], ...] = ()
+    typed: TypedTable | None = None
 
 
 class Reader:
-    """Reads tasks; keeps compiled definitions from one task to the next."""
+    """Reads tasks; keeps compiled definitions from one task to the next.
+
+    `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
+    for, by column name.
+    """
 
     def __init__(self) -> None:
         self.skipped: dict[str, int] = {}
+        self.left_out: dict[str, int] = {}
         self._definitions: Definitions | None = None
         self._selection: Selection | None = None
         self._compiled: Compiled | None = None
 
-    def read(self, task: ReadTask, file: SegmentFile, on_fault: OnFault) -> Iterator[ChangeBatch]:
+    def read(self, task: ReadTask, file: SegmentFile, on_fault: OnFault) -> Iterator[AnyBatch]:
         """The task's rows, in log order, in batches of bounded size."""
         header = file.header()
         unsigned = header is not None and header.version >= 8
+        expect(task.span.end - task.span.start)
         for group in read_groups(file, task.span, on_fault, task.skips):
             yield from self._read_group(task, group, unsigned, on_fault)
 
-    def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[ChangeBatch]:
+    def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[AnyBatch]:
         definitions = task.definitions
         first = 0
         for change in task.changes:
             edge = bisect_left(group.offsets, change.end)
             yield from self._read_entries(task, group, first, edge, definitions, unsigned, on_fault)
             if task.schema_changes and first < edge and _entry_end(group, edge - 1) == change.end:
-                place = Place(task.node, task.span.segment, [group.offsets[edge - 1]])
+                place = Place(task.node, task.span.segment, [int(group.offsets[edge - 1])])
                 yield schema_batch(change.definitions, definitions, task.selection, place)
             first = edge
             definitions = {**definitions, **change.definitions}
@@ -97,41 +118,60 @@ class Reader:
         definitions: Definitions,
         unsigned: bool,
         on_fault: OnFault,
-    ) -> Iterator[ChangeBatch]:
+    ) -> Iterator[AnyBatch]:
         if first >= end:
             return
         try:
             compiled = self._compile(definitions, task.selection, task.complete)
         except DefinitionError as error:
-            raise _placed(error, Position(task.span.segment, group.offsets[first])) from None
-        for begin in range(first, end, CHUNK_ENTRIES):
-            stop = min(begin + CHUNK_ENTRIES, end)
+            raise _placed(error, Position(task.span.segment, int(group.offsets[first]))) from None
+        most, most_bytes = _chunk_limits(task)
+        begin = first
+        while begin < end:
+            stop = min(bisect_left(group.starts, group.starts[begin] + most_bytes, begin, end), begin + most)
             chunk = Group(group.data, group.starts[begin:stop], group.sizes[begin:stop], group.offsets[begin:stop])
             yield from self._read_chunk(task, chunk, compiled, unsigned, on_fault)
+            begin = stop
 
     def _read_chunk(
         self, task: ReadTask, chunk: Group, compiled: Compiled, unsigned: bool, on_fault: OnFault
-    ) -> Iterator[ChangeBatch]:
+    ) -> Iterator[AnyBatch]:
         place = Place(task.node, task.span.segment, chunk.offsets)
         first = 0
         while first < len(chunk.starts):
-            index = scan(chunk.data, chunk.starts, chunk.sizes, compiled.scan_tables, first, unsigned)
+            index, batch, faults, misfit = self._decode(task.typed, chunk, compiled, first, unsigned, place)
             for table_id, count in index.skipped.items():
                 self.skipped[table_id.hex()] = self.skipped.get(table_id.hex(), 0) + count
-            built = build(index, chunk.data, compiled, place)
-            batch = built.batch
-            for fault in built.faults:
-                before = bisect_left(batch.column("offset"), chunk.offsets[fault.entry])
+            for fault in faults:
+                before = bisect_left(batch.column("offset"), int(chunk.offsets[fault.entry]))
                 if before:
                     yield batch.slice(0, before)
                 batch = batch.slice(before)
                 _report(chunk, fault.entry, explain_value(fault, place), place, on_fault)
             if len(batch):
                 yield batch
+            if misfit is not None and task.typed is not None:
+                raise explain_misfit(misfit, task.typed.table, place)
             stopped = index.stopped
             if stopped.status != Status.OK:
                 _report(chunk, stopped.entry, explain(index, chunk.data, compiled, place), place, on_fault)
             first = stopped.entry + 1
+
+    def _decode(
+        self, typed: TypedTable | None, chunk: Group, compiled: Compiled, first: int, unsigned: bool, place: Place
+    ) -> tuple[Index, AnyBatch, list[ValueFault], Misfit | None]:
+        """What the entries from number `first` on give, up to the first that does not decode."""
+        what = chunk.data, chunk.starts, chunk.sizes
+        if typed is None:
+            index = scan_now()(*what, compiled.scan_tables, first, unsigned)
+            batch, faults = build_now(len(index.rows))(index, chunk.data, compiled, place)
+            return index, batch, faults, None
+        from tailer.change.typed.choice import read_typed
+
+        index, made = read_typed(*what, compiled, first, unsigned, place, typed)
+        for name, count in made.ignored.items():
+            self.left_out[name] = self.left_out.get(name, 0) + count
+        return index, made.batch, made.faults, made.misfit
 
     def _compile(self, definitions: Definitions, selection: Selection, complete: bool) -> Compiled:
         if self._compiled is None or definitions is not self._definitions or selection != self._selection:
@@ -146,8 +186,13 @@ class Reader:
         return self._compiled
 
 
+def _chunk_limits(task: ReadTask) -> tuple[int, int]:
+    """Entries and bytes of a chunk."""
+    return (CHUNK_ENTRIES, CHUNK_BYTES) if task.typed is None else (TYPED_CHUNK_ENTRIES, TYPED_CHUNK_BYTES)
+
+
 def _entry_end(group: Group, number: int) -> int:
-    return group.offsets[number] + group.sizes[number] + ENTRY_OVERHEAD
+    return int(group.offsets[number] + group.sizes[number]) + ENTRY_OVERHEAD
 
 
 def _placed(error: DefinitionError, at: Position) -> DefinitionError:

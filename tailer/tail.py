@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from tailer.bases import Bases
-from tailer.change.batch import ChangeBatch
 from tailer.consumers import Consumer, NodeState, make_folder
 from tailer.definitions import Known
 from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.kernel.choice import take_notices
 from tailer.limits import MIB, SETTLE_SECONDS
 from tailer.notices import StaleFlags
 from tailer.offset import Memory, NodeOffset
@@ -25,8 +25,9 @@ from tailer.options import TailOptions
 from tailer.plan import Plan, SegmentView, accept_loss, plan
 from tailer.position import Position
 from tailer.quarantine import Quarantine
-from tailer.read import Reader, ReadTask
+from tailer.read import AnyBatch, Reader, ReadTask
 from tailer.schema.journal import Journal, state_folder
+from tailer.schema.typed import TypedTable
 from tailer.source.folder import check_folder
 from tailer.source.keystore import keystore_keys
 from tailer.source.reach import Reacher
@@ -62,6 +63,7 @@ class Tail:
 
     `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
     `lock_seconds`: how long to wait for the consumer's lock. `skipped`: what this run put aside, and how many bytes.
+    `typed`: the typed form, where one was asked for, fixed when the tail is opened.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Tail:
         self.offset = NodeOffset()
         self.memory = Memory()
         self.skipped: list[tuple[Position, int]] = []
+        self.typed: TypedTable | None = None
         self._view: dict[int, SegmentView] = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
@@ -126,6 +129,8 @@ class Tail:
                 )
         if (until := self.options.until) is not None:
             self._until = resolve_start(until, self._view, self._reacher, self.options.node).offset.position
+        if self.options.table is not None:
+            self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
     def begin(self) -> None:
         """A first start, where the options say."""
@@ -145,6 +150,13 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
+
+    def _fix_columns(self, table: str, planned: Position | None) -> None:
+        """The typed form of this run: by everything that is there now, also ahead of the position."""
+        for segment in self.survey.segments():
+            self._reacher.learn(segment)
+        self.definitions.settle(planned)
+        self.typed = self.definitions.typed(table, self.offset.position, self.options.typed)
 
     def close(self) -> None:
         self.survey.close()
@@ -205,7 +217,7 @@ class Tail:
             state = NodeState(self.offset, self.memory, restart=(self.offset.s, self.offset.o))
             self.consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
 
-    def read(self, task: ReadTask) -> Iterator[ChangeBatch]:
+    def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         file = self.survey.file(task.span.segment)
         self._stale.enter(task.span.segment, self._view)
@@ -215,13 +227,20 @@ class Tail:
                 break
             except _NewDefinitionsError as news:
                 task = self._from_there(task, news.at)
-        if not self.options.tables:
+        if not task.selection.tables:
             self._notices.extend(self._stale.about(self._reader.skipped, task.definitions))
 
     def _from_there(self, task: ReadTask, at: Position) -> ReadTask:
         """The rest of a task from an entry on, by what is known now."""
         span = replace(task.span, lower=at.offset)
-        return self.definitions.task(task.node, span, schema_changes=task.schema_changes)
+        return replace(self.definitions.task(task.node, span, schema_changes=task.schema_changes), typed=task.typed)
+
+    def left_out(self) -> list[str]:
+        """A sentence for each column that rows had and this run's typed form has not."""
+        counts = self._reader.left_out.items()
+        return [
+            f'{count} values of column "{name}" were left out, which is newer than this run' for name, count in counts
+        ]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
@@ -233,11 +252,13 @@ class Tail:
         return to
 
     def _as_step(self, made: Plan) -> Step:
-        notices = [*self._notices, *made.notices, *self.definitions.take_notices()]
+        notices = [*self._notices, *made.notices, *self.definitions.take_notices(), *take_notices()]
         self._notices = []
         spans, finished = clip(made.spans, self._until, made.offset.position)
         changes = self.options.schema_changes
         tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
+        if self.typed is not None:
+            tasks = [replace(task, typed=self.typed) for task in tasks]
         moved = _places(made.offset) != _places(self.offset)
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:

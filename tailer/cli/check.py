@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.entry import Entries
-from tailer.format.section import MARKER_BYTES, NoSection, Section
+from tailer.format.section import MARKER_BYTES, NoSection
 from tailer.limits import OFFSET_MAX
 from tailer.offset import NodeOffset
 from tailer.position import Position
 from tailer.source.fault import SKIP_ENTRY
 from tailer.source.reach import Reacher
+from tailer.source.run import Run, run_of
 from tailer.source.segment import SegmentFile
 from tailer.source.survey import Survey
 
@@ -99,13 +99,13 @@ class Checker:
             else:
                 offset = reach.end
 
-    def _collect(self, segment: int, section: Section, data: bytes, entries: Entries) -> None:
+    def _collect(self, segment: int, run: Run) -> None:
         found = self._found
-        found.sections += 1
-        found.entries += len(entries.starts)
-        found.bytes += len(data)
-        found.log_end = section.end
-        self._progress(segment, section.next_at)
+        found.sections += len(run.sections)
+        found.entries += len(run.starts)
+        found.bytes += run.edge - int(run.sections[0]) - MARKER_BYTES * len(run.sections)
+        found.log_end = run.edge
+        self._progress(segment, run.at)
 
     def _behind(self, file: SegmentFile, error: CdcError) -> int | None:
         """The end of the section that the damage is in, after noting the rest of it; None for damage to the chain."""
@@ -148,5 +148,5 @@ class Checker:
                 return
             if entries.faults:
                 return
-            self._collect(file.segment, section, data, entries)
+            self._collect(file.segment, run_of(section, data, entries))
             self._found.unpromised += 1

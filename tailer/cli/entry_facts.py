@@ -98,7 +98,7 @@ def _section_entries(
     data, entries = file.entries(section)
     logical = section.start + MARKER_BYTES
     mutations = header.payload == "cassandra"
-    for start, size in zip(entries.starts, entries.sizes, strict=True):
+    for start, size in zip(map(int, entries.starts), map(int, entries.sizes), strict=True):
         seen = peek(data, start, size, ids) if mutations else None
         if seen is not None:
             ids.update(bytes.fromhex(table) for table in seen.tables)

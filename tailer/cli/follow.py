@@ -18,14 +18,19 @@ from tailer.cli.options import (
     AssumeFinishedAfter,
     CommitWhen,
     Consumer,
+    Decimals,
+    DecimalsChoice,
     Dir,
     From,
     Keystore,
     KeystorePasswordFile,
+    MetaPrefix,
     Node,
     Once,
     OnError,
     OnErrorChoice,
+    OnSchemaChange,
+    OnSchemaChangeChoice,
     Output,
     OutputChoice,
     Schema,
@@ -37,10 +42,12 @@ from tailer.cli.options import (
     State,
     Stopped,
     Tables,
+    Typed,
     Until,
     commit_every,
     output_form,
     settle_seconds,
+    typed_output_form,
 )
 from tailer.cli.rows import open_sink
 from tailer.sink.text import printable
@@ -64,6 +71,10 @@ def follow(
     start: From = None,
     until: Until = None,
     schema_changes: SchemaChanges = False,
+    typed: Typed = None,
+    on_schema_change: OnSchemaChangeChoice = OnSchemaChange.FAIL,
+    decimals: DecimalsChoice = Decimals.DECIMAL,
+    meta_prefix: MetaPrefix = "_",
     schema: Schema = None,
     server: Server = None,
     server_ca: ServerCa = None,
@@ -84,7 +95,8 @@ def follow(
     """Follow a log folder: each durable change as a row on standard output, in log order."""
     from tailer.options import TailOptions
 
-    form, every = output_form(output), commit_every(commit)
+    form = output_form(output) if typed is None else typed_output_form(output)
+    every = commit_every(commit)
     options = TailOptions(
         node=node,
         tables=tuple(table or ()),
@@ -104,6 +116,11 @@ def follow(
         on_error=on_error.value,
         accept_loss=accept_loss,
         schema_changes=schema_changes,
+        table=typed,
+        on_schema_change=on_schema_change.value,
+        decimals=decimals.value,
+        meta_prefix=meta_prefix,
+        case_sensitive=True,
         program="cdc-tail follow",
     )
     _run(folder, options, once, every, form)
@@ -114,7 +131,7 @@ def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, for
     from tailer.tail import Tail
 
     with Tail(folder, options) as tail, _gently() as stopping, _rare_collections():
-        sink = open_sink(form)
+        sink = open_sink(form, tail.typed)
         run(tail, sink, once=once, commit_every=every, say=_say, stopping=lambda: stopping[0])
         sink.close()
 

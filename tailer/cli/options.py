@@ -25,6 +25,7 @@ _DEFINITIONS: Final = "Where definitions and keys come from"
 _RUN: Final = "How to run"
 _TROUBLE: Final = "What to do in trouble"
 _OUTPUT: Final = "What comes out"
+_TYPED: Final = "The typed form"
 
 
 class OnError(StrEnum):
@@ -32,6 +33,20 @@ class OnError(StrEnum):
 
     STOP = "stop"
     QUARANTINE = "quarantine"
+
+
+class OnSchemaChange(StrEnum):
+    """What a column means that was added or re-typed since a typed form was fixed."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+
+
+class Decimals(StrEnum):
+    """What decimal and varint become in a typed form."""
+
+    DECIMAL = "decimal"
+    STRING = "string"
 
 
 class Output(StrEnum):
@@ -206,6 +221,37 @@ OutputChoice = Annotated[
     Output | None,
     typer.Option("--output", help="Default: pretty on a terminal, else json.", rich_help_panel=_OUTPUT),
 ]
+Typed = Annotated[
+    str | None,
+    typer.Option(
+        "--typed",
+        metavar="KS.TABLE",
+        help="Only this table, in columns of its own types; with --output json or arrow.",
+        rich_help_panel=_TYPED,
+    ),
+]
+OnSchemaChangeChoice = Annotated[
+    OnSchemaChange,
+    typer.Option(
+        "--on-schema-change",
+        help="A column added or re-typed since the start stops the run, or is left out and counted.",
+        rich_help_panel=_TYPED,
+    ),
+]
+DecimalsChoice = Annotated[
+    Decimals,
+    typer.Option("--decimals", help="decimal and varint as numbers of 38 digits, or as text.", rich_help_panel=_TYPED),
+]
+MetaPrefix = Annotated[
+    str,
+    typer.Option(
+        "--meta-prefix",
+        metavar="TEXT",
+        help="What the names of the change's own columns begin with.",
+        rich_help_panel=_TYPED,
+    ),
+]
+
 ReportChoice = Annotated[
     Report | None,
     typer.Option("--output", help="Default: pretty on a terminal, else json.", rich_help_panel=_OUTPUT),
@@ -238,6 +284,13 @@ def output_form(choice: Output | None) -> Output:
     if choice is Output.ARROW and sys.stdout.isatty():
         raise UsageError("Arrow is no text for a terminal", remedy="Send it to a file or a program.")
     return choice or (Output.PRETTY if sys.stdout.isatty() else Output.JSON)
+
+
+def typed_output_form(choice: Output | None) -> Output:
+    """The form of typed rows: `json` unless `arrow` was asked for."""
+    if choice is Output.PRETTY:
+        raise UsageError("typed rows have no pretty form", remedy="Use --output json or --output arrow.")
+    return Output.JSON if choice is None else output_form(choice)
 
 
 def report_form(choice: Report | None) -> Report:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tailer.cli.options import Output
 from tailer.sink.base import Sink
 
+if TYPE_CHECKING:
+    from tailer.schema.typed import TypedTable
 
-def open_sink(form: Output) -> Sink:
-    """The sink that writes rows in this form to standard output."""
+
+def open_sink(form: Output, typed: TypedTable | None = None) -> Sink:
+    """The sink that writes rows in this form to standard output. `typed`: the rows are of that typed form."""
     stream = sys.stdout.buffer
     match form:
         case Output.JSON:
@@ -20,7 +24,7 @@ def open_sink(form: Output) -> Sink:
         case Output.ARROW:
             from tailer.sink.arrow import ArrowSink
 
-            return ArrowSink(stream)
+            return ArrowSink(stream, typed)
         case Output.PRETTY:
             from tailer.sink.pretty import PrettySink, wants_colour
 

@@ -22,6 +22,7 @@ from tailer.schema.journal import Journal, state_folder
 from tailer.schema.records import SchemaRecord
 from tailer.selection import Selection
 from tailer.source.folder import LogFile, check_folder, look
+from tailer.source.run import run_of
 from tailer.source.segment import KeySource, SegmentFile
 
 
@@ -87,7 +88,7 @@ def _collect(file: SegmentFile, known: Known, progress: Progress) -> str | None:
             left_out = f"; {faults} entries that do not check are left out" if faults else ""
             return f"{until} ({section.why.value}){left_out}"
         data, entries = file.entries(section)
-        known.collect(file.segment, section, data, entries)
+        known.collect(file.segment, run_of(section, data, entries))
         faults += len(entries.faults)
         progress(file.segment, section.next_at)
     return None

@@ -16,6 +16,7 @@ from tailer.schema.builtin import system_tables
 from tailer.schema.cql_file import read_cql
 from tailer.schema.journal import Journal, state_folder
 from tailer.selection import Selection
+from tailer.source.run import run_of
 from tailer.source.segment import SegmentFile
 
 
@@ -39,6 +40,6 @@ def _learn(known: Known, file: SegmentFile) -> None:
         for section in file.sections(header.length, header.length):
             if isinstance(section, NoSection):
                 return
-            known.collect(file.segment, section, *file.entries(section))
+            known.collect(file.segment, run_of(section, *file.entries(section)))
     except CorruptError:
         return

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Final
 
-from tailer.change.batch import ChangeBatch
+from tailer.change.batch import Batch
 from tailer.sink.pretty import PrettySink, terminal_columns
 
 ROWS_SHOWN: Final = 3
@@ -45,7 +45,7 @@ class Screen:
     def heading(self, text: str) -> None:
         self._write([self._painted(_BOLD, text)])
 
-    def write(self, batch: ChangeBatch) -> None:
+    def write(self, batch: Batch) -> None:
         """Show a micro-batch: some of its rows, each with its delay, and how many more there were."""
         self.batches += 1
         self.event_ids += batch.column("event_id")
@@ -62,7 +62,7 @@ class Screen:
             self._first = now
         self.delays += [now - at for at in written if at is not None and at > self._first]
 
-    def _row(self, row: ChangeBatch, delay: float | None) -> None:
+    def _row(self, row: Batch, delay: float | None) -> None:
         self._pretty.write(row)
         lines = self._lines.getvalue().decode().splitlines()
         self._lines.seek(0)

@@ -10,7 +10,7 @@ from typing import Final
 
 from tailer.errors import CorruptError
 from tailer.format.codec import SectionLengthError
-from tailer.format.entry import Entries
+from tailer.format.entry import NO_ENTRIES, Entries
 from tailer.format.section import MARKER_BYTES, NoSection, Section, later_marker
 from tailer.limits import MIB
 from tailer.position import Position
@@ -33,9 +33,6 @@ class Fault:
     marker: bool
     clean: bool
     error: CorruptError
-
-
-NO_ENTRIES: Final = Entries([], [], [])
 
 
 def check_section(file: SegmentFile, section: Section, doubt: int) -> tuple[Fault | None, bytes, Entries]:

@@ -1,26 +1,23 @@
-"""A span's bytes as groups of whole sections: what one scan works on. Knows no mutation and no definition.
-
-Many small sections (batch sync writes one per commit) are joined, so that the cost of a scan is paid once for them.
-"""
+"""A span's entries in groups: those of a run of sections, or of a section with faults. Knows no mutation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tailer.errors import CdcError, CorruptError
 from tailer.format.codec import SectionLengthError
-from tailer.format.entry import EntryFault
-from tailer.format.section import MARKER_BYTES, NoSection, Section
-from tailer.limits import ENTRY_OVERHEAD, KIB
+from tailer.format.entry import HEAD_BYTES, NO_ENTRIES, EntryFault
+from tailer.format.section import MARKER_BYTES, NoSection
+from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position, Span
+from tailer.source.run import Run, run_of
+from tailer.source.runs import read_run
 from tailer.source.segment import SegmentFile
 
-JOIN_BYTES: Final = 256 * KIB
-"""Sections are joined until they have this many plain bytes."""
-
-_ENTRY_HEAD: Final = 8
+if TYPE_CHECKING:
+    from tailer.source.run import Numbers
 
 OnFault = Callable[[Position, CdcError, bytes], None]
 """Called with where, what and the bytes of something that cannot be delivered; raises the error or returns to go on."""
@@ -28,16 +25,12 @@ OnFault = Callable[[Position, CdcError, bytes], None]
 
 @dataclass(slots=True)
 class Group:
-    """Plain bytes and the good entries in them: payload offsets and sizes in `data`, logical offsets of their starts.
+    """Plain bytes and the good entries in them: payload offsets and sizes in `data`, logical offsets of their heads."""
 
-    `edge`: the logical end of the group's last section.
-    """
-
-    data: bytes = b""
-    starts: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    edge: int = 0
+    data: bytes
+    starts: Numbers
+    sizes: Numbers
+    offsets: Numbers
 
 
 Skips = tuple[tuple[int, int], ...]
@@ -46,49 +39,46 @@ Skips = tuple[tuple[int, int], ...]
 
 def read_groups(file: SegmentFile, span: Span, on_fault: OnFault, skips: Skips = ()) -> Iterator[Group]:
     """The span's entries, in log order, group by group. What does not check goes to `on_fault`."""
-    group, parts, length = Group(), [], 0
-    for section in file.sections(span.start, span.at):
-        if isinstance(section, NoSection):
-            raise _vanished(file, span, section)
-        data = _add(group, length, file, section, span, on_fault, skips)
-        parts.append(data)
-        length += len(data)
-        group.edge = section.end
-        if length >= JOIN_BYTES or section.end >= span.end:
-            group.data = parts[0] if len(parts) == 1 else b"".join(parts)
-            yield group
-            group, parts, length = Group(), [], 0
-        if section.end >= span.end:
-            return
+    start, at = span.start, span.at
+    while start < span.end:
+        run = read_run(file, start, at, span.end)
+        if run is None or any(offset in run.sections for offset, _ in skips):
+            run = _read_alone(file, start, at, span, on_fault, skips)
+        yield _counted(run, span, skips)
+        start, at = run.edge, run.at
 
 
-def _add(
-    group: Group, base: int, file: SegmentFile, section: Section, span: Span, on_fault: OnFault, skips: Skips
-) -> bytes:
-    """Note the section's entries that the span counts; `base` is where its bytes will lie in the group."""
-    if any(at == section.start for at, _ in skips):
-        return b""
+def _read_alone(file: SegmentFile, start: int, at: int, span: Span, on_fault: OnFault, skips: Skips) -> Run:
+    """The section at an edge by itself, with what is good of it."""
+    section = next(file.sections(start, at))
+    if isinstance(section, NoSection):
+        raise _vanished(file, span, section)
+    if any(offset == section.start for offset, _ in skips):
+        return run_of(section, b"", NO_ENTRIES)
     try:
         data, entries = file.entries(section)
     except SectionLengthError:
         raise
     except CorruptError as error:
-        at = Position(file.segment, section.start)
-        on_fault(at, error, file.read(section.at, section.next_at - section.at))
-        return b""
+        position = Position(file.segment, section.start)
+        on_fault(position, error, file.read(section.at, section.next_at - section.at))
+        return run_of(section, b"", NO_ENTRIES)
     logical = section.start + MARKER_BYTES
-    head = logical - _ENTRY_HEAD
-    lower, upper = span.lower, span.upper
-    for start, size in zip(entries.starts, entries.sizes, strict=True):
-        if lower <= head + start < upper and not (skips and _left_out(head + start, skips)):
-            group.starts.append(base + start)
-            group.sizes.append(size)
-            group.offsets.append(head + start)
     for fault in entries.faults:
-        if lower <= logical + fault.offset < upper and not _left_out(logical + fault.offset, skips):
-            at = Position(file.segment, logical + fault.offset)
-            on_fault(at, _entry_error(file, at, fault), data[fault.offset : fault.offset + fault.length])
-    return data
+        if span.lower <= logical + fault.offset < span.upper and not _left_out(logical + fault.offset, skips):
+            position = Position(file.segment, logical + fault.offset)
+            on_fault(position, _entry_error(file, position, fault), data[fault.offset : fault.offset + fault.length])
+    return run_of(section, data, entries)
+
+
+def _counted(run: Run, span: Span, skips: Skips) -> Group:
+    """The entries that the span counts, by the offsets of their heads."""
+    if not skips and run.sections[0] >= span.lower and run.edge <= span.upper:
+        return Group(run.data, run.starts, run.sizes, run.offsets)
+    counted = (run.offsets >= span.lower) & (run.offsets < span.upper)
+    for at, size in skips:
+        counted &= (run.offsets < at) | (run.offsets >= at + size)
+    return Group(run.data, run.starts[counted], run.sizes[counted], run.offsets[counted])
 
 
 def _left_out(offset: int, skips: Skips) -> bool:
@@ -119,5 +109,5 @@ def _vanished(file: SegmentFile, span: Span, found: NoSection) -> CorruptError:
 
 def entry_bytes(group: Group, number: int) -> bytes:
     """One entry whole: head, payload and CRC."""
-    start = group.starts[number] - _ENTRY_HEAD
-    return group.data[start : start + group.sizes[number] + ENTRY_OVERHEAD]
+    start = int(group.starts[number]) - HEAD_BYTES
+    return group.data[start : start + int(group.sizes[number]) + ENTRY_OVERHEAD]

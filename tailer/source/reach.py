@@ -11,17 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.entry import Entries
 from tailer.format.section import MARKER_BYTES, NoSection, Section
-from tailer.limits import HEADER_BYTES_MAX
+from tailer.kernel.choice import CHECK_SHARE, expect
+from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.plan import Reach
 from tailer.position import Position, Span
 from tailer.source.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
+from tailer.source.run import Run, run_of
+from tailer.source.runs import read_run
 from tailer.source.segment import SegmentFile
 from tailer.source.survey import Closed, Known, Survey
 
-Collect = Callable[[int, Section, bytes, Entries], None]
-"""Called with segment, section, its plain bytes and its entries, for each section that was found good."""
+Collect = Callable[[int, Run], None]
+"""Called with the segment and the sections in it that were found good."""
 
 
 @dataclass(slots=True)
@@ -108,26 +110,41 @@ class Reacher:
         section, its marker's pointer is wrong.
         """
         walk = _Walk(start, at, start)
-        for found in file.sections(start, at):
-            if isinstance(found, NoSection):
-                walk.fault = marker_fault(file, found)
-                return walk
-            if limit is not None and found.start >= limit:
-                return walk
-            over = limit is not None and found.end > limit
-            doubt = found.end if over else published if found.start < published < found.end else 0
-            fault, data, entries = check_section(file, found, doubt)
-            if fault is not None:
-                walk.fault, walk.section = fault, None if fault.marker else found
-                return walk
-            if over:
-                # Good, and the sidecar's number stands inside it: that was cut while it was written.
-                return walk
-            self._collect(file.segment, found, data, entries)
-            walk.edge, walk.at = found.end, found.next_at
-            if budget is not None and walk.edge - start >= budget:
-                return walk
+        self._expect(file.segment, start, budget)
+        most = OFFSET_MAX if budget is None else budget
+        while walk.edge - start < most:
+            end = OFFSET_MAX if limit is None else limit
+            run = read_run(file, walk.edge, walk.at, end, most - (walk.edge - start), keep=True)
+            if run is None:
+                run = self._look(file, walk, limit, published)
+            if run is None:
+                break
+            self._collect(file.segment, run)
+            walk.edge, walk.at = run.edge, run.at
         return walk
+
+    def _expect(self, segment: int, start: int, budget: int | None) -> None:
+        """How much is about to be checked, as far as the sidecar tells."""
+        known = self._survey.known(segment)
+        ahead = max(known.end, known.published, known.number or 0) - start
+        expect(max(ahead if budget is None else min(ahead, budget), 0) // CHECK_SHARE)
+
+    def _look(self, file: SegmentFile, walk: _Walk, limit: int | None, published: int) -> Run | None:
+        """The one section at the walk's edge; None where the walk ends there, with the fault if there is one."""
+        found = next(file.sections(walk.edge, walk.at))
+        if isinstance(found, NoSection):
+            walk.fault = marker_fault(file, found)
+            return None
+        if limit is not None and found.start >= limit:
+            return None
+        over = limit is not None and found.end > limit
+        doubt = found.end if over else published if found.start < published < found.end else 0
+        fault, data, entries = check_section(file, found, doubt)
+        if fault is not None:
+            walk.fault, walk.section = fault, None if fault.marker else found
+            return None
+        # Good, but over the limit: the sidecar's number stands inside it, it was cut while it was written.
+        return None if over else run_of(found, data, entries)
 
     def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
@@ -237,13 +254,13 @@ class Reacher:
             return Reach(offset, done=True)
         walk = _Walk(start, at, start)
         while walk.edge < recorded.end:
-            step = self._walk(file, walk.edge, walk.at, None, 1)
+            step = self._walk(file, walk.edge, walk.at, None, min(recorded.end, start + budget) - walk.edge)
+            walk.edge, walk.at = step.edge, step.at
             if step.fault is not None and step.fault.offset < recorded.end and not (self._quarantine and step.section):
                 reach = self._reached(file, offset, start, at, walk)
                 return self._corrupt(file.segment, reach.end, reach.span, step.fault)
             if step.section is not None:
-                step = _Walk(start, step.section.next_at, step.section.end)
-            walk.edge, walk.at = step.edge, step.at
+                walk.edge, walk.at = step.section.end, step.section.next_at
             if walk.edge - start >= budget:
                 break
         span = Span(file.segment, start, walk.edge, at, max(offset, start), min(walk.edge, recorded.end))

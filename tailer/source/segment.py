@@ -6,25 +6,26 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
 from tailer.format.codec import Codec, open_codec
-from tailer.format.entry import Entries, scan_entries
+from tailer.format.entry import Entries
 from tailer.format.header import CASSANDRA, Header, decode_header
 from tailer.format.section import HEAD_BYTES_MAX, NoSection, Section, Stop, body_offset, read_section
-from tailer.limits import HEADER_BYTES_MAX, MIB
+from tailer.kernel.choice import CHECK_SHARE, expect, scan_entries_now
+from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
+from tailer.source.run import RunCache
 
 KeySource = Callable[[str], bytes | None]
 """From a key alias to the secret key, or None where no keystore was given."""
 
 _HEADER_GUESS: Final = 512
-_CACHE_BYTES: Final = 16 * MIB
-"""Plain bytes kept between the planner's look and the reader's: one step of a follower fits."""
+_AHEAD_BYTES: Final = 4 * KIB
+"""Read at a marker: the next ones lie in it where sections are small."""
 
 
 def no_keys(alias: str) -> bytes | None:
@@ -43,8 +44,7 @@ class SegmentFile:
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
-        self._cache: OrderedDict[int, tuple[bytes, Entries]] = OrderedDict()
-        self._cached_bytes = 0
+        self.kept = RunCache()
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -56,8 +56,7 @@ class SegmentFile:
         fresh = _open(self.path)
         os.close(self._fd)
         self._fd = fresh
-        self._cache.clear()
-        self._cached_bytes = 0
+        self.kept.clear()
 
     def __enter__(self) -> SegmentFile:
         return self
@@ -117,7 +116,7 @@ class SegmentFile:
 
         Offset 0, and any up to the header's length, mean the first marker. Walks from the nearest edge that is known.
         """
-        header = self._known_header()
+        header = self.known_header()
         if start <= header.length:
             return header.length, header.length
         if header.plain and start in self._places:
@@ -140,14 +139,18 @@ class SegmentFile:
 
     def sections(self, start: int, at: int) -> Iterator[Section | NoSection]:
         """Sections from the edge (`start`, `at`) on, and last the reason why there is no further one."""
-        header = self._known_header()
+        header = self.known_header()
         length = self.stat().st_size
+        ahead, ahead_at = b"", at
         while True:
-            found = read_section(self.read(at, HEAD_BYTES_MAX), header, at, start, length)
+            if at + HEAD_BYTES_MAX > ahead_at + len(ahead):
+                ahead, ahead_at = self.read(at, _AHEAD_BYTES), at
+            head = ahead[at - ahead_at : at - ahead_at + HEAD_BYTES_MAX]
+            found = read_section(head, header, at, start, length)
             if isinstance(found, NoSection) and found.why in (Stop.BAD_POINTER, Stop.END_OF_FILE):
                 grown = self.stat().st_size
                 if grown > length:
-                    length = grown
+                    length, ahead = grown, b""
                     continue
             yield found
             if isinstance(found, NoSection):
@@ -156,11 +159,7 @@ class SegmentFile:
 
     def plain(self, section: Section) -> bytes:
         """The section's plain bytes: decompressed, decrypted. Raises CorruptError where they do not come out right."""
-        header = self._known_header()
-        if self._codec is None:
-            alias = str(header.parameters["encKeyAlias"]) if header.encrypted else ""
-            self._codec = open_codec(header, self._keys(alias) if header.encrypted else None)
-        begin = body_offset(header, section)
+        begin = body_offset(self.known_header(), section)
         body = self.read(begin, section.next_at - begin)
         if len(body) < section.next_at - begin:
             raise CorruptError(
@@ -171,28 +170,24 @@ class SegmentFile:
                 found=len(body),
                 remedy="Restore the file.",
             )
-        return self._codec.decode(body, section.plain_length, Position(self.segment, section.start))
+        return bytes(self.codec().decode(body, section.plain_length, Position(self.segment, section.start)))
+
+    def codec(self) -> Codec:
+        """What makes plain bytes of a section's body. Raises DefinitionError where the key or the means are missing."""
+        if self._codec is None:
+            header = self.known_header()
+            alias = str(header.parameters["encKeyAlias"]) if header.encrypted else ""
+            self._codec = open_codec(header, self._keys(alias) if header.encrypted else None)
+        return self._codec
 
     def entries(self, section: Section) -> tuple[bytes, Entries]:
-        """The section's plain bytes and the entries in them; kept for a while when all of them are good."""
-        cached = self._cache.get(section.start)
-        if cached is not None and len(cached[0]) == section.plain_length:
-            return cached
+        """The section's plain bytes and the entries in them."""
         data = self.plain(section)
-        entries = scan_entries(data)
-        if not entries.faults and len(data) <= _CACHE_BYTES:
-            self._keep(section.start, (data, entries))
-        return data, entries
+        expect(len(data) // CHECK_SHARE)
+        return data, scan_entries_now(len(data))(data)
 
-    def _keep(self, start: int, item: tuple[bytes, Entries]) -> None:
-        old = self._cache.pop(start, None)
-        self._cached_bytes += len(item[0]) - (len(old[0]) if old is not None else 0)
-        self._cache[start] = item
-        while self._cached_bytes > _CACHE_BYTES:
-            _, (dropped, _) = self._cache.popitem(last=False)
-            self._cached_bytes -= len(dropped)
-
-    def _known_header(self) -> Header:
+    def known_header(self) -> Header:
+        """The header, which must be there by now."""
         header = self.header()
         if header is None:
             raise CorruptError(

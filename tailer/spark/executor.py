@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 
 from tailer.between import FileTask
 from tailer.errors import CdcError, LossError, UsageError
+from tailer.kernel.choice import take_notices
 from tailer.plan import ACCEPT
 from tailer.position import Position, Span
 from tailer.read import Change, Reader, ReadTask
@@ -93,6 +95,9 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     with _open(job) as file:
         for batch in _READER.read(task, file, _raise):
             yield batch.to_arrow()
+    for notice in take_notices():
+        # Ends in the executor's log.
+        sys.stderr.write(f"cdc_tail: {notice}\n")
 
 
 _READER: Final = Reader()

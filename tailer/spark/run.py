@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tailer.change.batch import ChangeBatch
+from tailer.change.batch import Batch, ChangeBatch
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.spark.errors import find_error
 from tailer.spark.source import NAME
@@ -27,7 +27,7 @@ _SINK_MARKS: Final = ("FOREACH_BATCH", "TASK_WRITE_FAILED", "PATH_", "Mkdirs fai
 class Takes(Protocol):
     """Takes change rows: any Sink does."""
 
-    def write(self, batch: ChangeBatch) -> None: ...
+    def write(self, batch: Batch) -> None: ...
 
 
 class SinkRun:

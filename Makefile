@@ -12,8 +12,11 @@ PYTEST := $(BIN)/python -m pytest
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
 
+# Twice what reads: the first run reads with the compiled code (tests/conftest.py; a fresh clone compiles it in its first
+# tests, half a minute), the second one, under four minutes of one core, with the plain reader, which is all there is
+# where numba is not installed.
 test: java lint
-	$(PYTEST)
+	scripts/run-tests $(BIN)/python
 
 # About a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,14 +13,27 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers.cli import ROOT
 from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
 
+# What the tests read is small: without this the plain twins would read all of it. Before anything imports them, and for
+# the processes that tests start too.
+os.environ.setdefault("CDC_TAIL_JIT", "1")
+
 # Two shared cores: a deadline would measure the neighbours.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
 settings.load_profile(os.environ.get("CDC_TAIL_HYPOTHESIS", "default"))
 
 FreshFolder = Callable[..., Path]
+
+
+def pytest_configure() -> None:
+    """Compiles before any test is imported: a process that finds no code would compile by itself, and again."""
+    if os.environ["CDC_TAIL_JIT"] == "1" and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
+        subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +45,17 @@ def sets_root() -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="cdc-tail-sets-") as folder:
         yield unpack(Path(folder))
+
+
+@pytest.fixture(scope="session")
+def compiled_code() -> Path:
+    """The folder with all compiled code, made if need be."""
+    from tailer.kernel import store
+
+    subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True)
+    folder = store.kept()
+    assert folder is not None
+    return folder
 
 
 @pytest.fixture

@@ -69,9 +69,15 @@ def folders() -> list[Place]:
 
 def unpack(into: Path) -> Path:
     for archive in sorted(ARCHIVES.glob("*.tar.xz")):
-        with tarfile.open(archive) as tar:
-            tar.extractall(into, filter="data")
+        extract(archive, into)
     return into
+
+
+def extract(archive: Path, into: Path) -> None:
+    """Unpacks one of our archives; with the filter for data where Python has it (not before 3.11.4)."""
+    with tarfile.open(archive) as tar:
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(into)
 
 
 def copy_folder(source: Path, target: Path) -> None:

@@ -7,7 +7,7 @@ from tests.house.source_tree import imports
 LAYERS = (
     ("position", "errors", "limits", "offset"),
     ("format",),
-    ("types",),
+    ("types", "kernel"),
     ("schema",),
     ("plan", "selection"),
     ("source",),
@@ -26,6 +26,8 @@ HOMES = {
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
     "cassandra": ("tailer.schema.server",),
     "inotify_simple": ("tailer.source",),
+    "llvmlite": ("tailer.kernel", "tailer.types.fast"),
+    "numba": ("tailer.kernel", "tailer.types.fast", "tailer.change.fast", "tailer.change.typed"),
     "typer": ("tailer.cli",),
     "rich": ("tailer.cli", "tailer.demo", "tailer.sink"),
 }

@@ -20,6 +20,7 @@ from tailer.schema.journal import Journal
 from tailer.schema.records import SchemaRecord
 from tailer.schema.rows import SchemaDelta
 from tailer.selection import Selection
+from tailer.source.run import run_of
 from tailer.source.segment import SegmentFile
 from tests.oracle.schema import Follower
 from tests.oracle.segments import segments
@@ -43,7 +44,7 @@ def content(folder: Path, segment: int) -> Content:
 def collect(known: Known, folder: Path, *chosen: int) -> None:
     for segment in chosen or ids(folder):
         for section, plain, entries in content(folder, segment):
-            known.collect(segment, section, plain, entries)
+            known.collect(segment, run_of(section, plain, entries))
 
 
 def ids(folder: Path) -> list[int]:
@@ -289,10 +290,10 @@ def test_a_schema_change_that_cannot_be_decoded_stops_or_is_left_out(folder: Pat
     start, size = entries.starts[chosen[0]], entries.sizes[chosen[0]]
     cut = Entries([start], [size - 1], [])
     strict, tolerant = known_from(tmp_path / "a"), known_from(tmp_path / "b", tolerant=True)
-    strict.collect(first, section, plain, cut)
+    strict.collect(first, run_of(section, plain, cut))
     with pytest.raises(DefinitionError, match=str(first)):
         strict.settle(None)
-    tolerant.collect(first, section, plain, cut)
+    tolerant.collect(first, run_of(section, plain, cut))
     tolerant.settle(None)
     (notice,) = tolerant.take_notices()
     assert f"{first}:{section.start + start}" in notice

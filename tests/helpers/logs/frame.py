@@ -73,12 +73,13 @@ class SegmentWriter:
     def section(self, payloads: Iterable[bytes] = ()) -> SectionPlace:
         """Append one section with an entry for each payload, and give where it lies."""
         start, at = self.end, len(self.data)
-        logical, entries, plain = start + MARKER, [], b""
+        logical, entries, parts = start + MARKER, [], []
         for payload in payloads:
             entry = encode_entry(payload)
             entries.append(EntryPlace(logical, logical + len(entry), payload))
             logical += len(entry)
-            plain += entry
+            parts.append(entry)
+        plain = b"".join(parts)
         body = struct.pack(">i", len(plain)) + self.form.pack(plain) if self.form.framed else plain
         next_at = at + MARKER + len(body)
         self.data += encode_marker(self.segment, at, next_at) + body

@@ -6,12 +6,13 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tailer.change.build import Built, build
+from tailer.change.build import Built
 from tailer.change.compile import Compiled, compile_definitions
 from tailer.change.place import Place
 from tailer.format.index import Status
 from tailer.format.scan import scan
 from tailer.schema.model import Column, TableDefinition, TypeField
+from tests.unit.change.twins import build_both
 from tests.unit.format.mutations import TABLE
 
 SEGMENT = 1700000000001
@@ -52,7 +53,7 @@ def built(*payloads: bytes, tables: Compiled, node: str = "local") -> Built:
         data += payload + b"\xcc" * 4
     index = scan(data, starts, [len(payload) for payload in payloads], tables.scan_tables)
     assert index.stopped.status == Status.OK, index.stopped
-    return build(index, data, tables, Place(node, SEGMENT, [OFFSET + start - 8 for start in starts]))
+    return build_both(index, data, tables, Place(node, SEGMENT, [OFFSET + start - 8 for start in starts]))
 
 
 def printed(*payloads: bytes, definition: TableDefinition = EXAMPLE) -> list[str]:

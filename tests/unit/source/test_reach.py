@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import pytest
 
 from tailer.errors import CorruptError, DefinitionError
-from tailer.format.entry import Entries
-from tailer.format.section import Section
 from tailer.offset import NodeOffset
 from tailer.plan import Reach
 from tailer.position import Position, Span
 from tailer.source.reach import Reacher
+from tailer.source.run import Run
 from tailer.source.survey import Closed, Survey
 from tests.helpers.log_writer import (
     FORMATS,
@@ -69,8 +68,8 @@ class Bench:
             clock=lambda: self.now,
         )
 
-    def collect(self, segment: int, section: Section, data: bytes, entries: Entries) -> None:
-        self.collected.append(section.start)
+    def collect(self, segment: int, run: Run) -> None:
+        self.collected += run.sections.tolist()
 
     def reach(self, offset: int = 0, budget: int = BUDGET) -> Reach:
         self.survey.look(NodeOffset(0, ID, offset, False))

@@ -8,7 +8,7 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +16,12 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("cdc-tail", "numpy", "msgspec", "inotify-simple", "typer", "psutil")
+PACKAGES = ("cdc-tail", "numpy", "pyarrow", "numba", "cramjam", "msgspec", "inotify-simple", "typer", "psutil")
+CORES = sorted(os.sched_getaffinity(0))
+"""Those this process may run on, as they were before anything was pinned to one of them."""
+
+Seconds = Mapping[str, Sequence[float]]
+"""By case: one number a round."""
 
 
 def facts() -> dict[str, Any]:
@@ -27,7 +32,7 @@ def facts() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "machine": {
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": len(CORES),
             "cpu": _cpu(),
             "kernel": platform.release(),
             "load": [round(load, 2) for load in os.getloadavg()],
@@ -40,6 +45,59 @@ def commit() -> str | None:
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or None
+
+
+def compile_ahead() -> None:
+    """Leave the compiled code in its cache, in a process of its own; nothing to do where it is there already."""
+    if os.environ.get("CDC_TAIL_JIT") != "0":
+        subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def pin(number: int) -> None:
+    """This process, and those it starts from now on, to one core; counted round where there are fewer."""
+    os.sched_setaffinity(0, {CORES[number % len(CORES)]})
+
+
+def interleaved(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """What each case gives, once a round and one after another, so that all meet the same machine."""
+    found: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(rounds):
+        for name, case in cases.items():
+            found[name].append(case())
+    return found
+
+
+def summed(found: Seconds) -> dict[str, dict[str, float]]:
+    """Median and minimum of every case."""
+    return {
+        name: {"median": round(statistics.median(values), 5), "best": round(min(values), 5)}
+        for name, values in found.items()
+    }
+
+
+def ratio(found: Seconds, above: str, below: str) -> dict[str, float]:
+    """One case's seconds by another's: the median over the rounds, and minimum by minimum."""
+    each = [one / other for one, other in zip(found[above], found[below], strict=True)]
+    return {"median": statistics.median(each), "best": min(found[above]) / min(found[below])}
+
+
+def rate(found: Seconds, case: str, amount: float) -> dict[str, float]:
+    """How much of something a second: of the median time, and of the shortest."""
+    return {"median": amount / statistics.median(found[case]), "best": amount / min(found[case])}
+
+
+def figure(
+    what: str, unit: str, value: Mapping[str, float], *, at_least: float | None = None, at_most: float | None = None
+) -> dict[str, Any]:
+    """One line of the table that `table.py` prints: `median` and `best` of a value, and its target if it has one."""
+    median, best = value["median"], value.get("best", value["median"])
+    digits = 0 if median >= 1000 else 2
+    made: dict[str, Any] = {"what": what, "unit": unit, "median": round(median, digits), "best": round(best, digits)}
+    for name, bound in (("at_least", at_least), ("at_most", at_most)):
+        if bound is not None:
+            made[name] = bound
+            made["met"] = median >= bound if name == "at_least" else median <= bound
+    return made
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:

@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tailer.demo.recording import load_recording
-from tailer.demo.replay import write_recording
-from tests.benchmarks import latency, throughput
+from tests.benchmarks import decode, latency, shapes, table, throughput, two_spans
+from tests.benchmarks.shape_logs import shapes as shapes_of
+from tests.benchmarks.shape_logs import write
 
 pytestmark = pytest.mark.slow
 
 FACTS = {"name", "question", "at", "commit", "python", "packages", "machine", "load_after", "repeat", "targets", "runs"}
 
 
+@pytest.fixture
+def few(tmp_path: Path) -> tuple[str, str]:
+    """A folder with few rows of one table in several sections, and the table."""
+    shape = shapes_of(20)["frozen collections"]
+    assert shape.typed is not None
+    return str(write(shape, tmp_path / "cdc_raw", 400_000)), shape.typed
+
+
+@pytest.fixture(autouse=True)
+def cores() -> Iterator[None]:
+    """Scripts pin themselves to one core; the tests behind them shall have all."""
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert result.keys() >= FACTS
+    return result
+
+
+def check_figures(result: dict[str, Any]) -> None:
+    assert result["figures"]
+    for line in result["figures"]:
+        assert line["median"] > 0
+        assert line["best"] > 0
+        assert ("met" in line) == ("at_least" in line or "at_most" in line)
+    text = table.table({result["name"]: result})
+    assert text.count("\n| ") == len(result["figures"]) + 1
+
+
 def test_latency(capsys: pytest.CaptureFixture[str]) -> None:
     latency.main(["--rows", "5", "--repeat", "1", "--idle", "0.1"])
-    result = json.loads(capsys.readouterr().out)
-    assert result.keys() >= FACTS | {"rows", "gap_ms", "idle_seconds", "medians", "met"}
+    result = told(capsys)
+    assert result.keys() >= {"rows", "gap_ms", "idle_seconds", "medians", "met"}
     assert result["medians"].keys() == result["met"].keys() == latency.WAYS.keys()
     for way in latency.WAYS:
         (run,) = result["runs"][way]
@@ -30,14 +65,53 @@ def test_latency(capsys: pytest.CaptureFixture[str]) -> None:
         assert run["idle_percent"].keys() == {"follow", "floor"}
 
 
-def test_throughput(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in write_recording(load_recording(), tmp_path):
-        pass
-    throughput.main([str(tmp_path / "cdc_raw"), "--repeat", "1"])
-    result = json.loads(capsys.readouterr().out)
-    assert result.keys() >= FACTS | {"read", "medians", "met"}
+def test_throughput(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    throughput.main([folder, "--table", name, "--repeat", "1"])
+    result = told(capsys)
+    check_figures(result)
     (run,) = result["runs"]
-    assert run["pipe"]["rows"] == run["start_up"]["rows"] > 0
-    for way in ("pipe", "null"):
+    assert run["pipe"]["rows"] > 0
+    for way in throughput.WAYS:
         assert run[way].keys() >= {"seconds", "cpu_seconds", "peak_mib", "rows_per_second", "rows_per_cpu_second"}
     assert 0 < run["start_up"]["first_row_seconds"] <= run["start_up"]["seconds"]
+    assert run["few_rows"].keys() == {"row_seconds", "imports_seconds", "row_to_imports"}
+
+
+def test_decode(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    decode.main([folder, "--table", name, "--repeat", "2", "--no-server"])
+    result = told(capsys)
+    check_figures(result)
+    assert result["rows"] > 0
+    assert result["cassandra_left_out"] == "not asked for"
+    ours = {f"{prefix}{form}" for prefix in ("", "lz4 ") for form in ("typed", "arrow", "json")}
+    assert result["runs"].keys() == {*ours, "whole typed", "whole arrow", "crc32"}
+    assert all(len(seconds) == 2 for seconds in result["runs"].values())
+
+
+def test_shapes(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    shapes.main([folder, "--table", name, "--repeat", "1", "--mib", "0.02", "--distinct", "20"])
+    result = told(capsys)
+    check_figures(result)
+    assert all(found["rows"] > 0 for found in result["shapes"].values())
+    assert "200 tables typed" not in result["shapes"]
+    assert result["shapes"]["batch sync, lz4 json"]["rows"] > 1
+
+
+def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    two_spans.main([folder, "--table", name, "--repeat", "1", "--seconds", "0.01"])
+    result = told(capsys)
+    check_figures(result)
+    assert result["runs"].keys() == set(two_spans.CASES)
+    assert len(result["memory"]) == 12
+
+
+def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- measured -->\nold\n<!-- end of measured -->\nbehind\n")
+    table.main(["--fill", "--page", str(page)])
+    made = capsys.readouterr().out
+    assert page.read_text() == f"before\n<!-- measured -->\n\n{made}\n<!-- end of measured -->\nbehind\n"

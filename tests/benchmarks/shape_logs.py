@@ -1,0 +1,208 @@
+"""Segments of one shape each, for `shapes.py`: what is written is chosen here, and nothing is measured.
+
+Some thousand different mutations are encoded and then written again and again until the segment is full: a reader keeps
+nothing from one batch to the next, so that repetition makes nothing cheaper.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from tests.helpers.log_writer import (
+    PLAIN,
+    TS,
+    Cell,
+    Column,
+    Complex,
+    Deletion,
+    Format,
+    Liveness,
+    LogFolder,
+    Mutation,
+    Row,
+    SegmentWriter,
+    Table,
+    Update,
+    completed,
+    create_table,
+    encode_mutation,
+    i32,
+)
+
+SCHEMA_SEGMENT = 1_700_000_000_000
+SECTION_BYTES = 140_000
+"""As a server with periodic sync wrote them into the perf segment, on the average."""
+
+_ENTRY_OVERHEAD = 12
+
+
+class Shape(NamedTuple):
+    """What a segment holds: tables, and mutations to be repeated."""
+
+    tables: tuple[Table, ...]
+    payloads: tuple[bytes, ...]
+
+    @property
+    def typed(self) -> str | None:
+        """The table of a typed form, where there is just one."""
+        return f"{self.tables[0].keyspace}.{self.tables[0].name}" if len(self.tables) == 1 else None
+
+
+def shapes(distinct: int) -> dict[str, Shape]:
+    """All of them, each of about that many different mutations."""
+    return {
+        "wide rows": _wide(distinct, listed=False),
+        "wide rows, all listed": _wide(distinct, listed=True),
+        "collections": _collections(distinct),
+        "frozen collections": _frozen(distinct),
+        "large blobs": _blobs(max(4, distinct // 125)),
+        "200 tables": _mixed(distinct),
+    }
+
+
+def write(shape: Shape, path: Path, size: int, form: Format = PLAIN) -> Path:
+    """A folder: the tables' definitions in one finished segment, about `size` plain bytes of rows in the next."""
+    folder = LogFolder(path)
+    schema = SegmentWriter(SCHEMA_SEGMENT)
+    schema.section([encode_mutation(create_table(table, TS)) for table in shape.tables])
+    folder.put(schema, completed(schema))
+    writer = SegmentWriter(SCHEMA_SEGMENT + 1, form=form)
+    for section in sections(shape.payloads, size):
+        writer.section(section)
+    folder.put(writer, completed(writer))
+    return path
+
+
+def sections(payloads: Sequence[bytes], size: int) -> Iterator[list[bytes]]:
+    """The payloads over and over, up to about `size` bytes, in sections as periodic sync makes them."""
+    section: list[bytes] = []
+    held = whole = 0
+    for payload in itertools.cycle(payloads):
+        section.append(payload)
+        held += len(payload) + _ENTRY_OVERHEAD
+        if held < SECTION_BYTES and whole + held < size:
+            continue
+        yield section
+        whole += held
+        section, held = [], 0
+        if whole >= size:
+            return
+
+
+def _table(number: int, *columns: Column) -> Table:
+    """`(pk int, ck bigint, …, PRIMARY KEY (pk, ck))`; the id is made of `number`."""
+    keys = (Column("pk", "partition_key", "int", 0), Column("ck", "clustering", "bigint", 0))
+    return Table(UUID(int=number << 64 | 0x11EE << 48 | 0x8888), "shapes", f"t{number}", (*keys, *columns))
+
+
+def _insert(
+    table: Table, number: int, *cells: tuple[str, Cell | Complex], listed: tuple[str, ...] | None = None
+) -> bytes:
+    row = Row((struct.pack(">q", number),), Liveness(TS + number), None, cells)
+    mutation: Mutation = (Update(table, i32(number % 997), (row,), regular=listed),)
+    return encode_mutation(mutation)
+
+
+def _cell(value: bytes, number: int, path: bytes | None = None) -> Cell:
+    return Cell(value, TS + number, path=path, like_row=1)
+
+
+def _wide(distinct: int, *, listed: bool) -> Shape:
+    """100 columns, 4 of them set, others each time. `listed`: all stand in the update's list, as when a prepared
+    statement names them and leaves values unset."""
+    types = ("int", "text", "double", "timestamp")
+    table = _table(1, *(Column(f"column_{n:03}", "regular", types[n % 4]) for n in range(100)))
+    names = tuple(column.name for column in table.of_kind("regular"))
+    chance = random.Random(1)
+
+    def value(column: int, number: int) -> bytes:
+        return (i32(number), b"text %d" % number, struct.pack(">d", number / 4), struct.pack(">q", TS + number))[
+            column % 4
+        ]
+
+    def one(number: int) -> bytes:
+        chosen = sorted(chance.sample(range(100), 4))
+        cells = ((names[column], _cell(value(column, number), number)) for column in chosen)
+        return _insert(table, number, *cells, listed=names if listed else None)
+
+    return Shape((table,), tuple(one(number) for number in range(distinct)))
+
+
+def _collections(distinct: int) -> Shape:
+    """A list, a set and a map, each written whole (which deletes what was there) with five elements."""
+    table = _table(
+        2,
+        Column("items", "regular", "list<text>"),
+        Column("numbers", "regular", "set<int>"),
+        Column("scores", "regular", "map<text, int>"),
+    )
+
+    def one(number: int) -> bytes:
+        before = Deletion(TS + number - 1, TS // 1_000_000)
+        time_id = [UUID(int=(number * 5 + n) << 64 | 0x11EE << 48 | 0x8888).bytes for n in range(5)]
+        items = tuple(_cell(b"item %d" % n, number, path) for n, path in enumerate(time_id))
+        numbers = tuple(_cell(b"", number, i32(number + n)) for n in range(5))
+        scores = tuple(_cell(i32(number * n), number, b"key%d" % n) for n in range(5))
+        cells = zip(("items", "numbers", "scores"), (items, numbers, scores), strict=True)
+        return _insert(table, number, *((name, Complex(held, before)) for name, held in cells))
+
+    return Shape((table,), tuple(one(number) for number in range(distinct)))
+
+
+def _frozen(distinct: int) -> Shape:
+    """A frozen list, set and map with five elements each."""
+    table = _table(
+        3,
+        Column("items", "regular", "frozen<list<text>>"),
+        Column("numbers", "regular", "frozen<set<int>>"),
+        Column("scores", "regular", "frozen<map<text, double>>"),
+    )
+
+    def joined(*parts: bytes) -> bytes:
+        return b"".join(i32(len(part)) + part for part in parts)
+
+    def one(number: int) -> bytes:
+        items = i32(5) + joined(*(b"item %d" % (number + n) for n in range(5)))
+        numbers = i32(5) + joined(*(i32(number + n) for n in range(5)))
+        scores = i32(5) + b"".join(joined(b"key%d" % n, struct.pack(">d", number / 8 + n)) for n in range(5))
+        values = {"items": items, "numbers": numbers, "scores": scores}
+        return _insert(table, number, *((name, _cell(value, number)) for name, value in values.items()))
+
+    return Shape((table,), tuple(one(number) for number in range(distinct)))
+
+
+def _blobs(distinct: int) -> Shape:
+    """Blobs of 64 KiB to 1 MiB."""
+    table = _table(4, Column("body", "regular", "blob"))
+    chance = random.Random(4)
+    sizes = [chance.randrange(1 << 16, 1 << 20) for _ in range(distinct)]
+    return Shape(
+        (table,),
+        tuple(_insert(table, n, ("body", _cell(chance.randbytes(size), n))) for n, size in enumerate(sizes)),
+    )
+
+
+def _mixed(distinct: int) -> Shape:
+    """200 tables by turns, the rows like those of the perf segment."""
+    tables = tuple(
+        _table(
+            100 + n,
+            Column(f"flag{n}", "regular", "boolean"),
+            Column(f"name{n}", "regular", "text"),
+            Column(f"value{n}", "regular", "double"),
+        )
+        for n in range(200)
+    )
+
+    def one(number: int) -> bytes:
+        n = number % len(tables)
+        cells = {f"flag{n}": b"\1", f"name{n}": b"alpha", f"value{n}": struct.pack(">d", number / 2)}
+        return _insert(tables[n], number, *((name, _cell(value, number)) for name, value in cells.items()))
+
+    return Shape(tables, tuple(one(number) for number in range(distinct)))

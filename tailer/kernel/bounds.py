@@ -18,7 +18,7 @@ from tailer.format.index import (
 )
 from tailer.kernel.flat import T_LENGTHS_AT, T_LENGTHS_N
 from tailer.kernel.jit import compiled, inlined
-from tailer.kernel.vints import read_vint
+from tailer.kernel.vints import read_length, read_vint
 from tailer.kernel.walk import (
     CELLS,
     END,
@@ -77,9 +77,7 @@ def scan_values(walk: int, base: int, at: int, count: int) -> int:
         header = header >> 2 & _SHIFT_MASK
         length = 0
         if form == 0:
-            length = get(lengths, number)
-            if length < 0:
-                length, at = read_vint(base, at)
+            length, at = read_length(base, at, get(lengths, number))
             if is_beyond(length, end - at):
                 return fail_length(walk, TRUNCATED, at, length)
         elif form == _NULL:

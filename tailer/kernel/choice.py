@@ -1,8 +1,7 @@
 """Which twin reads: the plain one at once, the compiled one as soon as there is enough to read and it is ready.
 
-Loading takes half a second, compiling much longer; neither delays a row. Loading is done in a thread, or on the spot
-where a large span lies ahead; compiling in a process of its own, whose work is kept on the disk. Nothing else may
-import numba before it is loaded: two threads that do so at once break it.
+Loading takes a tenth of a second, compiling half a minute; neither delays a row. Loading is done in a thread, or on the
+spot where a large span lies ahead; compiling in a process of its own, whose work is kept on the disk.
 `CDC_TAIL_JIT=0` (and numba's own NUMBA_DISABLE_JIT) keeps to the plain twins, `CDC_TAIL_JIT=1` waits for the compiled
 ones and gives them everything, however little it is.
 """
@@ -14,9 +13,10 @@ import os
 import threading
 import time
 from importlib import import_module
+from importlib import import_module as plain_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.limits import KIB, MIB
 
@@ -125,39 +125,27 @@ class Choice:
 
     def scan(self) -> Scan:
         """The scan for what is read next."""
-        compiled = self.twin(_SCAN)
-        if compiled is not None:
-            return compiled.scan
-        from tailer.format.scan import scan as plain
-
-        return plain
+        found: Scan = self._one_of("scan", _SCAN, "tailer.format.scan")
+        return found
 
     def scan_entries(self, size: int) -> ScanEntries:
         """The check of entries for a section of that many bytes."""
-        compiled = self.twin(_ENTRIES, size >= SMALL_BYTES)
-        if compiled is not None:
-            return compiled.scan_entries
-        from tailer.format.entry import scan_entries as plain
-
-        return plain
+        found: ScanEntries = self._one_of("scan_entries", _ENTRIES, "tailer.format.entry", size >= SMALL_BYTES)
+        return found
 
     def read_chain(self, size: int) -> ReadChain:
         """What follows the chain of sections in a block of that many bytes."""
-        compiled = self.twin(_FIRST, size >= SMALL_BYTES)
-        if compiled is not None:
-            return compiled.read_chain
-        from tailer.format.chain import read_chain as plain
-
-        return plain
+        found: ReadChain = self._one_of("read_chain", _FIRST, "tailer.format.chain", size >= SMALL_BYTES)
+        return found
 
     def scan_parts(self, size: int) -> ScanParts:
         """The check of the entries of several sections that have so many bytes together."""
-        compiled = self.twin(_FIRST, size >= SMALL_BYTES)
-        if compiled is not None:
-            return compiled.scan_parts
-        from tailer.format.chain import scan_parts as plain
+        found: ScanParts = self._one_of("scan_parts", _FIRST, "tailer.format.chain", size >= SMALL_BYTES)
+        return found
 
-        return plain
+    def _one_of(self, name: str, compiled: str, plain: str, enough: bool = True) -> Any:
+        """The function of that name from one module or the other."""
+        return getattr(self.twin(compiled, enough) or plain_module(plain), name)
 
     def expect(self, size: int) -> None:
         """So many bytes are about to be scanned: brings the compiled twins nearer, if that is worth it by now."""

@@ -19,7 +19,6 @@ from tailer.kernel.columns import K_AT, K_BASE, K_COUNT, K_LEN, K_WIDTH, read_co
 from tailer.kernel.flat import (
     C_LENGTH,
     C_MULTI,
-    C_NUMBER,
     I_KEPT,
     I_NUMBER,
     T_COLUMNS_AT,
@@ -30,9 +29,9 @@ from tailer.kernel.flat import (
 )
 from tailer.kernel.ids import TABLE_ID_BYTES, find_id
 from tailer.kernel.jit import compiled, inlined
-from tailer.kernel.rows import CELL_WIDTH, HAS_ALL_COLUMNS, USE_ROW_TIMESTAMP
+from tailer.kernel.rows import CELL_WIDTH, HAS_ALL_COLUMNS, USE_ROW_TIMESTAMP, put_plain_cell
 from tailer.kernel.updates import END_OF_PARTITION, HAS_ROW_ESTIMATE, UPDATE_WIDTH, drop_lines
-from tailer.kernel.vints import read_vint
+from tailer.kernel.vints import read_length, read_vint
 from tailer.kernel.walk import (
     CELLS,
     CELLS_AT,
@@ -224,14 +223,10 @@ def _aside_values(
     if header != 0:
         return FAILED
     for number in range(count):
-        length = get(lengths, number)
-        if length < 0:
-            length, at = read_vint(base, at)
+        length, at = read_length(base, at, get(lengths, number))
         if is_beyond(length, end - at):
             return FAILED
-        line = room * get(slots, number)
-        put_half(off + line, 0, at)
-        put_half(sizes + line, 0, length)
+        _put_place(off, sizes, room * get(slots, number), at, length)
         at += length
     return at
 
@@ -246,16 +241,19 @@ def _aside_cells(
         if byte(base, at) != USE_ROW_TIMESTAMP or get(column, C_MULTI):
             return FAILED
         at += 1
-        length = get(column, C_LENGTH)
-        if length < 0:
-            length, at = read_vint(base, at)
+        length, at = read_length(base, at, get(column, C_LENGTH))
         if is_beyond(length, end - at):
             return FAILED
-        line = room * get(slots, number)
-        put_half(off + line, 0, at)
-        put_half(sizes + line, 0, length)
+        _put_place(off, sizes, room * get(slots, number), at, length)
         at += length
     return at
+
+
+@inlined
+def _put_place(off: int, sizes: int, line: int, at: int, length: int) -> None:
+    """Where a value lies."""
+    put_half(off + line, 0, at)
+    put_half(sizes + line, 0, length)
 
 
 @inlined
@@ -273,9 +271,7 @@ def _scan_values(base: int, at: int, end: int, lengths: int, count: int, value: 
     if header != 0:
         return FAILED
     for number in range(count):
-        length = get(lengths, number)
-        if length < 0:
-            length, at = read_vint(base, at)
+        length, at = read_length(base, at, get(lengths, number))
         if is_beyond(length, end - at):
             return FAILED
         put(value, 0, at)
@@ -293,20 +289,10 @@ def _scan_cells(base: int, at: int, end: int, place: int, count: int, ts: int, c
         if byte(base, at) != USE_ROW_TIMESTAMP or get(column, C_MULTI):
             return FAILED
         at += 1
-        length = get(column, C_LENGTH)
-        if length < 0:
-            length, at = read_vint(base, at)
+        length, at = read_length(base, at, get(column, C_LENGTH))
         if is_beyond(length, end - at):
             return FAILED
-        put(cell, 0, get(column, C_NUMBER))
-        put(cell, 1, 0)
-        put(cell, 2, ts)
-        put(cell, 3, 0)
-        put(cell, 4, 0)
-        put(cell, 5, 0)
-        put(cell, 6, 0)
-        put(cell, 7, at)
-        put(cell, 8, length)
+        put_plain_cell(cell, column, ts, at, length)
         cell += 8 * CELL_WIDTH
         at += length
     return at

@@ -8,6 +8,7 @@ Where it is not, this process compiles, and keeps what it made.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 from tailer.kernel import store
@@ -18,45 +19,10 @@ Function = Callable[..., Any]
 COMPILES: Final = store.kept() is None
 """Whether functions are compiled in this process."""
 
-if COMPILES:
-    from tailer.kernel.making import (
-        compiled,
-        features,
-        inlined,
-        intrinsic,
-        make,
-        models,
-        recursive,
-        register_model,
-        types,
-    )
-else:
-    from tailer.kernel.absent import (
-        compiled,
-        features,
-        inlined,
-        intrinsic,
-        make,
-        models,
-        recursive,
-        register_model,
-        types,
-    )
-
-__all__ = [
-    "COMPILES",
-    "callback",
-    "compiled",
-    "entry_point",
-    "features",
-    "inlined",
-    "intrinsic",
-    "models",
-    "only_load",
-    "recursive",
-    "register_model",
-    "types",
-]
+_source: Final[Any] = import_module("tailer.kernel.making" if COMPILES else "tailer.kernel.absent")
+types, models, register_model = _source.types, _source.models, _source.register_model
+compiled, inlined, intrinsic, recursive = _source.compiled, _source.inlined, _source.intrinsic, _source.recursive
+features = _source.features
 
 
 def only_load() -> None:
@@ -85,7 +51,7 @@ def _code(function: Function) -> bytes:
         except OSError as error:
             if not COMPILES:
                 raise store.NotKeptError(f"{file} is not there: {error}") from error
-    code: bytes = make(function)
+    code: bytes = _source.make(function)
     if folder is not None:
         store.put(folder, file, code)
     return code

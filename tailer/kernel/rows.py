@@ -21,7 +21,7 @@ from tailer.kernel.bounds import add_row, scan_values
 from tailer.kernel.columns import read_subset
 from tailer.kernel.flat import C_LENGTH, C_MULTI, C_NUMBER, T_LENGTHS_N
 from tailer.kernel.jit import compiled, inlined
-from tailer.kernel.vints import read_vint
+from tailer.kernel.vints import read_length, read_vint
 from tailer.kernel.walk import (
     CELLS,
     CELLS_AT,
@@ -102,6 +102,20 @@ def _add_cell(
     return True
 
 
+@inlined
+def put_plain_cell(cell: int, column: int, ts: int, at: int, length: int) -> None:
+    """A line of a value with its row's timestamp, neither expiring nor with a path."""
+    put(cell, 0, get(column, C_NUMBER))
+    put(cell, 1, 0)
+    put(cell, 2, ts)
+    put(cell, 3, 0)
+    put(cell, 4, 0)
+    put(cell, 5, 0)
+    put(cell, 6, 0)
+    put(cell, 7, at)
+    put(cell, 8, length)
+
+
 @compiled
 def _scan_cell(walk: int, base: int, at: int, column: int) -> int:
     """Any cell."""
@@ -128,9 +142,7 @@ def _scan_cell(walk: int, base: int, at: int, column: int) -> int:
             return fail_length(walk, TRUNCATED, path_at, path_len)
         at = path_at + path_len
     if not flags & CELL_EMPTY:
-        length = get(column, C_LENGTH)
-        if length < 0:
-            length, at = read_vint(base, at)
+        length, at = read_length(base, at, get(column, C_LENGTH))
     if is_beyond(length, end - at):
         return fail_length(walk, TRUNCATED, at, length)
     if not _add_cell(walk, column, flags & KEPT_FLAGS, ts, ttl, expires, path_at, path_len, at, length):
@@ -165,24 +177,14 @@ def scan_cells(walk: int, base: int, at: int, place: int, count: int) -> int:
             at = _scan_multi(walk, base, at, column)
         elif byte(base, at) == plain:
             at += 1
-            length = get(column, C_LENGTH)
-            if length < 0:
-                length, at = read_vint(base, at)
+            length, at = read_length(base, at, get(column, C_LENGTH))
             if is_beyond(length, end - at):
                 return fail_length(walk, TRUNCATED, at, length)
             line = get(walk, CELLS)
             if line == get(walk, CELLS_ROOM):
                 return fail(walk, FULL, at, 0)
             cell = get(walk, CELLS_AT) + 8 * CELL_WIDTH * line
-            put(cell, 0, get(column, C_NUMBER))
-            put(cell, 1, 0)
-            put(cell, 2, row_ts)
-            put(cell, 3, 0)
-            put(cell, 4, 0)
-            put(cell, 5, 0)
-            put(cell, 6, 0)
-            put(cell, 7, at)
-            put(cell, 8, length)
+            put_plain_cell(cell, column, row_ts, at, length)
             put(walk, CELLS, line + 1)
             at += length
         else:

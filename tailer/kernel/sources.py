@@ -1,7 +1,4 @@
-"""A number for the sources of the compiled code, which is a part of the key of its cache.
-
-numba looks at the file of the function that Python calls, and at none that this one takes others from.
-"""
+"""A number for the sources of the compiled code, which is a part of the name that it is kept under (`store`)."""
 
 from __future__ import annotations
 

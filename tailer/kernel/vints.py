@@ -34,3 +34,11 @@ def read_vint(base: int, at: int) -> tuple[int, int]:
     if first < 0x80:
         return first, at + 1
     return _read_long(base, at)
+
+
+@inlined
+def read_length(base: int, at: int, fixed: int) -> tuple[int, int]:
+    """The length of a value and where it begins: `fixed`, or the number that stands there where that is negative."""
+    if fixed >= 0:
+        return fixed, at
+    return read_vint(base, at)

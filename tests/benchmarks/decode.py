@@ -12,7 +12,6 @@ same files (`tests/server`; left out, and said, where there is none), and `zlib.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -37,7 +36,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, rate, ratio, summed
+from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, rate, ratio, result, summed
 from tests.server.harness import Node, available
 
 NAME = "decode"
@@ -83,23 +82,22 @@ def run(perf: Path, table: str, rounds: int, server: bool) -> dict[str, Any]:
     if missing:
         sys.stderr.write(f"Cassandra's own reader is left out: {missing}\n")
     first = ours["typed"]
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "read": perf.name,
-        "measured": MEASURED,
-        "rows": first.rows,
-        "bytes": first.work.size,
-        "compiled": compiled,
-        "cassandra_left_out": missing,
-        "repeat": rounds,
-        "targets": TARGETS,
-        "seconds": summed(found),
-        "figures": figures(found, first.rows, first.work.size),
-        "runs": {name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
-    }
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        perf,
+        rounds,
+        TARGETS,
+        measured=MEASURED,
+        rows=first.rows,
+        bytes=first.work.size,
+        compiled=compiled,
+        cassandra_left_out=missing,
+        seconds=summed(found),
+        figures=figures(found, first.rows, first.work.size),
+        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+    )
 
 
 def _ours(folders: Folders, table: str, pipe: JsonLinesSink) -> dict[str, Decoding]:

@@ -40,6 +40,28 @@ def facts() -> dict[str, Any]:
     }
 
 
+def result(
+    name: str,
+    question: str,
+    before: Mapping[str, Any],
+    read: Path,
+    repeat: int,
+    targets: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    """What a script prints and keeps. `before`: `facts` from before the first round."""
+    return {
+        "name": name,
+        "question": question,
+        **before,
+        "load_after": [round(load, 2) for load in os.getloadavg()],
+        "read": read.name,
+        "repeat": repeat,
+        "targets": targets,
+        **more,
+    }
+
+
 def commit() -> str | None:
     """The commit checked out, with `+` if files were changed since; None outside a clone."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, ratio, summed
+from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, ratio, result, summed
 from tests.benchmarks.shape_logs import shapes, write
 
 NAME = "shapes"
@@ -68,20 +67,19 @@ def run(perf: Path, table: str, rounds: int, size: int, distinct: int) -> dict[s
             interleaved(cases, 1)
             found = interleaved(cases, rounds)
     per_byte = {name: [seconds / cases[name].work.size for seconds in values] for name, values in found.items()}
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "read": perf.name,
-        "compiled": compiled,
-        "repeat": rounds,
-        "targets": TARGETS,
-        "shapes": {name: {"bytes": case.work.size, "rows": case.rows} for name, case in cases.items()},
-        "seconds": summed(found),
-        "figures": figures(per_byte, folders),
-        "runs": {name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
-    }
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        perf,
+        rounds,
+        TARGETS,
+        compiled=compiled,
+        shapes={name: {"bytes": case.work.size, "rows": case.rows} for name, case in cases.items()},
+        seconds=summed(found),
+        figures=figures(per_byte, folders),
+        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+    )
 
 
 def figures(per_byte: Mapping[str, Sequence[float]], folders: Mapping[str, Folder]) -> list[dict[str, Any]]:

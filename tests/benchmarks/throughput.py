@@ -26,7 +26,7 @@ from typing import Any
 
 from tailer.demo.recording import load_recording
 from tailer.demo.replay import write_recording
-from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, medians, publish
+from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, medians, publish, result
 from tests.benchmarks.single_rows import GrowingSegment, load_material
 from tests.helpers.sets import extract
 
@@ -148,18 +148,17 @@ def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
         schema = folder / "schema.cql"
         options: list[str | Path] = ["--schema", schema] if schema.exists() else []
         rounds = [{**one_round(folder, options, table), "few_rows": first_row(*few)} for _ in range(repeat)]
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "read": perf.name,
-        "repeat": repeat,
-        "targets": TARGETS,
-        "medians": medians(rounds),
-        "figures": figures(rounds),
-        "runs": rounds,
-    }
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        perf,
+        repeat,
+        TARGETS,
+        medians=medians(rounds),
+        figures=figures(rounds),
+        runs=rounds,
+    )
 
 
 def figures(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:

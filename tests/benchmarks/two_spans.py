@@ -46,7 +46,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, pin, publish
+from tests.benchmarks.measured import facts, figure, pin, publish, result
 
 NAME = "two_spans"
 QUESTION = "Do two cores read two spans in half the time, and how much memory does a span take?"
@@ -193,20 +193,19 @@ def run(perf: Path, table: str, rounds: int, seconds: float) -> dict[str, Any]:
         }
         rates = two_to_one(plain, table, rounds, seconds)
         memory = peaks(spans, table)
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "read": perf.name,
-        "compiled": compiled,
-        "repeat": rounds,
-        "seconds_each": seconds,
-        "targets": TARGETS,
-        "memory": memory,
-        "figures": [*_rate_figures(rates), *_peak_figures(memory)],
-        "runs": rates,
-    }
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        perf,
+        rounds,
+        TARGETS,
+        compiled=compiled,
+        seconds_each=seconds,
+        memory=memory,
+        figures=[*_rate_figures(rates), *_peak_figures(memory)],
+        runs=rates,
+    )
 
 
 def _rate_figures(rates: Mapping[str, Sequence[Mapping[str, float]]]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The compiled twin of `tailer.change.build`: the same change rows, held as arrays. Needs numba.
+"""The compiled twin of `tailer.change.build`: the same change rows, held as arrays.
 
 Everything here is imported only once the compiled build is wanted.
 """

@@ -105,13 +105,6 @@ def _put_time(pos: int, number: int, expiring: bool) -> int:
 
 
 @compiled
-def _put_cell(pos: int, limit: int, work: int, type_: int, cell: int) -> int:
-    """A cell's value."""
-    at = get(work, DATA) + get(cell, _VALUE)
-    return put_value(get(work, WRITER), pos, limit, type_, at, get(cell, _VALUE_LENGTH))
-
-
-@compiled
 def put_simple(pos: int, limit: int, work: int, column: int, cell: int) -> int:
     """What `columns` has for a column of one cell."""
     if get(cell, _FLAGS) & CELL_DELETED:

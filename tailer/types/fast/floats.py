@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tailer.kernel.jit import compiled
+from tailer.kernel.jit import compiled, inlined
 from tailer.types.fast.digits import digit_count, literal, put, put_number, put_unsigned, read_unsigned
 from tailer.types.fast.memory import load, store
 
@@ -117,26 +117,24 @@ def shortest(fraction: Any, exponent: int, precision: int, bias: int) -> Any:
 @compiled
 def put_double(pos: int, off: int) -> int:
     """The eight bytes of a double."""
-    bits = read_unsigned(off, 8)
-    exponent = np.int64((bits >> np.uint64(52)) & np.uint64(0x7FF))
-    fraction = bits & np.uint64(0xF_FFFF_FFFF_FFFF)
-    negative = bits >> np.uint64(63) != _U0
-    if exponent == 0x7FF or (exponent == 0 and fraction == _U0):
-        return _put_special(pos, fraction, exponent != 0, negative)
-    number, power = shortest(fraction, exponent, 53, 1075)
-    return _put_layout(pos, number, power, negative)
+    return _put_binary(pos, read_unsigned(off, 8), 52, 0x7FF)
 
 
 @compiled
 def put_float(pos: int, off: int) -> int:
     """The four bytes of a float."""
-    bits = read_unsigned(off, 4)
-    exponent = np.int64((bits >> np.uint64(23)) & np.uint64(0xFF))
-    fraction = bits & np.uint64(0x7F_FFFF)
-    negative = bits >> np.uint64(31) != _U0
-    if exponent == 0xFF or (exponent == 0 and fraction == _U0):
+    return _put_binary(pos, read_unsigned(off, 4), 23, 0xFF)
+
+
+@inlined
+def _put_binary(pos: int, bits: Any, stored: int, most: int) -> int:
+    """A number of `stored` bits of fraction, behind an exponent up to `most`, behind a sign (IEEE 754)."""
+    exponent = np.int64(bits >> np.uint64(stored)) & most
+    fraction = bits & ((_U1 << np.uint64(stored)) - _U1)
+    negative = np.int64(bits >> np.uint64(stored)) > most
+    if exponent == most or (exponent == 0 and fraction == _U0):
         return _put_special(pos, fraction, exponent != 0, negative)
-    number, power = shortest(fraction, exponent, 24, 150)
+    number, power = shortest(fraction, exponent, stored + 1, (most >> 1) + stored)
     return _put_layout(pos, number, power, negative)
 
 

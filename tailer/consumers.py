@@ -18,7 +18,10 @@ import msgspec
 from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.offset import Memory, NodeOffset
 
-_LOCK_SLICE_SECONDS: Final = 0.1
+LOCK_SECONDS: Final = 0.2
+"""Somebody who only asks whether a consumer runs holds its lock for an instant."""
+
+_LOCK_SLICE_SECONDS: Final = 0.05
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -61,12 +64,10 @@ class Consumer:
     `lock_seconds`: how long to wait for a predecessor that is about to die.
     """
 
-    def __init__(self, state: Path, name: str, lock_seconds: float = 0.0) -> None:
+    def __init__(self, state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self.name = check_name(name)
-        folder = state / "consumers"
-        self._path = folder / f"{name}.json"
-        make_folder(folder)
-        self._lock = _take_lock(folder / f"{name}.lock", name, time.monotonic() + lock_seconds)
+        self._path = consumer_path(state, name)
+        self._lock = take_consumer(state, name, lock_seconds)
         try:
             self.content = read_consumer(self._path, name)
         except BaseException:
@@ -87,6 +88,42 @@ class Consumer:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def consumer_path(state: Path, name: str) -> Path:
+    return state / "consumers" / f"{name}.json"
+
+
+def consumer_names(state: Path) -> list[str]:
+    """The consumers that are registered in a state folder."""
+    return sorted(path.stem for path in (state / "consumers").glob("*.json"))
+
+
+def registered(state: Path) -> list[ConsumerFile]:
+    """Every consumer of a state folder. RefusedError where one cannot be read: what it needs is not known."""
+    return [read_consumer(consumer_path(state, name), name) for name in consumer_names(state)]
+
+
+def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> int:
+    """Take a name's lock, whatever its file says: the descriptor that holds it until it is closed."""
+    path = consumer_path(state, name).with_suffix(".lock")
+    make_folder(path.parent)
+    return _take_lock(path, name, time.monotonic() + lock_seconds)
+
+
+def is_running(state: Path, name: str) -> bool:
+    """Whether a process holds the consumer now. Writes nothing."""
+    try:
+        fd = os.open(consumer_path(state, name).with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def check_name(name: str) -> str:

@@ -24,7 +24,7 @@ class SegmentView:
 
     `log`: its bytes can be read. `sidecar`: there is one now, or was one. `orphan`: a sidecar without log at two looks.
     `finished`: why it cannot grow any more, None while it can. `closed`: the log end on record, None before.
-    `lone`: without sidecar, given up by the server and old: nothing will come of it.
+    `lone`: without sidecar, given up by the server and old: nothing will come of it. `cleaned`: `clean` took it away.
     """
 
     segment: int
@@ -35,6 +35,7 @@ class SegmentView:
     finished: str | None = None
     closed: int | None = None
     lone: bool = False
+    cleaned: bool = False
 
     @property
     def promised(self) -> bool:
@@ -160,7 +161,7 @@ class _Planner:
             return False
         here = self._view.get(at)
         higher = sorted(segment for segment in self._view if segment > at)
-        if (here is not None and here.log) or not higher:
+        if (here is not None and (here.log or here.cleaned)) or not higher:
             return False
         if higher[0] <= memory.lost_below:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,8 +24,19 @@ class Start:
     notices: list[str] = field(default_factory=list)
 
 
-def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local") -> Start:
-    """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone."""
+Unread = Callable[[int, Collection[int]], frozenset[int]]
+"""(segment, late segments) -> captured segments beyond that one, or late, that `clean` took away."""
+
+
+def _nothing(segment: int, late: Collection[int]) -> frozenset[int]:
+    return frozenset()
+
+
+def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local", unread: Unread = _nothing) -> Start:
+    """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone.
+
+    What was cleaned beyond a position that was named outright counts as seen there: the planner tells that it is lost.
+    """
     oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
     memory = Memory(start=oldest_log, highest=max(view, default=0))
     if text == "earliest":
@@ -35,13 +46,24 @@ def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local
     if text == "latest":
         return Start(_latest(view, reach), memory)
     if text.lstrip().startswith("{"):
-        return Start(_from_json(text, node), memory)
+        return _named(_from_json(text, node), memory, unread)
     position = Position.parse(text)
     if position is None:
         raise UsageError(
             "position", expected="segment:offset, earliest, latest, or a node's JSON of an offset", found=repr(text)
         )
-    return Start(_at(position, view), memory)
+    return _named(_at(position, view), memory, unread)
+
+
+def standing(offset: NodeOffset, view: View) -> NodeOffset:
+    """Where a tail stands that begins at a named offset: before a segment without sidecar, never in it.
+
+    Such a segment may go without ever having held a change, and nobody has lost anything by that.
+    """
+    here = view.get(offset.s)
+    if offset.done or here is None or here.sidecar or here.finished == "stopped":
+        return offset
+    return NodeOffset(offset.j, offset.s - 1, 0, True, offset.p)
 
 
 def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tuple[list[Span], bool]:
@@ -53,6 +75,13 @@ def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tu
         if span.segment == until.segment and span.lower < until.offset:
             kept.append(replace(span, upper=min(span.upper, until.offset)))
     return kept, reached >= until
+
+
+def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> Start:
+    if offset.s == 0:
+        return Start(offset, memory)
+    seen = unread(offset.s, [segment for segment, _ in offset.p])
+    return Start(offset, msgspec.structs.replace(memory, seen=seen))
 
 
 def _latest(view: View, reach: ReachSegment) -> NodeOffset:
@@ -73,9 +102,15 @@ def _latest(view: View, reach: ReachSegment) -> NodeOffset:
 
 
 def _at(position: Position, view: View) -> NodeOffset:
+    check_there(position, view)
+    return NodeOffset(0, position.segment, position.offset, False)
+
+
+def check_there(position: Position, view: View) -> None:
+    """LossError, or UsageError where nothing lies behind it either, if the position's segment is not there."""
     here = view.get(position.segment)
     if here is not None and here.log:
-        return NodeOffset(0, position.segment, position.offset, False)
+        return
     if any(segment > position.segment for segment in view):
         raise LossError(
             f"Changes are lost: segment {position.segment} is gone; the first position not read is {position}",

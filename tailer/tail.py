@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tailer.bases import Bases
-from tailer.consumers import Consumer, NodeState, make_folder
+from tailer.cleaned import Cleaned
+from tailer.consumers import LOCK_SECONDS, Consumer, NodeState, make_folder
 from tailer.definitions import Known
 from tailer.errors import CdcError, DefinitionError, LossError
 from tailer.kernel.choice import take_notices
@@ -22,7 +26,7 @@ from tailer.limits import MIB, SETTLE_SECONDS
 from tailer.notices import StaleFlags
 from tailer.offset import Memory, NodeOffset
 from tailer.options import TailOptions
-from tailer.plan import Plan, SegmentView, accept_loss, plan
+from tailer.plan import ACCEPT, Plan, SegmentView, accept_loss, plan
 from tailer.position import Position
 from tailer.quarantine import Quarantine
 from tailer.read import AnyBatch, Reader, ReadTask
@@ -34,7 +38,8 @@ from tailer.source.reach import Reacher
 from tailer.source.segment import KeySource, no_keys
 from tailer.source.survey import Closed, Survey
 from tailer.source.wake import Waker, open_waker
-from tailer.start import clip, resolve_start
+from tailer.start import check_there, clip, resolve_start, standing
+from tailer.state_lock import state_lock
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
@@ -72,7 +77,7 @@ class Tail:
         options: TailOptions,
         *,
         writes: bool = True,
-        lock_seconds: float = 0.0,
+        lock_seconds: float = LOCK_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -89,8 +94,16 @@ class Tail:
         self.consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
         self.journal = Journal(state, writable=writes)
         self.definitions = Known(self.journal, options.selection, tolerant=options.quarantine)
+        shared = state_folder(folder)
+        self.cleaned = Cleaned(shared)
+        self._registered = shared if self.consumer is not None and state == shared else None
         self.survey = Survey(
-            folder, keys=keys, stopped=options.stopped, quiet_seconds=options.assume_finished_after, clock=wall
+            folder,
+            keys=keys,
+            stopped=options.stopped,
+            quiet_seconds=options.assume_finished_after,
+            cleaned=self.cleaned.refresh,
+            clock=wall,
         )
         self._reacher = Reacher(
             self.survey,
@@ -119,8 +132,9 @@ class Tail:
         """Find the position to begin at, and learn the definitions that lie before it."""
         node = self.consumer.node(self.options.node) if self.consumer is not None else None
         if node is None:
-            self.begin()
-            self.save()
+            with self.registering():
+                self.begin()
+                self.save()
         else:
             self.go_on(node.offset, node.memory)
             if self.options.start != "earliest":
@@ -132,11 +146,27 @@ class Tail:
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
+    @contextmanager
+    def registering(self) -> Iterator[None]:
+        """From finding where a consumer begins until that is saved, `clean` deletes nothing."""
+        if self._registered is None:
+            yield
+        else:
+            with state_lock(self._registered):
+                yield
+
+    def fresh_memory(self, offset: NodeOffset) -> Memory:
+        """What a position has to know that no consumer held until now: what `clean` took away ahead of it."""
+        self.cleaned.refresh()
+        return Memory(seen=self.cleaned.unread(offset.s, [segment for segment, _ in offset.p]))
+
     def begin(self) -> None:
         """A first start, where the options say."""
         self._view = self.survey.look(self.offset)
-        found = resolve_start(self.options.start, self._view, self._reacher, self.options.node)
-        self.offset, self.memory = found.offset, found.memory
+        found = resolve_start(self.options.start, self._view, self._reacher, self.options.node, self.cleaned.unread)
+        if not (found.offset.done or self.options.accept_loss):
+            check_there(found.offset.position, self._view)
+        self.offset, self.memory = standing(found.offset, self._view), found.memory
         self._notices.extend(found.notices)
         self._learn_below()
         self._bases.give(None)
@@ -150,6 +180,14 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
+
+    def freeze(self) -> bool:
+        """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
+        self._view = self.survey.look(self.offset)
+        if any(seen.sidecar and not seen.log and not seen.orphan for seen in self._view.values()):
+            return False
+        self.survey.freeze()
+        return True
 
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
@@ -172,13 +210,13 @@ class Tail:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def wait(self, seconds: float) -> None:
-        """Wait until something in the folder changes, or as long as is safe without a hint."""
+    def wait(self, seconds: float) -> bool:
+        """Wait until something in the folder changes, or as long as is safe without a hint; True to look at once."""
         if self._waker is None:
             # The first look came before the watch: look again at once, or a change in between waits for the poll.
             self._waker = open_waker(self.folder)
-            return
-        self._waker.wait(seconds)
+            return True
+        return self._waker.wait(seconds)
 
     def step(self, budget: int = STEP_BYTES) -> Step:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
@@ -197,6 +235,7 @@ class Tail:
 
     def _look_and_plan(self, budget: int) -> Plan:
         self._view = self.survey.look(self.offset)
+        self._take_losses()
         self._check_growth()
         if (news := self._bases.refresh(self._view, self.offset.position)) is not None:
             self._notices.append(news)
@@ -206,6 +245,16 @@ class Tail:
         self._record_closed()
         self.definitions.settle(self.offset.position)
         return made
+
+    def _take_losses(self) -> None:
+        """What `clean --force` took from this consumer it has seen, in a way: the planner tells that it is gone."""
+        if self._registered is None or not (lost := self.cleaned.lost(str(self.options.consumer))):
+            return
+        late = {segment for segment, _ in self.offset.p}
+        ahead = {each for each in lost if each > self.offset.s or each in late}
+        new = {each for each in ahead if each >= self.memory.lost_below} - self.memory.seen
+        if new:
+            self.memory = msgspec.structs.replace(self.memory, seen=self.memory.seen | new)
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
@@ -263,7 +312,17 @@ class Tail:
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
-        return Step(tasks, offset, made.memory, moved, notices, made.error, made.held, made.waiting, finished)
+        error = self._blame(made.error)
+        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
+
+    def _blame(self, error: CdcError | None) -> CdcError | None:
+        """A loss by our own hand says so."""
+        if self._registered is None or not isinstance(error, LossError) or error.at is None:
+            return error
+        if error.at.segment not in self.cleaned.lost(str(self.options.consumer)):
+            return error
+        what = f"Changes are lost: `clean --force` deleted segment {error.at.segment} before it was read to its end"
+        return LossError(f"{what}; the first position not read is {error.at}", at=error.at, remedy=ACCEPT)
 
     def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
         if isinstance(error, DefinitionError) and self._bases.ask_again(at, self.offset.position):

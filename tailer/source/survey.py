@@ -7,7 +7,7 @@ Tells how far a segment can be read, and checks every byte of it on the way. Dec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,10 @@ LONE_SECONDS: Final = 600.0
 
 THOROUGH_SECONDS: Final = 1.0
 """How long completed segments are taken as they were; nothing about them is urgent."""
+
+
+HELD_MAX: Final = 256
+"""Descriptors kept behind the position at most."""
 
 
 @dataclass(slots=True)
@@ -52,7 +56,10 @@ class Closed:
 
 
 class Survey:
-    """Looks at one folder and remembers. `clock` gives seconds of wall time (file times are compared with it)."""
+    """Looks at one folder and remembers. `clock` gives seconds of wall time (file times are compared with it).
+
+    `cleaned`: ids recorded as cleaned, asked for at each look; such a segment is gone, whatever its files say.
+    """
 
     def __init__(
         self,
@@ -61,6 +68,7 @@ class Survey:
         keys: KeySource = no_keys,
         stopped: bool = False,
         quiet_seconds: float | None = None,
+        cleaned: Callable[[], Container[int]] = tuple,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
@@ -68,12 +76,17 @@ class Survey:
         self._keys = keys
         self._stopped = stopped
         self._quiet_seconds = quiet_seconds
+        self._ask_cleaned = cleaned
+        self._cleaned: Container[int] = ()
         self._clock = clock
         self._known: dict[int, Known] = {}
         self._files: dict[int, SegmentFile] = {}
         self._listing = NOTHING
         self._thorough_at = -THOROUGH_SECONDS
         self._views: dict[int, SegmentView] = {}
+        self._frozen = False
+        self.hold_from: int | None = None
+        """Descriptors of segments with this id or a higher one are kept when the position has left them."""
 
     def close(self) -> None:
         for file in self._files.values():
@@ -82,16 +95,37 @@ class Survey:
 
     def look(self, offset: NodeOffset) -> dict[int, SegmentView]:
         """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read."""
-        self._listing = listing = self._look()
+        if self._frozen:
+            listing = self._listing
+        else:
+            self._listing = listing = self._without_cleaned(self._look())
         self._release(offset, listing)
         there = {*listing.logs, *listing.sidecars}
         linked = listing.linked
-        for segment in there - listing.known:
+        for segment in () if self._frozen else there - listing.known:
             self._update(segment, listing, linked)
         wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
         recorded = {*self._known, *self.closed}
+        if offset.s in self._cleaned:
+            recorded.add(offset.s)
         self._views = {segment: self._view(segment) for segment in wanted & recorded}
         return self._views
+
+    def freeze(self) -> None:
+        """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
+        self._frozen = True
+
+    def _without_cleaned(self, listing: Listing) -> Listing:
+        """The listing but for what `clean` took away, or is about to: a server that restarts links it anew.
+
+        The record is read after the folder: it was there before the first file went.
+        """
+        cleaned = self._cleaned = self._ask_cleaned()
+        if not cleaned or not any(segment in cleaned for segment in (*listing.logs, *listing.sidecars)):
+            return listing
+        logs = {segment: log for segment, log in listing.logs.items() if segment not in cleaned}
+        sidecars = {segment: sidecar for segment, sidecar in listing.sidecars.items() if segment not in cleaned}
+        return Listing(logs, sidecars, listing.known & logs.keys())
 
     def _look(self) -> Listing:
         """A quick look, which takes completed segments as they were; a thorough one each second.
@@ -126,6 +160,17 @@ class Survey:
         """Ids that have a log at the last look, ascending."""
         return self._listing.segments
 
+    def ends(self) -> dict[int, int]:
+        """How far each log of the last look is durable: the end on record, else what its sidecar says, 0 without one.
+
+        Beside COMPLETED stands no more than the file's length, so that of a segment not yet read is a bound.
+        """
+        ends = {}
+        for segment in self._listing.segments:
+            closed, known = self.closed.get(segment), self.known(segment)
+            ends[segment] = max(known.end, known.number or 0) if closed is None else closed.end
+        return ends
+
     def log_name(self, segment: int) -> str:
         """The file name of a segment seen at the last look or held open."""
         if segment in self._files:
@@ -138,6 +183,8 @@ class Survey:
         keep = {offset.s, *(segment for segment, _ in offset.p)}
         if offset.done and offset.s not in listing.logs:
             keep.discard(offset.s)
+        if self.hold_from is not None:
+            keep |= set(sorted(s for s in self._files if s >= self.hold_from)[:HELD_MAX])
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
 
@@ -189,7 +236,9 @@ class Survey:
         known = self.known(segment)
         log = self._listing.logs.get(segment)
         held = self._files.get(segment)
-        if log is None and held is not None and known.finished is None and held.stat().st_nlink == 0:
+        cleaned = segment in self._cleaned
+        unseen = log is None and not self._frozen
+        if unseen and held is not None and known.finished is None and (cleaned or held.stat().st_nlink == 0):
             known.finished = "deleted"
         since = known.orphan_since
         alone = known.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
@@ -202,4 +251,5 @@ class Survey:
             finished=known.finished,
             closed=end,
             lone=alone and not known.sidecar,
+            cleaned=cleaned,
         )

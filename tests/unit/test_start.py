@@ -8,7 +8,7 @@ from tailer.errors import CorruptError, LossError, UsageError
 from tailer.offset import NodeOffset
 from tailer.plan import Reach, SegmentView
 from tailer.position import Position, Span
-from tailer.start import clip, resolve_start
+from tailer.start import clip, resolve_start, standing
 
 
 def done(segment: int) -> SegmentView:
@@ -179,3 +179,19 @@ class TestUntil:
         spans, finished = clip(self.SPANS, until, Position(8, 200))
         assert [(kept.segment, kept.upper) for kept in spans] == wanted
         assert finished == reached
+
+
+class TestStanding:
+    def test_never_in_a_segment_without_sidecar(self) -> None:
+        """It may go, and then nothing was lost; its rows are delivered if it gets a sidecar after all."""
+        view = folder(done(5), bare(6), live(8))
+        assert standing(NodeOffset(0, 6, 100, False), view) == NodeOffset(0, 5, 0, True)
+        stopped = {6: SegmentView(6, log=True, sidecar=False, finished="stopped")}
+        assert standing(NodeOffset(0, 6, 100, False), stopped) == NodeOffset(0, 6, 100, False)
+
+    @pytest.mark.parametrize("offset", [NodeOffset(), NodeOffset(0, 8, 100, False), NodeOffset(0, 6, 100, True)])
+    def test_anywhere_else_as_it_was_named(self, offset: NodeOffset) -> None:
+        assert standing(offset, folder(done(5), bare(6), live(8))) == offset
+
+    def test_an_end_stays_where_it_was_named(self) -> None:
+        assert resolve("6:100", done(5), bare(6), live(8)) == NodeOffset(0, 6, 100, False)

@@ -1,0 +1,105 @@
+"""`cdc-tail clean`: frees what no registered consumer needs. For cron: silent when there is nothing to do.
+
+Parses options and tells what was done in one line; what may go is decided in `retention.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from tailer.clean import CleanOptions, clean
+from tailer.cli.amounts import parse_bytes, parse_seconds
+from tailer.cli.options import Dir, Stopped
+from tailer.errors import UsageError
+from tailer.retention import Decision, HeldSegment, Limits
+from tailer.sink.text import printable, size_text
+
+app = typer.Typer(add_completion=False)
+
+_LIMITS: Final = "What to keep at most"
+
+
+@app.command("clean", epilog="Example: cdc-tail clean /var/lib/cassandra/cdc_raw --dry-run")
+def command(
+    folder: Dir,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
+    max_age: Annotated[
+        str | None,
+        typer.Option(
+            "--max-age",
+            metavar="TIME",
+            help="Nothing older than this (30s, 90min, 12h, 7d). What consumers need stays, unless --force is given.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="SIZE",
+            help="Not more than this in the folder (64m, 10g). What consumers need stays, unless --force is given.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Over these limits, delete what consumers need too: they stop with a loss error (exit 5).",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = False,
+    no_consumers: Annotated[
+        bool, typer.Option("--no-consumers", help="Free what is finished even though no consumer is registered.")
+    ] = False,
+    stopped: Stopped = False,
+) -> None:
+    """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
+    age = None if max_age is None else parse_seconds("--max-age", max_age)
+    size = None if max_bytes is None else parse_bytes("--max-bytes", max_bytes)
+    if force and age is None and size is None:
+        raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
+    made = clean(folder, CleanOptions(Limits(age, size, force), no_consumers, stopped, dry_run))
+    sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))
+
+
+def _lines(made: Decision, dry_run: bool) -> list[str]:
+    """One line about what went, one about what stays though it is over a limit; a dry run lists the segments."""
+    lines: list[str] = []
+    if dry_run:
+        lines += [_segment_line(held, made) for held in made.logs]
+    if made.logs or made.sidecars:
+        what = f"{_count(made.logs)} ({_ids(made.logs)})" if made.logs else ""
+        rest = f"{len(made.sidecars)} sidecars without a log" if made.sidecars else ""
+        verb = "would delete" if dry_run else "deleted"
+        lines.append(
+            f"{verb} {' and '.join(part for part in (what, rest) if part)}: {size_text(made.freed)}{_lost(made)}"
+        )
+    if made.over:
+        size = size_text(sum(held.bytes for held in made.over))
+        lines.append(f"{_count(made.over)} ({size}) over the limit are still needed and stay: see `cdc-tail status`")
+    return lines
+
+
+def _segment_line(held: HeldSegment, made: Decision) -> str:
+    losers = made.lost.get(held.segment)
+    return f"{held.file}  {size_text(held.bytes)}{'  needed by ' + ', '.join(losers) if losers else ''}"
+
+
+def _lost(made: Decision) -> str:
+    if not made.lost:
+        return ""
+    names = sorted({name for losers in made.lost.values() for name in losers})
+    return f"; {len(made.lost)} of them were needed: consumer {', '.join(names)} loses changes"
+
+
+def _count(held: list[HeldSegment]) -> str:
+    return f"{len(held)} segment{'s' if len(held) != 1 else ''}"
+
+
+def _ids(held: list[HeldSegment]) -> str:
+    first, last = held[0].segment, held[-1].segment
+    return str(first) if first == last else f"{first} to {last}"

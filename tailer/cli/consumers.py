@@ -1,0 +1,93 @@
+"""`cdc-tail consumers`: lists the consumers of a log folder, forgets one, or stands one elsewhere.
+
+Parses words; what a move means is decided in `move.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tailer.cli.options import Dir, Report, ReportChoice, State, report_form
+from tailer.cli.status_text import consumer_lines
+from tailer.errors import UsageError
+from tailer.sink.text import printable
+
+app = typer.Typer(add_completion=False)
+
+
+class Action(StrEnum):
+    """What to do."""
+
+    LIST = "list"
+    DROP = "drop"
+    SEEK = "seek"
+
+
+@app.command(
+    epilog="Examples: cdc-tail consumers /var/lib/cassandra/cdc_raw list. Stand one at the oldest change: "
+    "cdc-tail consumers /var/lib/cassandra/cdc_raw seek billing earliest"
+)
+def consumers(
+    folder: Dir,
+    action: Annotated[Action, typer.Argument(help="list, drop NAME, or seek NAME POSITION.")] = Action.LIST,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The consumer.")] = None,
+    position: Annotated[
+        str | None,
+        typer.Argument(metavar="POSITION", help="segment:offset, earliest, latest, or a node's JSON of an offset."),
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="For seek: which node's position, if it knows several.")
+    ] = None,
+    state: State = None,
+    output: ReportChoice = None,
+) -> None:
+    """List the consumers of a log folder; forget one; or stand one at another position. Never one that is running."""
+    _check(action, name, position, node)
+    if action is Action.LIST:
+        _list(folder, state, report_form(output))
+        return
+    from tailer.move import drop_consumer, seek_consumer
+    from tailer.schema.journal import state_folder
+    from tailer.source.folder import check_folder
+
+    check_folder(folder)
+    if action is Action.DROP:
+        drop_consumer(state_folder(folder, state), str(name))
+        _say(f"consumer {name} is forgotten; it holds no segment back any more")
+        return
+    moved = seek_consumer(folder, str(name), str(position), node=node, state=state)
+    _say(f"consumer {name} ({moved.node}) is moved from {moved.before} to {moved.after}")
+
+
+def _check(action: Action, name: str | None, position: str | None, node: str | None) -> None:
+    """Each action has words of its own."""
+    wanted = {Action.LIST: 0, Action.DROP: 1, Action.SEEK: 2}[action]
+    given = sum(word is not None for word in (name, position))
+    if given != wanted:
+        forms = {Action.LIST: "list", Action.DROP: "drop NAME", Action.SEEK: "seek NAME POSITION"}
+        raise UsageError(f"consumers DIR {action}", expected=forms[action], found=f"{given} words behind {action}")
+    if node is not None and action is not Action.SEEK:
+        raise UsageError("--node is for seek", remedy="`list` shows every node, `drop` forgets all of them.")
+
+
+def _list(folder: Dir, state: State, form: Report) -> None:
+    from tailer.observe import observe_consumers
+
+    found, problems = observe_consumers(folder, state)
+    if form is Report.JSON:
+        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
+    else:
+        lines = consumer_lines(found, time.time()) if found else ["no consumer is registered"]
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+    for problem in problems:
+        _say(problem)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"cdc-tail: {printable(line)}\n")

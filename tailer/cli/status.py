@@ -1,0 +1,151 @@
+"""`cdc-tail status`: segments, consumers and their lag, what clean would free, the disk cap; or a health check.
+
+Parses options and shows what `observe.py` gathers. Writes nothing, so it works on read-only mounts and beside all else.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from tailer.clean import CleanOptions
+from tailer.cli.amounts import Lag, parse_bytes, parse_lag
+from tailer.cli.options import Node, Report, ReportChoice, State, Stopped, report_form
+from tailer.cli.status_text import node_lines
+from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError
+from tailer.position import Position
+from tailer.sink.text import printable, size_text
+from tailer.status import ConsumerStatus, NodeStatus
+
+app = typer.Typer(add_completion=False)
+
+EVERY_SECONDS: Final = 2.0
+SECOND_LOOK_SECONDS: Final = 2.0
+"""Changes that came just now are in no consumer's file yet: only who stands still between two looks lags."""
+
+_CLEAR: Final = "\x1b[H\x1b[2J"
+_HEALTH: Final = "As a health check"
+
+
+@app.command(epilog="Example: cdc-tail status /var/lib/cassandra/cdc_raw --max-lag 5min")
+def status(
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
+    ],
+    node: Node = "local",
+    state: State = None,
+    stopped: Stopped = False,
+    cap: Annotated[
+        str | None,
+        typer.Option(
+            "--cap",
+            metavar="SIZE",
+            help="The server's cdc_total_space. Default: the server's own, min(4096 MiB, an eighth of the volume).",
+        ),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again, until interrupted.")] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", help="How often with --watch.", min=0.1)
+    ] = EVERY_SECONDS,
+    max_lag: Annotated[
+        str | None,
+        typer.Option(
+            "--max-lag",
+            metavar="LIMIT",
+            help="Exit 9 if a consumer lags more than this (30s, 5min; 64m, 1g: m is MiB), 5 if one has lost changes, "
+            "6 if there is none.",
+            rich_help_panel=_HEALTH,
+        ),
+    ] = None,
+    output: ReportChoice = None,
+) -> None:
+    """Show a log folder: its segments, its consumers and their lag, what clean would free, how near the disk cap is."""
+    from tailer.observe import observe
+    from tailer.spark.options import parse_options
+
+    limit = None if max_lag is None else parse_lag("--max-lag", max_lag)
+    if limit is not None and watch:
+        raise UsageError("--max-lag with --watch", remedy="A health check looks once: leave --watch out.")
+    size = None if cap is None else parse_bytes("--cap", cap)
+    folders = parse_options({"path": folder} | ({} if node == "local" else {"node": node})).folders
+    options = CleanOptions(stopped=stopped)
+
+    def look() -> list[NodeStatus]:
+        return [observe(name, Path(each), state=state, cap=size, options=options) for name, each in folders]
+
+    form = report_form(output)
+    if watch:
+        _watch(look, form, every)
+    found = look()
+    if limit is not None and _late(found, limit):
+        time.sleep(SECOND_LOOK_SECONDS)
+        found = look()
+    _write(found, form)
+    if limit is not None and (problem := health(found, limit)) is not None:
+        raise problem
+
+
+def health(found: Sequence[NodeStatus], limit: Lag) -> CdcError | None:
+    """What a monitor should hear of first: a consumer not understood or none at all, lost changes, a lag."""
+    for each in found:
+        if each.problems or not each.consumers:
+            return RefusedError(
+                each.problems[0] if each.problems else "no consumer is registered: nobody reads this log",
+                file=each.folder,
+            )
+    for each in found:
+        for consumer in each.consumers:
+            if consumer.pending:
+                return LossError(
+                    f"`clean --force` deleted what consumer {consumer.consumer} had not read",
+                    at=Position(consumer.pending[0], 0),
+                    file=each.folder,
+                )
+    late = _late(found, limit)
+    if not late:
+        return None
+    worst = max(late, key=lambda each: (each.lag.seconds, each.lag.bytes))
+    lag = worst.lag
+    return HeldBackError(
+        f"consumer {worst.consumer} ({worst.node}) lags",
+        expected=f"at most {limit.seconds} s"
+        if limit.seconds is not None
+        else f"at most {size_text(limit.bytes or 0)}",
+        found=f"{size_text(lag.bytes)} in {lag.segments} segments, for {lag.seconds:.0f} s",
+        remedy="" if worst.running else "It is not running.",
+    )
+
+
+def _late(found: Sequence[NodeStatus], limit: Lag) -> list[ConsumerStatus]:
+    return [each for node in found for each in node.consumers if _over(each, limit)]
+
+
+def _over(consumer: ConsumerStatus, limit: Lag) -> bool:
+    if limit.seconds is not None:
+        return consumer.lag.seconds > limit.seconds
+    return consumer.lag.bytes > (limit.bytes or 0)
+
+
+def _watch(look: Callable[[], list[NodeStatus]], form: Report, every: float) -> None:
+    """Until interrupted; on a terminal each report takes the place of the one before."""
+    while True:
+        found = look()
+        if form is Report.PRETTY and sys.stdout.isatty():
+            sys.stdout.write(_CLEAR)
+        _write(found, form)
+        sys.stdout.flush()
+        time.sleep(every)
+
+
+def _write(found: Sequence[NodeStatus], form: Report) -> None:
+    if form is Report.JSON:
+        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
+        return
+    now = time.time()
+    sys.stdout.writelines(f"{printable(line)}\n" for each in found for line in node_lines(each, now))

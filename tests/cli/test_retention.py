@@ -1,0 +1,301 @@
+"""`clean`, `consumers` and `status` as users, cron jobs and monitors meet them: lines, exit codes, what is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailer.clean import clean
+from tailer.consumers import Consumer
+from tests.helpers.cli import ROOT, Result, run_cli
+from tests.helpers.log_writer import (
+    TS,
+    LogFolder,
+    SegmentWriter,
+    completed,
+    create_table,
+    encode_mutation,
+    insert,
+    live,
+    segment_of,
+    simple_table,
+)
+
+ONE = 1_700_000_000_001
+TABLE = simple_table("ks", "t")
+
+
+def segment(number: int) -> SegmentWriter:
+    rows = [encode_mutation(insert(TABLE, number, "a", number))]
+    return segment_of(ONE + number, [[encode_mutation(create_table(TABLE, TS))], rows])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LogFolder:
+    """Segments 0 to 3, the last one still written."""
+    made = LogFolder(tmp_path / "cdc_raw")
+    for number in range(4):
+        made.put(segment(number), live(segment(number)) if number == 3 else completed(segment(number)))
+    return made
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour has gone by since everything here was written."""
+    monkeypatch.setattr("tailer.cli.clean.clean", partial(clean, clock=lambda: time.time() + 3600))
+
+
+def follow(folder: LogFolder, name: str, *options: str) -> Result:
+    return run_cli(["follow", folder.path, "--once", "--output", "json", "--consumer", name, *options])
+
+
+def there(folder: LogFolder) -> list[int]:
+    return sorted(int(file.stem.split("-")[2]) - ONE for file in folder.path.glob("*.log"))
+
+
+def everything(folder: LogFolder) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.path.parent.rglob("*") if file.is_file()}
+
+
+@pytest.mark.usefixtures("later")
+class TestClean:
+    def test_one_line_when_there_is_something_and_none_when_there_is_not(self, folder: LogFolder) -> None:
+        assert follow(folder, "billing").code == 0
+        ran = run_cli(["clean", folder.path])
+        assert (ran.code, ran.err, len(ran.lines)) == (0, "", 1)
+        assert ran.lines[0].startswith(f"deleted 3 segments ({ONE} to {ONE + 2}): ")
+        assert there(folder) == [3]
+        again = run_cli(["clean", folder.path])
+        assert (again.code, again.out, again.err) == (0, "", "")
+
+    def test_a_dry_run(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        before = everything(folder)
+        ran = run_cli(["clean", folder.path, "--dry-run"])
+        assert [line.split()[0] for line in ran.lines] == [*(segment(number).name for number in range(3)), "would"]
+        assert everything(folder) == before
+
+    def test_without_consumers(self, folder: LogFolder) -> None:
+        refused = run_cli(["clean", folder.path])
+        assert refused.code == 6
+        assert "--no-consumers" in refused.err
+        assert run_cli(["clean", folder.path, "--no-consumers"]).code == 0
+        assert there(folder) == [3]
+
+    def test_a_damaged_consumer_file(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        (folder.path.parent / "cdc_raw.cdc_tail" / "consumers" / "other.json").write_text("{")
+        refused = run_cli(["clean", folder.path])
+        assert refused.code == 6
+        assert "other.json" in refused.err
+        assert there(folder) == [0, 1, 2, 3]
+
+    def test_limits(self, folder: LogFolder) -> None:
+        follow(folder, "slow", "--until", f"{ONE}:60")
+        kept = run_cli(["clean", folder.path, "--max-bytes", "1"])
+        assert (kept.code, there(folder)) == (0, [0, 1, 2, 3])
+        assert len(kept.lines) == 1
+        assert "still needed" in kept.lines[0]
+        taken = run_cli(["clean", folder.path, "--max-bytes", "1", "--force"])
+        assert (taken.code, there(folder)) == (0, [3])
+        assert "consumer slow loses changes" in taken.out
+        told = follow(folder, "slow")
+        assert told.code == 5
+        assert "`clean --force` deleted segment" in told.err
+        check = run_cli(["status", folder.path, "--max-lag", "1d"])
+        assert check.code == 5
+        assert follow(folder, "slow", "--accept-loss").code == 0
+        assert follow(folder, "slow").code == 0
+        assert run_cli(["status", folder.path, "--max-lag", "1d"]).code == 0
+        listed = json.loads(run_cli(["consumers", folder.path, "--output", "json"]).lines[0])
+        assert (listed["lost"], listed["pending"]) == (1, [])
+
+    @pytest.mark.parametrize(
+        "options", [["--force"], ["--max-age", "7"], ["--max-bytes", "big"], ["--max-age", "64m"], ["--max-age", "-1s"]]
+    )
+    def test_wrong_usage(self, options: list[str], folder: LogFolder) -> None:
+        follow(folder, "billing")
+        assert run_cli(["clean", folder.path, *options]).code == 2
+        assert there(folder) == [0, 1, 2, 3]
+
+    def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        assert run_cli(["clean", tmp_path / "nowhere"]).code == 2
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestConsumers:
+    def test_list(self, folder: LogFolder) -> None:
+        empty = run_cli(["consumers", folder.path, "--output", "pretty"])
+        assert (empty.code, empty.lines) == (0, ["no consumer is registered"])
+        follow(folder, "billing")
+        follow(folder, "audit", "--node", "dc1")
+        listed = [json.loads(line) for line in run_cli(["consumers", folder.path, "list"]).lines]
+        assert [(each["consumer"], each["node"], each["running"]) for each in listed] == [
+            ("audit", "dc1", False),
+            ("billing", "local", False),
+        ]
+        assert listed[1]["delivered"] == listed[1]["committed"] == f"{ONE + 3}:{segment(3).end}"
+        assert listed[1]["lag"] == {"bytes": 0, "segments": 0, "seconds": 0.0}
+        pretty = run_cli(["consumers", folder.path, "list", "--output", "pretty"]).lines
+        assert [line.split()[0] for line in pretty] == ["CONSUMER", "audit", "billing"]
+
+    def test_drop(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 0
+        assert run_cli(["consumers", folder.path]).lines == []
+        assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 2
+        assert len(follow(folder, "billing").lines) == 4
+
+    def test_a_damaged_one_can_be_dropped(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        (folder.path.parent / "cdc_raw.cdc_tail" / "consumers" / "billing.json").write_text("{")
+        listed = run_cli(["consumers", folder.path])
+        assert (listed.code, listed.out) == (0, "")
+        assert "billing.json" in listed.err
+        assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 0
+        assert follow(folder, "billing").code == 0
+
+    def test_seek(self, folder: LogFolder) -> None:
+        assert len(follow(folder, "billing").lines) == 4
+        back = segment(2)
+        moved = run_cli(["consumers", folder.path, "seek", "billing", f"{back.segment}:{back.sections[1].start}"])
+        assert moved.code == 0
+        assert f"to {back.segment}:{back.sections[1].start}" in moved.err
+        assert [json.loads(line)["segment"] - ONE for line in follow(folder, "billing").lines] == [2, 3]
+        for position, count in (("earliest", 4), ("latest", 0), (f"{ONE + 1}:0", 3)):
+            assert run_cli(["consumers", folder.path, "seek", "billing", position]).code == 0
+            assert len(follow(folder, "billing").lines) == count
+
+    @pytest.mark.usefixtures("later")
+    def test_seek_to_what_was_cleaned(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        run_cli(["clean", folder.path])
+        folder.put(segment(1), completed(segment(1)))
+        gone = run_cli(["consumers", folder.path, "seek", "billing", f"{ONE + 1}:0"])
+        assert gone.code == 5
+        assert follow(folder, "billing").lines == []
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["drop"],
+            ["seek", "billing"],
+            ["list", "billing"],
+            ["seek", "nobody", "earliest"],
+            ["seek", "billing", "yesterday"],
+            ["seek", "billing", "earliest", "--node", "other"],
+            ["drop", "billing", "--node", "local"],
+            ["drop", "../x"],
+        ],
+    )
+    def test_wrong_usage(self, words: list[str], folder: LogFolder) -> None:
+        follow(folder, "billing")
+        before = everything(folder)
+        assert run_cli(["consumers", folder.path, *words]).code == 2
+        after = {name: data for name, data in everything(folder).items() if not name.endswith("lock")}
+        assert after == {name: data for name, data in before.items() if not name.endswith("lock")}
+
+    def test_a_running_one_is_left_alone(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        program = (
+            "import sys; from pathlib import Path; from tailer.consumers import Consumer\n"
+            "held = Consumer(Path(sys.argv[1]), 'billing'); print('held', flush=True); sys.stdin.read()"
+        )
+        state = folder.path.parent / "cdc_raw.cdc_tail"
+        pipe = subprocess.PIPE
+        with subprocess.Popen([sys.executable, "-c", program, str(state)], stdin=pipe, stdout=pipe, cwd=ROOT) as holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 6
+            assert run_cli(["consumers", folder.path, "seek", "billing", "earliest"]).code == 6
+            assert json.loads(run_cli(["consumers", folder.path]).lines[0])["running"] is True
+        Consumer(state, "billing").close()
+
+
+class TestStatus:
+    def status(self, folder: LogFolder, *options: str) -> dict[str, Any]:
+        ran = run_cli(["status", folder.path, "--output", "json", *options])
+        assert (ran.code, ran.err, len(ran.lines)) == (0, "", 1)
+        found: dict[str, Any] = json.loads(ran.lines[0])
+        return found
+
+    def test_a_folder_nobody_reads(self, folder: LogFolder) -> None:
+        before = everything(folder)
+        found = self.status(folder)
+        assert everything(folder) == before, "it writes nothing"
+        assert [each["segment"] - ONE for each in found["segments"]] == [0, 1, 2, 3]
+        assert [each["done"] for each in found["segments"]] == [True, True, True, False]
+        assert found["segments"][0]["end"] == segment(0).end
+        assert found["bytes"] == sum(file.stat().st_size for file in folder.path.iterdir())
+        assert found["clean"]["refused"] == "no consumer is registered"
+        assert found["cap"]["given"] is False
+
+    def test_what_consumers_hold(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        follow(folder, "slow", "--until", f"{ONE + 1}:60")
+        found = self.status(folder, "--cap", "1k", "--node", "dc1")
+        assert found["node"] == "dc1"
+        assert (found["cap"]["bytes"], found["cap"]["given"]) == (1024, True)
+        assert [each["needed_by"] for each in found["segments"]] == [[], ["slow"], ["slow"], ["billing", "slow"]]
+        slow = found["consumers"][1]
+        rest = segment(1).end - int(slow["delivered"].split(":")[1]) + segment(2).end + segment(3).end
+        assert (slow["lag"]["bytes"], slow["lag"]["segments"], slow["holds"]["segments"]) == (rest, 3, 3)
+
+    def test_for_people(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        lines = run_cli(["status", folder.path, "--output", "pretty"]).lines
+        assert str(ONE) in lines[3]
+        assert any("billing" in line and "stopped" in line for line in lines)
+
+    def test_several_nodes(self, folder: LogFolder, tmp_path: Path) -> None:
+        other = LogFolder(tmp_path / "other")
+        other.put(segment(7), completed(segment(7)))
+        ran = run_cli(["status", f"b={other.path},a={folder.path}", "--output", "json"])
+        assert [(each["node"], len(each["segments"])) for each in map(json.loads, ran.lines)] == [("a", 4), ("b", 1)]
+
+    def test_a_damaged_consumer_file_is_told_of(self, folder: LogFolder) -> None:
+        follow(folder, "billing")
+        (folder.path.parent / "cdc_raw.cdc_tail" / "consumers" / "other.json").write_text("{")
+        found = self.status(folder)
+        assert "other.json" in found["problems"][0]
+        assert "other.json" in found["clean"]["refused"]
+        assert [each["consumer"] for each in found["consumers"]] == ["billing"]
+
+    def test_as_a_health_check(self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tailer.cli.status.SECOND_LOOK_SECONDS", 0.0)
+        assert run_cli(["status", folder.path, "--max-lag", "1h"]).code == 6
+        follow(folder, "billing")
+        assert run_cli(["status", folder.path, "--max-lag", "0s"]).code == 0
+        writer = segment(3)
+        writer.section([encode_mutation(insert(TABLE, 9, "a", 9))])
+        folder.put(writer, live(writer))
+        for limit, code in (("0s", 9), ("1h", 0), ("1m", 0), ("0k", 9)):
+            assert run_cli(["status", folder.path, "--max-lag", limit]).code == code
+        late = run_cli(["status", folder.path, "--max-lag", "0s"])
+        assert "billing" in late.err
+        assert run_cli(["status", folder.path, "--max-lag", "5"]).code == 2
+        assert run_cli(["status", folder.path, "--max-lag", "5s", "--watch"]).code == 2
+
+    def test_who_moves_between_two_looks_is_not_late(self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        follow(folder, "billing", "--until", f"{ONE + 1}:60")
+        monkeypatch.setattr("tailer.cli.status.time.sleep", lambda seconds: follow(folder, "billing"))
+        assert run_cli(["status", folder.path, "--max-lag", "0k"]).code == 0
+
+    def test_watch_goes_on_until_it_is_interrupted(self, folder: LogFolder) -> None:
+        command = [sys.executable, "-c", "from tailer.cli.app import run; run()", "status", str(folder.path)]
+        with subprocess.Popen(
+            [*command, "--watch", "--every", "0.1", "--output", "json"], stdout=subprocess.PIPE, cwd=ROOT
+        ) as watching:
+            assert watching.stdout is not None
+            reports = [json.loads(watching.stdout.readline()) for _ in range(3)]
+            watching.terminate()
+            watching.stdout.read()
+            assert watching.wait(30) == 0
+        assert {report["node"] for report in reports} == {"local"}

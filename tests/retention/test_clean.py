@@ -1,0 +1,275 @@
+"""The edge of `clean`: what it refuses, what it records before it deletes, and that it may be killed at any call."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tailer.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
+from tailer.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
+from tailer.consumers import registered
+from tailer.errors import LossError, RefusedError
+from tailer.move import drop_consumer
+from tailer.offset import NodeOffset
+from tailer.options import TailOptions
+from tailer.retention import Ages, Limits
+from tailer.schema.journal import state_folder
+from tailer.source.survey import Survey
+from tailer.state_lock import state_lock
+from tailer.tail import Tail
+from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
+from tests.retention.killed import Killed, killed_at
+
+ONE = 1_700_000_000_001
+AT_ONCE = Ages(0.0, 0.0)
+
+
+def later() -> float:
+    return time.time() + 10_000
+
+
+def segment(number: int) -> SegmentWriter:
+    return segment_of(ONE + number, [[b"any payload of an entry"]] * 2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LogFolder:
+    """Segments 0 to 4 are done, 5 is written; the server holds 3 to 5."""
+    made = LogFolder(tmp_path / "cdc_raw")
+    for number in range(6):
+        made.put(segment(number), live(segment(number)) if number == 5 else completed(segment(number)))
+        if number >= 3:
+            made.hold(segment(number))
+    return made
+
+
+def read(folder: LogFolder, name: str, steps: int = 99, **options: object) -> LossError | None:
+    """A consumer reads on, saves, and stops; the loss it meets, if any."""
+    with Tail(folder.path, TailOptions(consumer=name, **options)) as tail:  # type: ignore[arg-type]
+        for _ in range(steps):
+            step = tail.step(1)
+            if step.error is not None:
+                assert isinstance(step.error, LossError)
+                return step.error
+            if not (step.moved or step.tasks):
+                break
+            tail.advance(step)
+        tail.save()
+    return None
+
+
+def there(folder: LogFolder) -> tuple[list[int], list[int]]:
+    """Numbers of the logs and of the sidecars."""
+    logs = [int(file.stem.split("-")[2]) - ONE for file in folder.path.glob("*.log")]
+    sidecars = [int(file.stem.split("-")[2].removesuffix("_cdc")) - ONE for file in folder.path.glob("*.idx")]
+    return sorted(logs), sorted(sidecars)
+
+
+def run(folder: LogFolder, options: CleanOptions = ALL_THAT_MAY_GO, **more: object) -> list[int]:
+    made = clean(folder.path, options, **({"ages": AT_ONCE, "clock": later} | more))  # type: ignore[arg-type]
+    return [held.segment - ONE for held in made.logs]
+
+
+def state_files(folder: LogFolder) -> dict[str, bytes]:
+    state = state_folder(folder.path)
+    return {str(file): file.read_bytes() for file in state.rglob("*") if file.is_file()}
+
+
+class TestWhatGoes:
+    def test_what_every_consumer_has_read(self, folder: LogFolder) -> None:
+        read(folder, "quick")
+        read(folder, "slow", steps=5)
+        slow = next(each for each in registered(state_folder(folder.path)) if each.name == "slow")
+        position = slow.nodes["local"].offset.s - ONE
+        assert 0 < position < 4
+        assert run(folder) == list(range(position))
+        assert there(folder) == (list(range(position, 6)), list(range(position, 6)))
+        drop_consumer(state_folder(folder.path), "slow")
+        assert run(folder) == list(range(position, 5))
+        assert run(folder) == []
+        assert there(folder) == ([5], [5])
+        assert list(Ids(read_cleaned(state_folder(folder.path)).segments)) == [ONE + number for number in range(5)]
+
+    def test_the_minute_and_the_ten(self, folder: LogFolder) -> None:
+        """By the real clock everything here has changed just now."""
+        read(folder, "a")
+        assert run(folder, ages=Ages(), clock=time.time) == []
+        assert run(folder, ages=Ages(), clock=lambda: time.time() + 55) == []
+        assert run(folder, ages=Ages(), clock=lambda: time.time() + 61) == [0, 1, 2, 3, 4]
+
+    def test_a_server_that_lets_go_is_given_a_minute(self, folder: LogFolder) -> None:
+        """Losing its second name is a change too: the server may be about to delete the first."""
+        read(folder, "a")
+        time.sleep(1.1)
+        folder.let_go(segment(3))
+        held = {each.segment - ONE: each for each in held_segments(folder.path)}
+        assert held[3].changed - held[2].changed > 1
+
+    def test_a_dry_run_changes_nothing(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        before = there(folder), state_files(folder)
+        assert run(folder, CleanOptions(dry_run=True)) == [0, 1, 2, 3, 4]
+        assert (there(folder), state_files(folder)) == before
+
+    def test_stopped(self, folder: LogFolder) -> None:
+        read(folder, "a", stopped=True)
+        assert run(folder) == [0, 1, 2, 3, 4]
+        with Tail(folder.path, TailOptions(consumer="a", stopped=True)) as tail:
+            assert tail.offset.done, "by its own option alone: for clean the last one is not finished"
+        drop_consumer(state_folder(folder.path), "a")
+        assert run(folder, CleanOptions(no_consumers=True)) == []
+        assert run(folder, CleanOptions(no_consumers=True, stopped=True)) == [5]
+
+    def test_what_a_server_links_anew_goes_again(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        run(folder)
+        folder.put(segment(2), completed(segment(2)))
+        folder.put(segment(3))
+        survey = Survey(folder.path, cleaned=lambda: Ids(read_cleaned(state_folder(folder.path)).segments))
+        assert list(survey.look(NodeOffset())) == [ONE + 5]
+        assert run(folder) == [2, 3]
+        assert there(folder) == ([5], [5])
+
+    def test_a_sidecar_without_log(self, folder: LogFolder) -> None:
+        read(folder, "a", steps=5)
+        for number in (0, 4):
+            (folder.path / segment(number).name).unlink()
+        run(folder)
+        assert 0 not in there(folder)[1]
+        assert 4 in there(folder)[1], "a loss that is not told yet"
+
+
+class TestRefusal:
+    def test_without_a_consumer(self, folder: LogFolder) -> None:
+        with pytest.raises(RefusedError, match="no consumer"):
+            run(folder)
+        assert not state_folder(folder.path).exists()
+        assert run(folder, CleanOptions(no_consumers=True)) == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize("text", ["", "{", '{"v":2,"name":"b","nodes":{}}'])
+    def test_a_consumer_that_is_not_understood(self, text: str, folder: LogFolder) -> None:
+        read(folder, "a")
+        (state_folder(folder.path) / "consumers" / "b.json").write_text(text)
+        before = there(folder)
+        for options in (CleanOptions(), CleanOptions(no_consumers=True)):
+            with pytest.raises(RefusedError):
+                run(folder, options)
+        assert there(folder) == before
+
+    def test_beside_another_run(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        with state_lock(state_folder(folder.path)), pytest.raises(RefusedError, match="locked"):
+            run(folder, lock_seconds=0.1)
+        assert run(folder) == [0, 1, 2, 3, 4]
+
+    def test_a_consumer_that_starts_waits_for_it(self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tailer.state_lock.WAIT_SECONDS", 0.1)
+        with state_lock(state_folder(folder.path)):
+            tail = Tail(folder.path, TailOptions(consumer="a"))
+            with pytest.raises(RefusedError, match="locked"):
+                tail.open()
+        tail.close()
+        read(folder, "a", steps=0)
+
+
+class TestForce:
+    FORCE = CleanOptions(Limits(max_bytes=0, force=True))
+
+    def test_the_consumer_reports_the_loss_and_can_go_on(self, folder: LogFolder) -> None:
+        read(folder, "a", steps=3)
+        read(folder, "b")
+        assert run(folder, self.FORCE) == [0, 1, 2, 3, 4]
+        assert set(read_cleaned(state_folder(folder.path)).lost) == {"a"}
+        told = read(folder, "a")
+        assert told is not None
+        assert told.code == 5
+        assert read(folder, "b") is None
+        with Tail(folder.path, TailOptions(consumer="a", accept_loss=True)) as tail:
+            error = tail.step().error
+            assert error is not None
+            assert tail.accept(error) is not None
+            tail.save()
+        assert read(folder, "a") is None
+        run(folder)
+        assert read_cleaned(state_folder(folder.path)).lost == {}, "told and accepted"
+
+    def test_what_nobody_has_seen_is_told_too(self, folder: LogFolder) -> None:
+        """The consumer stopped before segment 2 was there: nothing in its file names it."""
+        hidden = [folder.path / segment(number).name for number in (2, 3, 4, 5)]
+        kept = {file: (file.read_bytes(), file.with_name(file.stem + "_cdc.idx").read_bytes()) for file in hidden}
+        for file in hidden:
+            file.unlink()
+            file.with_name(file.stem + "_cdc.idx").unlink()
+        read(folder, "a")
+        for file, (log, sidecar) in kept.items():
+            file.write_bytes(log)
+            file.with_name(file.stem + "_cdc.idx").write_bytes(sidecar)
+        assert run(folder, self.FORCE) == [0, 1, 2, 3, 4]
+        told = read(folder, "a")
+        assert told is not None
+        assert told.at is not None
+        assert told.at.segment == ONE + 2
+
+    def test_a_dropped_name_begins_anew(self, folder: LogFolder) -> None:
+        read(folder, "a", steps=3)
+        run(folder, self.FORCE)
+        drop_consumer(state_folder(folder.path), "a")
+        assert read_cleaned(state_folder(folder.path)).lost == {}
+        assert read(folder, "a") is None
+
+
+class TestKilled:
+    def test_anywhere_and_run_again(self, folder: LogFolder) -> None:
+        """At each call: nothing goes unrecorded, no log goes after its sidecar, and the next run does the rest."""
+        read(folder, "a")
+        with killed_at(10_000) as calls:
+            clean(folder.path, CleanOptions(dry_run=True), ages=AT_ONCE, clock=later)
+        assert calls == [], "a dry run"
+        files = {file: file.read_bytes() for file in folder.path.iterdir()}
+        number, done = 0, False
+        while not done:
+            (state_folder(folder.path) / FILE_NAME).unlink(missing_ok=True)
+            for file, data in files.items():
+                if not file.exists():
+                    file.write_bytes(data)
+            try:
+                with killed_at(number):
+                    run(folder)
+                done = True
+            except Killed:
+                pass
+            logs, sidecars = there(folder)
+            recorded = set(Ids(read_cleaned(state_folder(folder.path)).segments))
+            assert {ONE + each for each in range(6) if each not in logs} <= recorded
+            assert set(logs) <= set(sidecars), "a sidecar that goes first leaves a log that says nothing"
+            assert read(folder, "a") is None
+            run(folder)
+            assert there(folder) == ([5], [5])
+            assert read_cleaned(state_folder(folder.path)) == CleanedFile(segments=((ONE, ONE + 4),))
+            number += 1
+        assert number > 12, "record, five logs, five sidecars, the folder"
+
+    def test_the_record_is_durable_before_the_first_log_goes(
+        self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read(folder, "a")
+        with killed_at(10_000) as calls:
+            run(folder)
+        assert calls == ["fsync", "replace", "fsync", *["unlink"] * 10, "fsync"]
+
+    def test_nothing_to_do_writes_nothing(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        run(folder)
+        before = state_files(folder)
+        with killed_at(0):
+            assert run(folder) == []
+        assert state_files(folder) == before
+
+
+def test_files_that_are_no_segments_stay(folder: LogFolder) -> None:
+    read(folder, "a")
+    (folder.path / "README").write_text("mine")
+    run(folder)
+    assert (folder.path / "README").exists()

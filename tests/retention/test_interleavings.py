@@ -1,0 +1,303 @@
+"""Retention under random interleavings of a server, its consumers and `clean`, killed anywhere (hypothesis stateful).
+
+No segment goes that a registered consumer has not been given whole, what was cleaned never comes again, and in the end
+everything goes that nobody needs. What must be given is what the made server wrote, not what our own code thinks of it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import settings, strategies
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from tailer.clean import CleanOptions, clean
+from tailer.cleaned import Ids, read_cleaned
+from tailer.errors import RefusedError
+from tailer.move import drop_consumer, seek_consumer
+from tailer.options import TailOptions
+from tailer.retention import Ages
+from tailer.schema.journal import state_folder
+from tailer.tail import Tail
+from tests.retention.killed import Killed, killed_at
+from tests.retention.server import MadeServer
+
+NAMES = ("one", "two", "three")
+LATER = 10_000.0
+"""Everything is as old as any rule asks for."""
+
+AT_ONCE = Ages(0.0, 0.0)
+NUMBERS = strategies.integers(0, 5)
+EXAMPLES, STEPS = 1000, 20
+
+
+def later() -> float:
+    return time.time() + LATER
+
+
+@dataclass
+class Reader:
+    """A consumer as the test sees it. `due`: segments it must be given; `given`: logical ranges that it was given.
+
+    `kept`: what it had been given when its position was last saved: nothing else may be taken away.
+    """
+
+    floor: int
+    due: set[int]
+    given: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    kept: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    tail: Tail | None = None
+
+    def save(self) -> None:
+        assert self.tail is not None
+        self.tail.save()
+        self.kept = {segment: set(ranges) for segment, ranges in self.given.items()}
+
+
+class Interleavings(RuleBasedStateMachine):
+    """One log folder, its server, up to three consumers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="cdc-tail-retention-"))
+        self.server = MadeServer(self.root)
+        self.state = state_folder(self.server.path)
+        self.readers: dict[str, Reader] = {}
+        self.gone: set[int] = set()
+
+    @initialize()
+    def something_is_there(self) -> None:
+        self.server.write(True)
+        self.server.sync()
+
+    # --- the server ---
+
+    @rule(captured=strategies.booleans(), sync=strategies.booleans())
+    def write(self, captured: bool, sync: bool) -> None:
+        self.server.write(captured)
+        if sync:
+            self.server.sync()
+
+    @rule(shown=strategies.sampled_from([True, True, False]), captured=strategies.booleans())
+    def roll(self, shown: bool, captured: bool) -> None:
+        self.server.roll(shown)
+        self.server.write(captured)
+        self.server.sync()
+        self._new()
+
+    @rule()
+    def roll_twice_before_a_sync(self) -> None:
+        """A segment is left with changes and without a sidecar: readers pass over it, and it gets one when closed."""
+        self.roll(True, False)
+        self.server.close_all()
+        self.server.write(True)
+        self.roll(True, True)
+
+    @rule()
+    def roll_past_a_missing_link(self) -> None:
+        """A segment is left that is not in cdc_raw: readers pass over a hole, and it may turn up there."""
+        self.roll(False, False)
+        self.roll(True, True)
+
+    @rule(number=NUMBERS, closes=strategies.booleans())
+    def link_late(self, number: int, closes: bool) -> None:
+        if number:
+            self.server.show_closing(number, closes=closes)
+        else:
+            self.server.link_late()
+        self._new()
+
+    @rule(number=NUMBERS, more=strategies.integers(0, 2))
+    def close(self, number: int, more: int) -> None:
+        for _ in range(1 + more):
+            self.server.close(number)
+
+    @rule(number=NUMBERS, deletes_bare=strategies.booleans())
+    def release(self, number: int, deletes_bare: bool) -> None:
+        self.server.release(number, deletes_bare=deletes_bare)
+
+    @rule()
+    def restart(self) -> None:
+        self.server.restart()
+        self._new()
+
+    # --- consumers ---
+
+    @rule(name=strategies.sampled_from(NAMES), steps=strategies.sampled_from([1, 3, 9]), saves=strategies.booleans())
+    def read(self, name: str, steps: int, saves: bool) -> None:
+        reader = self._opened(name)
+        if reader is not None:
+            for _ in range(steps):
+                self._step(reader)
+            if saves:
+                reader.save()
+
+    @rule()
+    def everybody_reads(self) -> None:
+        for name in list(self.readers) or NAMES[:1]:
+            self.read(name, 9, True)
+
+    @rule(name=strategies.sampled_from(NAMES))
+    def kill(self, name: str) -> None:
+        """It forgets what it has not saved."""
+        reader = self.readers.get(name)
+        if reader is not None and reader.tail is not None:
+            reader.tail.close()
+            reader.tail = None
+            reader.given = {segment: set(ranges) for segment, ranges in reader.kept.items()}
+
+    @precondition(lambda self: self.readers)
+    @rule(name=strategies.sampled_from(NAMES))
+    def drop(self, name: str) -> None:
+        self.kill(name)
+        if self.readers.pop(name, None) is not None:
+            drop_consumer(self.state, name)
+
+    @precondition(lambda self: self.readers)
+    @rule(name=strategies.sampled_from(NAMES), number=NUMBERS)
+    def seek(self, name: str, number: int) -> None:
+        there = sorted(self._there())
+        if name not in self.readers or not there:
+            return
+        target = there[number % len(there)]
+        record = read_cleaned(self.state)
+        if any(True for _ in Ids(record.segments).above(target)):
+            return
+        self.kill(name)
+        seek_consumer(self.server.path, name, f"{target}:0", clock=later)
+        self.readers[name] = Reader(target, {segment for segment in there if segment >= target})
+
+    # --- clean ---
+
+    @rule()
+    def clean(self) -> None:
+        before = self._before()
+        if self.readers:
+            clean(self.server.path, ages=AT_ONCE, clock=later)
+        else:
+            with pytest.raises(RefusedError):
+                clean(self.server.path, ages=AT_ONCE, clock=later)
+        self._check_taken(before)
+
+    @rule(number=strategies.integers(0, 8))
+    def clean_killed(self, number: int) -> None:
+        before = self._before()
+        with suppress(Killed, RefusedError), killed_at(number):
+            clean(self.server.path, ages=AT_ONCE, clock=later)
+        self._check_taken(before)
+
+    # --- the end ---
+
+    def teardown(self) -> None:
+        try:
+            self._settle()
+        finally:
+            for reader in self.readers.values():
+                if reader.tail is not None:
+                    reader.tail.close()
+            shutil.rmtree(self.root)
+
+    def _settle(self) -> None:
+        """The server starts anew, closes what it has, and writes two more segments; all read to the end; clean runs."""
+        self.restart()
+        self._opened("newcomer")
+        for _ in range(2):
+            self.roll(True, True)
+        self.server.close_all()
+        while any(made.closed and made.held for made in self.server.all.values()):
+            self.server.release(0, deletes_bare=False)
+        for name in list(self.readers):
+            reader = self._opened(name)
+            assert reader is not None
+            while self._step(reader):
+                pass
+            reader.save()
+            for segment in reader.due:
+                missing = self._missing(segment, reader.given)
+                assert not missing, f"consumer {name} was not given {missing} of segment {segment}"
+        before = self._before()
+        clean(self.server.path, CleanOptions(no_consumers=True), ages=AT_ONCE, clock=later)
+        self._check_taken(before)
+        left = {int(file.stem.split("-")[2].removesuffix("_cdc")) for file in self.server.path.iterdir()}
+        assert left == {self.server.active.id}
+        clean(self.server.path, CleanOptions(no_consumers=True), ages=AT_ONCE, clock=later)
+
+    # --- how it is told ---
+
+    def _there(self) -> set[int]:
+        return self.server.present() - self.gone
+
+    def _new(self) -> None:
+        for reader in self.readers.values():
+            reader.due |= {segment for segment in self._there() if segment >= reader.floor}
+
+    def _opened(self, name: str) -> Reader | None:
+        reader = self.readers.get(name)
+        if reader is not None and reader.tail is not None:
+            return reader
+        there = self._there()
+        if reader is None and not there:
+            return None
+        tail = Tail(self.server.path, TailOptions(consumer=name), wall=later)
+        tail.open()
+        if reader is None:
+            reader = self.readers[name] = Reader(min(there), there)
+        reader.tail = tail
+        return reader
+
+    def _step(self, reader: Reader) -> bool:
+        assert reader.tail is not None
+        step = reader.tail.step()
+        assert step.error is None, step.error
+        for task in step.tasks:
+            span = task.span
+            assert span.segment in reader.due, f"segment {span.segment} is not due here"
+            reader.given.setdefault(span.segment, set()).add((span.start, span.end))
+        reader.tail.advance(step)
+        return bool(step.tasks or step.moved)
+
+    def _missing(self, segment: int, given: dict[int, set[tuple[int, int]]]) -> list[tuple[int, int]]:
+        """Captured sections that are in none of the ranges."""
+        made = self.server.all[segment]
+        if not made.synced:
+            return []
+        ranges = given.get(segment, set())
+        places = [(place.start, place.end) for place in made.writer.sections]
+        return [(start, end) for start, end in places if not any(a <= start and end <= b for a, b in ranges)]
+
+    def _before(self) -> set[int]:
+        return self.server.present()
+
+    def _check_taken(self, before: set[int]) -> None:
+        record = read_cleaned(self.state)
+        self.gone |= set(Ids(record.segments)) | set(Ids(record.bare))
+        for segment in before - self.server.present():
+            made = self.server.all[segment]
+            assert segment in self.gone, f"segment {segment} went unrecorded"
+            assert made.closed or not made.held, f"segment {segment} is still written"
+            for name, reader in self.readers.items():
+                if segment in reader.due:
+                    missing = self._missing(segment, reader.kept)
+                    assert not missing, f"segment {segment} went, but {name} has not read {missing}"
+
+
+@pytest.fixture
+def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is durable when is told by other tests; here it would only cost time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.mark.slow
+def test_nothing_needed_goes_and_all_else_does(without_fsync: None) -> None:
+    thorough = settings().max_examples > 1000
+    examples = 20 * EXAMPLES if thorough else EXAMPLES
+    run_state_machine_as_test(
+        Interleavings, settings=settings(max_examples=examples, stateful_step_count=STEPS, deadline=None)
+    )

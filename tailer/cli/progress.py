@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from tailer.known import Progress
 from tailer.source.folder import LogFile
-
-Progress = Callable[[int, int], None]
-"""Called with a segment and the file offset that was reached in it."""
 
 
 @contextlib.contextmanager

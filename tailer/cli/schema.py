@@ -32,7 +32,7 @@ from tailer.position import Position
 from tailer.sink.text import printable
 
 if TYPE_CHECKING:
-    from tailer.cli.schema_known import Learnt
+    from tailer.known import Learnt
     from tailer.selection import Selection
 
 FULL_TABLES: Final = 10
@@ -90,7 +90,8 @@ def schema(
     output: ReportChoice = None,
 ) -> None:
     """Show the tables that are known for a folder: from its journal, its log, a file, a server. Writes nothing."""
-    from tailer.cli.schema_known import learn
+    from tailer.cli.progress import progress_bar
+    from tailer.known import learn
     from tailer.options import TailOptions
 
     options = TailOptions(
@@ -102,7 +103,12 @@ def schema(
         state=state,
     )
     place, pretty = _position(at), report_form(output) is Report.PRETTY
-    learnt = learn(folder, options, key_source(keystore, keystore_password_file))
+    learnt = learn(
+        folder,
+        options,
+        key_source(keystore, keystore_password_file),
+        lambda logs: progress_bar("reading definitions", logs),
+    )
     for notice in learnt.notices:
         sys.stderr.write(f"cdc-tail: {printable(notice)}\n")
     if changes:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from tailer.cli.schema_known import Learnt
 from tailer.cli.schema_words import changes
+from tailer.known import Learnt
 from tailer.position import Position
 from tailer.schema.history import DefinitionEvent
 from tailer.schema.model import TableDefinition, TypeField

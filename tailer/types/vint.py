@@ -25,3 +25,17 @@ def read_signed(value: bytes, at: int) -> tuple[int, int]:
     """The signed (zigzag) number at `at`, 64 bits, and where it ends. ValueError if the value is too short."""
     number, end = read_unsigned(value, at)
     return (number >> 1) ^ -(number & 1), end
+
+
+def write_unsigned(number: int) -> bytes:
+    """The bytes of an unsigned number of up to 64 bits."""
+    extra = min((max(number.bit_length(), 1) - 1) // 7, 8)
+    if extra == 8:
+        return b"\xff" + number.to_bytes(8, "big")
+    first = 0x100 - (0x100 >> extra)
+    return ((first << 8 * extra) | number).to_bytes(extra + 1, "big")
+
+
+def write_signed(number: int) -> bytes:
+    """The bytes of a signed (zigzag) number of 64 bits."""
+    return write_unsigned(number << 1 if number >= 0 else (~number << 1) | 1)

@@ -5,16 +5,22 @@ What must come out is derived from the server's own view of every segment it eve
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tailer
+from tailer.options import TailOptions
+from tests.helpers.rebuilt import bare, known_tables, rebuilt, spelled
+from tests.oracle.jsontext import Number, loads
 from tests.server.expected import ChangeRow, differences, rows_from_dump
 from tests.server.followers import CommandFollower, LogFollower, SparkFollower
 from tests.server.harness import Node
@@ -29,6 +35,11 @@ BEFORE, AFTER = 900, 700
 KILLED_AFTER_SECONDS = 1.3
 CATCH_UP_SECONDS = 120
 LINGER_SECONDS = 1.5
+SHORT_TTL_SECONDS = 7
+"""Longer than the short TTLs of the workload."""
+
+WITHOUT_CDC = {"quiet", "toggled"}
+"""Tables that had `cdc = false`, always or for a time."""
 
 
 def followers() -> list[LogFollower]:
@@ -51,6 +62,45 @@ class LiveRun:
     failures: dict[str, list[str]]
     problems: dict[str, str]
     forgiven: bool
+    asked: Asked
+    cdc_raw: Path
+
+
+@dataclass
+class Asked:
+    """What SELECT showed of each table, and in which second it was asked."""
+
+    shown: dict[str, list[str]] = field(default_factory=dict)
+    at: int = 0
+
+    def ask(self, session: Any) -> None:
+        names = session.execute("SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s", [KEYSPACE])
+        for (name,) in list(names):
+            # A TTL of the workload is over by then, or far from it.
+            rows = session.execute(f'SELECT JSON * FROM {KEYSPACE}."{name}"')
+            self.shown[name] = sorted(loosely(loads(text)) for (text,) in rows)
+        self.at = int(time.time())
+
+
+def loosely(row: dict[str, Any]) -> str:
+    """A row in one spelling, numbers with a point by their value as a float: Java's digits depend on its version."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return list(map(plain, value))
+        return _as_float(value) if isinstance(value, Number) else value
+
+    return spelled({bare(name): plain(value) for name, value in row.items()})
+
+
+def _as_float(number: Number) -> Number:
+    try:
+        (near,) = struct.unpack(">f", struct.pack(">f", float(number)))
+    except OverflowError:
+        near = float(number)
+    return Number(repr(near))
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +112,16 @@ def live(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveR
             reader.start(node.cdc_raw, work)
             ends.callback(reader.stop)
         view = ServerView(node, keeper, work)
-        forgiven = _write(node, view, readers)
+        asked = Asked()
+        forgiven = _write(node, view, readers, asked)
         captured = {int(sidecar.stem.split("-")[2].removesuffix("_cdc")) for sidecar in node.cdc_raw.glob("*_cdc.idx")}
         expected = rows_from_dump(view.lines, captured)
         given = {reader.name: _caught_up(reader, len(expected)) for reader in readers}
         failures = {reader.name: reader.failures for reader in readers}
-        yield LiveRun(expected, given, failures, view.problems, forgiven)
+        yield LiveRun(expected, given, failures, view.problems, forgiven, asked, node.cdc_raw)
 
 
-def _write(node: Node, view: ServerView, readers: list[LogFollower]) -> bool:
+def _write(node: Node, view: ServerView, readers: list[LogFollower], asked: Asked) -> bool:
     """Statements, a kill in the midst of them, a restart, more statements, the end. Gives `start_again`'s answer."""
     workload = Workload(SEED)
     half = len(CHANGES) // 2
@@ -90,6 +141,8 @@ def _write(node: Node, view: ServerView, readers: list[LogFollower]) -> bool:
         reader.resume()
     with node.session() as session:
         run(session, workload.mix(AFTER, changes=len(CHANGES) - half), view.look)
+        time.sleep(SHORT_TTL_SECONDS)
+        asked.ask(session)
     _rest(readers)
     node.drain()
     view.look()
@@ -149,3 +202,19 @@ def test_the_run_was_worth_it(live: LiveRun) -> None:
     assert len({row["segment"] for row in live.expected}) >= 4
     assert len(live.expected) > BEFORE + AFTER
     assert len(live.problems) == int(live.forgiven), live.problems
+
+
+def test_the_tables_rebuilt_are_what_select_shows(live: LiveRun) -> None:
+    rows = [row for batch in tailer.open(live.cdc_raw, stopped=True).read() for row in batch.to_pylist()]
+    compared = {}
+    for id, table in known_tables(live.cdc_raw, TailOptions()).items():
+        name = table.definition.table
+        if table.definition.keyspace == KEYSPACE and name not in WITHOUT_CDC:
+            mine = [row for row in rows if row["table_id"].replace("-", "") == id]
+            compared[name] = sorted(loosely(loads(row)) for row in rebuilt(mine, table, live.asked.at))
+    shown = {name: rows for name, rows in live.asked.shown.items() if name not in WITHOUT_CDC}
+    assert compared.keys() == shown.keys()
+    for name, made in compared.items():
+        assert set(made) ^ set(shown[name]) == set(), name
+        assert made == shown[name], name
+    assert sum(map(len, compared.values())) > 300

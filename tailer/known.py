@@ -6,12 +6,12 @@ sidecar says. Knows no form of output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailer.bases import Bases
-from tailer.cli.progress import Progress, progress_bar
 from tailer.definitions import Known
 from tailer.errors import CdcError
 from tailer.format.section import NoSection
@@ -24,6 +24,9 @@ from tailer.selection import Selection
 from tailer.source.folder import LogFile, check_folder, look
 from tailer.source.run import run_of
 from tailer.source.segment import KeySource, SegmentFile
+
+Progress = Callable[[int, int], None]
+"""Called with a segment and the file offset that was reached in it."""
 
 
 @dataclass(slots=True)
@@ -40,10 +43,20 @@ class Learnt:
     errors: list[CdcError] = field(default_factory=list)
 
 
-def learn(folder: Path, options: TailOptions, keys: KeySource) -> Learnt:
+def _quietly(logs: Mapping[int, LogFile]) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda segment, at: None)
+
+
+def learn(
+    folder: Path,
+    options: TailOptions,
+    keys: KeySource,
+    showing: Callable[[Mapping[int, LogFile]], AbstractContextManager[Progress]] = _quietly,
+) -> Learnt:
     """Read the folder. Of `options` those count that say where definitions come from.
 
-    A file's and a server's count from the beginning, as at a first start. Raises the documented errors of these two.
+    A file's and a server's count from the beginning, as at a first start. `showing`: who shows the
+    progress. Raises the documented errors of these two.
     """
     check_folder(folder)
     journal = Journal(state_folder(folder, options.state), writable=False)
@@ -53,7 +66,7 @@ def learn(folder: Path, options: TailOptions, keys: KeySource) -> Learnt:
     Bases(options, known).give(None)
     learnt = Learnt(known.history, journalled, retracted)
     logs = look(folder).logs
-    with progress_bar("reading definitions", logs) as progress:
+    with showing(logs) as progress:
         for segment in sorted(logs):
             _learn_file(folder, logs[segment], keys, known, learnt, progress)
     known.settle(None)

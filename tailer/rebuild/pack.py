@@ -1,0 +1,32 @@
+"""Facts as bytes, so that a state can be kept and joined again later. Facts with one stamp share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from tailer.rebuild.facts import Fact, Kind, Stamp
+
+_Packed = list[tuple[tuple[bytes, str, int, int, int, int | None, int | None], list[tuple[int, str, bytes, bytes]]]]
+_DECODER: Final = msgspec.msgpack.Decoder(_Packed)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def pack(facts: Iterable[Fact]) -> bytes:
+    """The same bytes for the same facts in the same order."""
+    groups: dict[Stamp, list[Any]] = {}
+    for kind, stamp, column, path, value in facts:
+        groups.setdefault(stamp, []).append((int(kind), column, path, value))
+    return _ENCODER.encode([(tuple(stamp), held) for stamp, held in groups.items()])
+
+
+def unpack(packed: bytes) -> list[Fact]:
+    """What `pack` took."""
+    return [
+        Fact(Kind(kind), stamp, column, path, value)
+        for times, held in _DECODER.decode(packed)
+        for stamp in (Stamp(*times),)
+        for kind, column, path, value in held
+    ]

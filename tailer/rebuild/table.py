@@ -1,0 +1,154 @@
+"""The table that is rebuilt: its newest definition, and the names that its types' fields had before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from tailer.schema.model import Column, TableDefinition
+from tailer.types import CqlType, parse_type
+from tailer.types.encode import FromJson, encoder, key_encoder, timeuuid_bytes
+from tailer.types.order import Component, Order, component, order_bytes
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A definition, complete for rebuilding. `fields`: of each user-defined type every name that a field ever had.
+
+    Changes made before a field was renamed have its old name; by its newest definition alone nobody can tell which.
+    """
+
+    definition: TableDefinition
+    fields: Mapping[str, Mapping[str, int]] = {}
+
+    @classmethod
+    def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = ()) -> Table:
+        """The table by its newest definition and those it had before, oldest first."""
+        fields: dict[str, dict[str, int]] = {}
+        for definition in (*earlier, newest):
+            for name, members in definition.types.items():
+                fields.setdefault(name, {}).update({field.name: at for at, field in enumerate(members)})
+        return cls(newest, fields)
+
+    def succeeded_by(self, newer: Table) -> Table:
+        """The same table by a newer definition, with every name that either one knows."""
+        known, told = self.fields, newer.fields
+        names = sorted({*known, *told})
+        return Table(newer.definition, {name: {**known.get(name, {}), **told.get(name, {})} for name in names})
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of the primary key. `order` takes its values into clustering order."""
+
+    name: str
+    type: CqlType
+    encode: FromJson
+    order: Component
+
+
+@dataclass(frozen=True, slots=True)
+class DataColumn:
+    """A static or regular column. `path`: of the JSON that names an element its bytes; `path_key`: those by order.
+
+    What was written at or before `void` is void: the column was dropped then.
+    """
+
+    name: str
+    type: CqlType
+    static: bool
+    dropped: bool
+    void: int | None
+    encode: FromJson
+    encode_element: FromJson
+    path: FromJson
+    path_key: Order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A table made ready."""
+
+    table: Table
+    key: tuple[KeyColumn, ...]
+    clustering: tuple[KeyColumn, ...]
+    columns: Mapping[str, DataColumn]
+
+    @property
+    def shown(self) -> tuple[DataColumn, ...]:
+        """The columns that a row has today, static ones first."""
+        live = [column for column in self.columns.values() if not column.dropped]
+        return tuple(sorted(live, key=lambda column: not column.static))
+
+
+def plan_of(table: Table) -> Plan:
+    """The table made ready; the same one for the same table."""
+    return _plan(msgspec.msgpack.encode(table))
+
+
+@lru_cache(maxsize=16)
+def _plan(encoded: bytes) -> Plan:
+    table = msgspec.msgpack.decode(encoded, type=Table)
+    definition = table.definition
+    return Plan(
+        table,
+        tuple(_key_column(column, definition) for column in definition.partition_key),
+        tuple(_key_column(column, definition) for column in definition.clustering),
+        {column.name: _data_column(column, table) for column in definition.data_columns},
+    )
+
+
+def _key_column(column: Column, definition: TableDefinition) -> KeyColumn:
+    type_ = parse_type(column.type, definition.types)
+    order = component(type_, desc=column.desc)
+    return KeyColumn(column.name, type_, encoder(type_), order)
+
+
+def _data_column(column: Column, table: Table) -> DataColumn:
+    type_ = parse_type(column.type, table.definition.types)
+    encode = _no_value if type_.kind == "counter" else encoder(type_)
+    element, path, path_key = _elements(type_, table) if type_.complex else (encode, encode, bytes)
+    return DataColumn(
+        column.name,
+        type_,
+        column.kind == "static",
+        column.dropped,
+        column.dropped_time,
+        encode,
+        element,
+        path,
+        path_key,
+    )
+
+
+def _no_value(value: object) -> bytes:
+    raise ValueError(f"{value!r:.80} is no array of a counter's shards")
+
+
+def _elements(type_: CqlType, table: Table) -> tuple[FromJson, FromJson, Order]:
+    if type_.kind == "list":
+        return encoder(type_.element), timeuuid_bytes, order_bytes(parse_type("timeuuid", {}))
+    if type_.kind == "set":
+        return lambda value: b"", encoder(type_.element), order_bytes(type_.element)
+    if type_.kind == "map":
+        return encoder(type_.value), key_encoder(type_.key), order_bytes(type_.key)
+    return _no_value, _field_path(type_, table), bytes
+
+
+def _field_path(type_: CqlType, table: Table) -> FromJson:
+    bare = type_.text[1:-1].replace('""', '"') if type_.text.startswith('"') else type_.text
+    numbers = {name: at for at, name in enumerate(type_.names)}
+    known = {**table.fields.get(bare, {}), **numbers}
+
+    def path(name: str) -> bytes:
+        if name not in known:
+            raise ValueError(f"the type {type_.text} has, and had, no field {name!r:.80}")
+        return known[name].to_bytes(2, "big")
+
+    return path

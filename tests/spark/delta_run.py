@@ -1,0 +1,139 @@
+"""Merges recorded changes into Delta tables in a session of its own, and prints what is in them as JSON lines.
+
+A program, because a session with Delta's jar needs a JVM of its own:
+
+    python -m tests.spark.delta_run FOLDER-FOR-EVERYTHING FOLDER-OF-THE-SETS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailer.rebuild import Table
+from tailer.spark.delta import DeltaMerge, live_rows
+from tailer.spark.state import table_definition
+from tests.helpers.arrow_rows import spelled_rows
+from tests.helpers.landed import land, some_tables
+from tests.helpers.rebuilt import SETS, THOROUGH, Recorded, recorded, tables_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHOSEN = SETS if THOROUGH else SETS[2::4]
+STEP = 200
+"""One table of every set, mostly another one: a merge takes seconds."""
+
+
+def session() -> SparkSession:
+    from delta.pip_utils import configure_spark_with_delta_pip
+    from pyspark.sql import SparkSession as Session
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder: Any = Session.builder
+    builder = builder.master("local[2]").config(map=settings)
+    spark: SparkSession = configure_spark_with_delta_pip(builder).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def tell(what: str, rows: list[str] | int, **more: object) -> None:
+    print(json.dumps({"what": what, "rows": rows, **more}), flush=True)
+
+
+class Merged:
+    """A Delta table of one recorded table."""
+
+    def __init__(self, spark: SparkSession, target: Path, recording: Recorded, table: Table) -> None:
+        self.spark, self.target, self.table, self.at = spark, str(target), table, recording.at
+        self.merge = DeltaMerge(spark, self.target, table, decimals="string", now=lambda: recording.at)
+
+    def rows(self, later: int = 0) -> list[str]:
+        frame = live_rows(self.spark, self.target, at=self.at + later)
+        return spelled_rows(frame.toArrow(), self.table)
+
+    def version(self) -> int:
+        from delta.tables import DeltaTable
+
+        history = DeltaTable.forPath(self.spark, self.target).history(1).collect()
+        return int(history[0]["version"])
+
+
+def every_set(spark: SparkSession, root: Path, work: Path) -> None:
+    """The later half of a table's changes first, then all of them."""
+    land([recorded(name, root) for name in CHOSEN], work / "changes.parquet")
+    changes = spark.read.parquet(str(work / "changes.parquet"))
+    for recording, table in some_tables(CHOSEN, root, STEP):
+        merged = Merged(spark, work / recording.name / table.name, recording, table)
+        mine = [row for row in recording.rows if row["table_id"].replace("-", "") == table.definition.id]
+        middle = sorted((row["segment"], row["offset"]) for row in mine)[len(mine) // 2]
+        merged.merge(changes.where(f"struct(segment, offset) >= struct({middle[0]}L, {middle[1]}L)"), 0)
+        merged.merge(changes, 1)
+        tell("set", merged.rows(), set=recording.name, table=table.name)
+
+
+def replay(spark: SparkSession, root: Path, work: Path) -> None:
+    """A truncated table and one with TTLs; a batch that is given again, by a writer that knows nothing of the first."""
+    changes = spark.read.parquet(str(work / "changes.parquet"))
+    recording = recorded("50-cases", root)
+    for full in ("cdc.truncated", "cdc.ttl", "cdc.deletes"):
+        target = work / "replay" / full
+        merged = Merged(spark, target, recording, tables_of(recording)[full])
+        # The truncation comes last, when what it voids is stored.
+        merged.merge(changes.where("op != 'truncate'"), 0)
+        merged.merge(changes, 1)
+        before = merged.version()
+        again = Merged(spark, target, recording, tables_of(recording)[full])
+        again.merge(changes, 1)
+        tell("replay", merged.version() - before, table=full)
+        tell("table", merged.rows(), table=full)
+        tell("later", merged.rows(later=50), table=full)
+    expired = Merged(spark, work / "replay" / "cdc.ttl", recording, tables_of(recording)["cdc.ttl"])
+    DeltaMerge(spark, expired.target, expired.table, decimals="string", now=lambda: expired.at + 50).refresh()
+    plain = spark.read.format("delta").load(expired.target).where("_live")
+    tell("refreshed", spelled_rows(plain.select(expired_columns(plain)).toArrow(), expired.table))
+
+
+def expired_columns(frame: DataFrame) -> list[str]:
+    return [name for name in frame.columns if not name.startswith("_")]
+
+
+def stream(spark: SparkSession, root: Path, work: Path) -> None:
+    """The changes of a folder as a stream; then all of it once more, as after a lost checkpoint."""
+    folder = work / "cdc_raw"
+    shutil.copytree(root / "50-cases" / "cdc_raw", folder)
+    table = table_definition(folder, "cdc.altered", stopped="true")
+    merge = DeltaMerge(spark, str(work / "streamed"), table, decimals="string")
+    source = spark.readStream.format("cdc_tail").options(tables="cdc.altered", stopped="true")
+    for run in ("first", "second"):
+        started = source.option("consumer", run).load(str(folder)).writeStream.foreachBatch(merge)
+        started.option("checkpointLocation", str(work / run)).trigger(availableNow=True).start().awaitTermination()
+        tell(run, spelled_rows(live_rows(spark, str(work / "streamed")).toArrow(), table))
+
+
+def main(work: Path, root: Path) -> None:
+    spark = session()
+    try:
+        tell("session", [])
+        every_set(spark, root, work)
+        replay(spark, root, work)
+        stream(spark, root, work)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,94 @@
+"""Tables kept in Delta Lake are what the server answered to SELECT: late, repeated and replayed batches included.
+
+`delta_run` does the merging, in a process of its own; here is what must come out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailer.errors import UsageError
+from tests.helpers.arrow_rows import without_empty
+from tests.helpers.cli import ROOT
+from tests.helpers.rebuilt import recorded, spelled
+from tests.oracle.jsontext import loads
+from tests.spark.delta_run import CHOSEN
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta]
+
+SECONDS_MAX = 1500
+
+
+@pytest.fixture(scope="module")
+def told(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    if find_spec("delta") is None:
+        pytest.skip("delta-spark is not installed (it pins an older pyspark: pip install 'cdc-tail[delta]')")
+    work = tmp_path_factory.mktemp("delta")
+    command = [sys.executable, "-m", "tests.spark.delta_run", str(work), str(sets_root)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS_MAX)
+    if not ran.stdout and ("unresolved dependency" in ran.stderr or "Server access error" in ran.stderr):
+        pytest.skip("Delta's jar cannot be fetched here")
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def of(told: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    return [line for line in told if line["what"] == what]
+
+
+def test_tables_of_every_set_are_what_select_shows(told: list[dict[str, Any]], sets_root: Path) -> None:
+    lines = of(told, "set")
+    wrong = [
+        (line["set"], line["table"])
+        for line in lines
+        if line["rows"] != without_empty(recorded(line["set"], sets_root).shown[line["table"]])
+    ]
+    assert wrong == []
+    assert {line["set"] for line in lines} == set(CHOSEN)
+    assert len({line["table"] for line in lines}) > len(CHOSEN) // 2
+
+
+def test_a_batch_given_again_writes_nothing(told: list[dict[str, Any]]) -> None:
+    assert {line["table"]: line["rows"] for line in of(told, "replay")} == {
+        "cdc.truncated": 0,
+        "cdc.ttl": 0,
+        "cdc.deletes": 0,
+    }
+
+
+def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -> None:
+    """What expires within 50 seconds is what another server, asked that much later, no longer showed."""
+    shown = recorded("50-cases", sets_root).shown
+    for line in of(told, "table"):
+        assert line["rows"] == without_empty(shown[line["table"]])
+    minute = {'{"a":1,"b":"cell ttl differs","id":2}', '{"a":1,"b":"far and near","id":9}'}
+    later = [row for row in shown["cdc.ttl"] if row not in minute] + ['{"a":1,"id":2}', '{"a":1,"id":9}']
+    assert minute <= set(shown["cdc.ttl"])
+    (line,) = [line for line in of(told, "later") if line["table"] == "cdc.ttl"]
+    (refreshed,) = of(told, "refreshed")
+    assert line["rows"] == refreshed["rows"] == sorted(spelled(loads(row)) for row in without_empty(later))
+
+
+def test_a_stream_keeps_it_and_a_second_one_changes_nothing(told: list[dict[str, Any]], sets_root: Path) -> None:
+    shown = without_empty(recorded("50-cases", sets_root).shown["cdc.altered"])
+    assert [line["rows"] for what in ("first", "second") for line in of(told, what)] == [shown, shown]
+
+
+def test_without_delta_spark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tailer.rebuild import Table
+    from tailer.schema.model import TableDefinition
+    from tailer.spark.delta import DeltaMerge
+
+    monkeypatch.setitem(sys.modules, "delta.tables", None)
+    session: Any = None
+    with pytest.raises(UsageError, match=r"pip install 'cdc-tail\[delta\]'"):
+        DeltaMerge(session, "/lake/t", Table.of(TableDefinition("00" * 16, "ks", "t", ())))

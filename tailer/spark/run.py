@@ -5,13 +5,17 @@ into the documented errors.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from tailer.change.batch import Batch, ChangeBatch
+from py4j.protocol import Py4JNetworkError
+
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.spark.errors import find_error
+from tailer.spark.progress import Figures, ProgressReader
+from tailer.spark.sinks.base import QuerySink
+from tailer.spark.sinks.console import ConsoleSink, Takes
 from tailer.spark.source import NAME
 
 if TYPE_CHECKING:
@@ -20,53 +24,74 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
 
-POLL_SECONDS: Final = 0.1
-_SINK_MARKS: Final = ("FOREACH_BATCH", "TASK_WRITE_FAILED", "PATH_", "Mkdirs failed", "Permission denied")
-
-
-class Takes(Protocol):
-    """Takes change rows: any Sink does."""
-
-    def write(self, batch: Batch) -> None: ...
+POLL_SECONDS: Final = 0.2
+WAIT_MILLIS: Final = 5000
+"""How long the source of a query of ours may wait for data: the less often Spark asks, the less an idle query costs."""
+_SINK_MARKS: Final = ("FOREACH_BATCH", "TASK_WRITE_FAILED", "PATH_", "Mkdirs failed", "Permission denied", "DELTA_")
 
 
 class SinkRun:
     """A query whose micro-batches go to a sink in this process, as change rows in log order."""
 
     def __init__(self, session: SparkSession, options: Mapping[str, str], sink: Takes) -> None:
-        self.rows = 0
-        self.batches = 0
+        self._sink = ConsoleSink(sink, None)
+        self._writer = self._sink.writer(changes(session, options))
+
+    @property
+    def rows(self) -> int:
+        return self._sink.rows
+
+    @property
+    def batches(self) -> int:
         """Micro-batches so far, empty ones too."""
-        self._sink = sink
-        self._failure: BaseException | None = None
-        self._writer = changes(session, options).writeStream.foreachBatch(self._take)
+        return self._sink.batches
 
     def start(self, checkpoint: str, *, once: bool) -> StreamingQuery:
         return start(self._writer, checkpoint, once=once)
 
     def wait(self, query: StreamingQuery) -> None:
         """Until the query ends by itself. Raises what the sink raised, or the query's error."""
-        try:
+        with _failure_of(self._sink):
             wait(query)
-        except CdcError:
-            self.raise_failure()
-            raise
 
-    def raise_failure(self) -> None:
-        """What the sink raised, if it did: Spark would only tell of it."""
-        if self._failure is not None:
-            raise self._failure
 
-    def _take(self, frame: DataFrame, number: int) -> None:
-        try:
-            table = frame.toArrow()
-            if table.num_rows:
-                self._sink.write(ChangeBatch(tuple(column.to_pylist() for column in table.columns)))
-                self.rows += table.num_rows
-            self.batches += 1
-        except (OSError, SinkError) as error:
-            self._failure = error
-            raise
+def run_query(
+    session: SparkSession,
+    options: Mapping[str, str],
+    sink: QuerySink,
+    checkpoint: str,
+    *,
+    once: bool,
+    watch: Callable[[Callable[[], Figures]], None],
+) -> None:
+    """A whole query, until it ends by itself. `watch` is called often, with what tells how far the query is."""
+    patience = {} if once else {"waitMillis": str(WAIT_MILLIS)}
+    frame = changes(session, {**patience, **_limit(session, options, sink, once=once), **options})
+    sink.prepare(session, frame)
+    query = start(sink.writer(frame), checkpoint, once=once)
+    progress = ProgressReader(query)
+    with _failure_of(sink):
+        wait(query, lambda: watch(progress.read))
+    sink.close()
+
+
+def _limit(session: SparkSession, options: Mapping[str, str], sink: QuerySink, *, once: bool) -> dict[str, str]:
+    """The sink's limit of a micro-batch, where nothing else sets one."""
+    major, minor = session.version.split(".")[:2]
+    # Before 4.2 AvailableNow is one micro-batch: a limit would end the run there.
+    whole = once and (int(major), int(minor)) < (4, 2)
+    return {} if whole or options.get("readOn") == "driver" else {"maxBytesPerTrigger": sink.max_bytes}
+
+
+@contextmanager
+def _failure_of(sink: QuerySink) -> Iterator[None]:
+    """What the sink raised, if it did: Spark would only tell of it."""
+    try:
+        yield
+    except CdcError:
+        if sink.failure is not None:
+            raise sink.failure from None
+        raise
 
 
 def changes(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -82,16 +107,23 @@ def start(writer: Any, checkpoint: str, *, once: bool) -> StreamingQuery:
     writer = writer.option("checkpointLocation", checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)
-    query: StreamingQuery = writer.start()
+    try:
+        query: StreamingQuery = writer.start()
+    except Exception as error:
+        raise documented(error) from error
     return query
 
 
-def wait(query: StreamingQuery) -> None:
+def wait(query: StreamingQuery, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Until the query ends by itself. Raises its error as a documented one."""
     # Sleeping here, not in the JVM: an interrupt must not break the connection.
-    while query.isActive:
-        time.sleep(POLL_SECONDS)
-    failure = query.exception()
+    try:
+        while query.isActive:
+            time.sleep(POLL_SECONDS)
+            meanwhile()
+        failure = query.exception()
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise SystemFailedError("the JVM of the query has ended", remedy="Start again.") from error
     if failure is not None:
         raise documented(failure)
 

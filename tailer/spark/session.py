@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from tailer.errors import SystemFailedError, UsageError
@@ -25,15 +25,22 @@ PREFIX: Final = "cdc_tail: "
 """What the source has to say stands in the JVM's output behind this."""
 
 _CHECKPOINTS: Final = "org.apache.spark.sql.execution.streaming.%sFileSystemBasedCheckpointFileManager"
+_JAVA_FAILS: Final = 'Exception in thread "main" '
 _KEPT_LINES: Final = 40
+
+_SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
+
+JARS: Final = "spark.jars"
+PACKAGES: Final = "spark.jars.packages"
 
 
 def settings(version: tuple[int, int]) -> dict[str, str]:
-    """The settings of our sessions, for a Spark version; `docs/spark.md` tells what the first two bring."""
+    """The settings of our sessions, for a Spark version; `docs/spark.md` tells what each brings."""
+    sockets = {"spark.python.unix.domain.socket.enabled": "true"} if version >= (4, 1) else {}
     return {
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS
         % ("checkpointing." if version >= (4, 1) else ""),
-        "spark.python.unix.domain.socket.enabled": "true",
+        **sockets,
         # The work is done in Python: a JVM that spends little on compiling itself is ready in half the time.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
@@ -45,6 +52,8 @@ def settings(version: tuple[int, int]) -> dict[str, str]:
 def use_this_python() -> None:
     """Make this interpreter that of Spark's Python processes. Before the session is built."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # numpy would start a pool of threads in each of them, which nothing here uses.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def check_java() -> None:
@@ -61,10 +70,20 @@ def check_java() -> None:
         )
 
 
-def open_session(name: str, say: Callable[[str], None], *, master: str = "local[*]") -> SparkSession:
+def open_session(
+    name: str,
+    say: Callable[[str], None],
+    *,
+    master: str = "local[*]",
+    packages: Sequence[str] = (),
+    conf: Mapping[str, str] | None = None,
+    tell: bool = False,
+) -> SparkSession:
     """Start a JVM and a session in it. Its log is kept to itself; lines of the data source go to `say`.
 
-    UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not start.
+    `packages`: Maven coordinates to bring, unless `conf` says where jars are. `conf` is stronger than `settings`.
+    `tell`: say each setting. UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not
+    start.
     """
     check_java()
     use_this_python()
@@ -76,15 +95,22 @@ def open_session(name: str, say: Callable[[str], None], *, master: str = "local[
     except ImportError as error:
         raise UsageError(f"pyspark cannot be imported ({error})", remedy="pip install 'pyspark>=4.0'") from error
     major, minor = pyspark.__version__.split(".")[:2]
-    conf = SparkConf().setMaster(master).setAppName(name)
-    conf.setAll(list(settings((int(major), int(minor))).items()))
+    given = dict(conf or {})
+    wanted = {"spark.master": master, **settings((int(major), int(minor)))}
+    if packages and not given.keys() & {JARS, PACKAGES}:
+        wanted[PACKAGES] = ",".join(packages)
+    wanted.update(given)
+    if tell:
+        for setting, value in wanted.items():
+            say(f"set {setting}={'***' if _SECRET.search(setting) else value}")
+    made = SparkConf().setAppName(name).setAll(list(wanted.items()))
     output = JvmOutput(say)
     try:
         with output.pipe() as stderr:
-            gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(made, {"stderr": stderr})  # type: ignore[no-untyped-call]
     except Exception as error:
-        raise SystemFailedError(f"the JVM did not start: {output.last()}") from error
-    context = SparkContext(conf=conf, gateway=gateway)
+        raise _not_started(output.last(), wanted.get(PACKAGES)) from error
+    context = SparkContext(conf=made, gateway=gateway)
     context.setLogLevel("ERROR")
     return SparkSession(context)
 
@@ -109,8 +135,10 @@ class JvmOutput:
         return os.fdopen(writing, "wb")
 
     def last(self) -> str:
-        """The last line that tells something."""
-        return next((line for line in reversed(self._kept) if line.strip()), "it wrote nothing")
+        """The line that tells most: of an exception of Java, else the last."""
+        told = [line for line in self._kept if line.strip()]
+        failures = [line for line in told if line.startswith(_JAVA_FAILS)]
+        return (failures or told or ["it wrote nothing"])[-1].strip().removeprefix(_JAVA_FAILS)
 
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
@@ -121,6 +149,15 @@ class JvmOutput:
                     self._say(line.removeprefix(PREFIX))
                 elif self._all:
                     self._say(line)
+
+
+def _not_started(told: str, packages: str | None) -> SystemFailedError:
+    if packages is None:
+        return SystemFailedError(f"the JVM did not start: {told}")
+    return SystemFailedError(
+        f"the JVM did not start: {told}",
+        remedy=f"It needs {packages} from Maven. Without network, give the jars: --conf {JARS}=FILE,FILE.",
+    )
 
 
 def _java_version(program: str) -> int | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,23 @@ def test_without_java_the_commands_say_what_to_install(fresh_folder: FreshFolder
     [
         (["--to", "parquet"], "--path"),
         (["--path", "out"], "--path"),
-        (["--option", "minPartitions=2"], "unknown option 'minPartitions'"),
+        (["--option", "minPartition=2"], "unknown option 'minPartition'"),
+        (["--conf", "spark.ui.enabled"], "NAME=VALUE"),
+        (["--max-bytes", "much"], "maxBytesPerTrigger"),
+        (["--to", "delta"], "--path"),
+        (["--to", "jdbc", "--into", "t", "--checkpoint", "c"], "--url"),
+        (["--to", "jdbc", "--url", "jdbc:sqlite:x.db", "--checkpoint", "c"], "--into"),
+        (["--to", "jdbc", "--url", "jdbc:sqlite:x.db", "--into", "t"], "needs --checkpoint"),
+        (["--to", "jdbc", "--url", "jdbc:sqlite:x.db", "--into", "a;b", "--checkpoint", "c"], "SCHEMA.TABLE"),
+        (["--to", "jdbc", "--url", "jdbc:mysql://h/d", "--into", "t", "--checkpoint", "c"], "jdbc:postgresql"),
+        (["--to", "jdbc", "--url", "jdbc:sqlite::memory:", "--into", "t", "--checkpoint", "c"], "FILE"),
+        (
+            ["--to", "jdbc", "--url", "jdbc:postgresql://h/d?password=x", "--into", "t", "--checkpoint", "c"],
+            "CDC_TAIL_JDBC_PASSWORD",
+        ),
+        (["--into", "t"], "--to jdbc"),
+        (["--typed", "cdc.nowhere", "--output", "json"], "cdc.nowhere"),
+        (["--typed", "cdc.udt", "--output", "pretty"], "pretty"),
         (["--option", "waitMillis"], "NAME=VALUE"),
         (["--from", "oldest"], "startingOffsets"),
         (["--to", "parquet", "--path", "out", "--output", "json"], "--output"),
@@ -40,7 +57,7 @@ def test_without_java_the_commands_say_what_to_install(fresh_folder: FreshFolder
 )
 def test_wrong_usage_is_told_before_spark_starts(arguments: list[str], words: str, fresh_folder: FreshFolder) -> None:
     result = run_cli(["stream", fresh_folder("50-cases"), *arguments], NO_JAVA)
-    assert result.code == 2
+    assert result.code == (3 if "cdc.nowhere" in arguments else 2)
     assert words in result.err
 
 
@@ -59,6 +76,8 @@ def test_stream_into_the_console_and_a_loss(sets_root: Path, fresh_folder: Fresh
     same_rows(expected(sets_root / "50-nonblocking", folder).rows, without_truncates(result.lines))
     assert "Spark 4" in result.err
     assert "WARN" not in result.err
+    assert "set spark.sql.streaming.checkpointFileManagerClass=" in result.err
+    assert f"{len(result.lines)} rows in " in result.err
 
     for file in folder.iterdir():
         file.unlink()
@@ -69,6 +88,24 @@ def test_stream_into_the_console_and_a_loss(sets_root: Path, fresh_folder: Fresh
     assert (result.code, result.lines) == (5, [])
     assert "first position not read" in result.err
     assert "Traceback" not in result.err
+
+
+@pytest.mark.spark
+def test_stream_into_a_database_with_changes_of_definitions(fresh_folder: FreshFolder, tmp_path: Path) -> None:
+    """As a user runs it; the driver comes from Maven."""
+    folder, file = fresh_folder("50-cases"), tmp_path / "changes.db"
+    to = ["--to", "jdbc", "--url", f"jdbc:sqlite:{file}", "--into", "changes", "--checkpoint", tmp_path / "checkpoint"]
+    command = ["stream", folder, "--once", "--schema-changes", *to]
+    result = run_process(command, timeout=300)
+    if "from Maven" in result.err:
+        pytest.skip(result.err.strip().splitlines()[-1])
+    assert result.code == 0, result.err
+    with sqlite3.connect(file) as database:
+        ops = dict(database.execute("SELECT op, count(*) FROM changes GROUP BY op").fetchall())
+    database.close()
+    assert ops["schema"] > 10
+    assert ops["insert"] > 1000
+    assert f"{sum(ops.values()):,} rows in " in result.err
 
 
 @pytest.mark.spark

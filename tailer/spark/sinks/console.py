@@ -1,0 +1,116 @@
+"""Rows of a query into a sink of this process: the console. With a checkpoint of its own, each micro-batch once.
+
+Which batch was written last stands in the checkpoint, put there behind its rows: one that Spark brings again, because
+it did not hear of the first time, is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from tailer.change.batch import ChangeBatch
+from tailer.consumers import replace_file
+from tailer.errors import CdcError, RefusedError
+from tailer.sink.base import Rows
+from tailer.spark.sinks.base import PlainSink
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    from tailer.schema.typed import TypedTable
+
+WRITTEN: Final = "cdc_tail_written"
+
+
+class Takes(Protocol):
+    """Takes the rows that `make` gives: any Sink does."""
+
+    def write(self, batch: Any) -> None: ...
+
+
+Make = Callable[["pyarrow.Table"], Rows]
+
+
+def change_rows(table: pyarrow.Table) -> Rows:
+    """Rows of the generic form."""
+    return ChangeBatch(tuple(column.to_pylist() for column in table.columns))
+
+
+def typed_rows(table: TypedTable) -> Make:
+    """What makes rows of a typed form of the columns that Spark gives."""
+    from tailer.change.typed.batch import TypedBatch
+    from tailer.change.typed.form import form_of
+    from tailer.spark.fit import fit
+
+    form = form_of(table)
+
+    def make(rows: pyarrow.Table) -> Rows:
+        (batch,) = rows.combine_chunks().to_batches()
+        return TypedBatch(form, fit(batch, form.schema))
+
+    return make
+
+
+class ConsoleSink(PlainSink):
+    """Change rows in log order to a Sink. `checkpoint`: where to keep the last batch's number; None = nowhere.
+
+    `make`: rows of what Spark gives. `close`: ends the output, where all of it came.
+    """
+
+    name = "console"
+    max_bytes = "8m"
+    """The rows of a micro-batch are brought into this process at once."""
+
+    def __init__(
+        self,
+        sink: Takes,
+        checkpoint: Path | None,
+        make: Make = change_rows,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.rows = 0
+        self.batches = 0
+        self._sink = sink
+        self._make = make
+        self._close = close
+        self._file = None if checkpoint is None else checkpoint / WRITTEN
+        self._last = -1 if self._file is None else _read(self._file)
+
+    def writer(self, frame: DataFrame) -> Any:
+        return frame.writeStream.foreachBatch(self.take)
+
+    def take(self, frame: DataFrame, number: int) -> None:
+        """One micro-batch, as Spark hands it over."""
+        if number <= self._last:
+            return
+        try:
+            table = frame.toArrow()
+            if table.num_rows:
+                self._sink.write(self._make(table))
+            self.rows += table.num_rows
+            self.batches += 1
+            self._last = number
+            if self._file is not None:
+                replace_file(self._file, b"%d\n" % number)
+        except (OSError, CdcError) as error:
+            self.failure = error
+            raise
+
+    def close(self) -> None:
+        self._close()
+
+
+def _read(file: Path) -> int:
+    try:
+        return int(file.read_text("ascii"))
+    except FileNotFoundError:
+        return -1
+    except ValueError as error:
+        raise RefusedError(
+            f"the number of the last batch cannot be read: {error}",
+            file=str(file),
+            remedy="Delete the file: at most one batch is written again.",
+        ) from error

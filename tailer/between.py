@@ -8,11 +8,12 @@ Reads section heads only. Knows no planner and no pyspark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from tailer.errors import CorruptError, LossError, RefusedError
-from tailer.format.section import NoSection
+import msgspec
+
+from tailer.errors import LossError, RefusedError
 from tailer.offset import NodeOffset
 from tailer.plan import ACCEPT
 from tailer.position import Position, Span
@@ -27,30 +28,36 @@ from tailer.schema.records import (
     SegmentEndRecord,
     SkipRecord,
 )
+from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.segment import SegmentFile
+from tailer.spans import cut, section_span
 from tailer.tasks import TaskMaker
 
 OpenSegment = Callable[[int], SegmentFile]
 """The segment's file; FileNotFoundError when it is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowOptions:
+class RowOptions(msgspec.Struct, frozen=True):
     """The options that shape rows; an offset holds those that were journalled before it left."""
 
     tables: tuple[str, ...] = ()
     schema_changes: bool = False
     complete: bool = False
+    typed: TypedTable | None = None
 
     def record(self, consumer: str | None) -> OptionsRecord:
-        held = {"tables": list(self.tables), "schema_changes": self.schema_changes, "complete": self.complete}
+        held = msgspec.to_builtins(self)
+        if self.typed is None:
+            del held["typed"]
         return OptionsRecord(consumer=consumer, options=held)
 
     @classmethod
     def of(cls, record: OptionsRecord) -> RowOptions:
-        held = record.options
-        return cls(tuple(held["tables"]), bool(held["schema_changes"]), bool(held["complete"]))
+        return msgspec.convert(record.options, cls)
+
+
+_DEFAULTS: Final = RowOptions()
 
 
 class FileTask(NamedTuple):
@@ -83,7 +90,7 @@ class Between:
         open_segment: OpenSegment,
         *,
         accept_loss: bool = False,
-        today: RowOptions = RowOptions(),
+        today: RowOptions = _DEFAULTS,
     ) -> None:
         self._node = node
         self._journal = journal
@@ -94,8 +101,13 @@ class Between:
         self._pinned = _Pinned((), consumer, today)
         self._decisions = _Decisions(consumer)
 
-    def tasks(self, start: NodeOffset, end: NodeOffset) -> list[FileTask]:
+    def tasks(
+        self, start: NodeOffset, end: NodeOffset, *, pieces: int = 1, piece_bytes: int | None = None
+    ) -> list[FileTask]:
         """The tasks of the batch, in the order of its rows: late segments first, then the log's order.
+
+        `pieces`: into how many tasks the batch is cut at least, `piece_bytes`: and about how long one may be, as far as
+        sections allow. How a batch is cut changes no row.
 
         Raises RefusedError for a `j` beyond the journal and an end before its start, LossError where a file is gone,
         CorruptError where planned sections do not check any more.
@@ -103,10 +115,17 @@ class Between:
         if start == end:
             return []
         pinned = self._pin(self.counted(end))
+        found = parts(start, end, pinned.ends)
+        most = max(-(-sum(part.end - part.start for part in found) // pieces), 1)
+        most = min(most, piece_bytes or most)
         made: list[FileTask] = []
-        for part in parts(start, end, pinned.ends):
-            made.extend(self._part(part, pinned))
+        for part in found:
+            made.extend(self._part(part, pinned, -(-(part.end - part.start) // most)))
         return made
+
+    def options(self, end: NodeOffset) -> RowOptions:
+        """The options that shape the rows of a batch that ends there."""
+        return self._pin(self.counted(end)).options
 
     def counted(self, end: NodeOffset) -> int:
         """How many journal records count for a batch that ends there."""
@@ -125,18 +144,19 @@ class Between:
         self._pinned.extend(self._journal.read(upto=count)[self._pinned.count :])
         return self._pinned
 
-    def _part(self, part: _Part, pinned: _Pinned) -> Iterator[FileTask]:
+    def _part(self, part: _Part, pinned: _Pinned, pieces: int) -> Iterator[FileTask]:
         try:
             file = self._open_segment(part.segment)
         except FileNotFoundError:
             self._missing(part)
             return
-        span = section_span(file, part.segment, part.start, part.end)
-        if span is None:
+        whole = section_span(file, part.segment, part.start, part.end)
+        if whole is None:
             return
-        options = pinned.options
-        task = pinned.maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
-        yield FileTask(replace(task, skips=self._skips(span)), file.path.name)
+        options, maker = pinned.options, pinned.maker
+        for span in cut(file, whole, pieces):
+            task = maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
+            yield FileTask(replace(task, skips=self._skips(span), typed=options.typed), file.path.name)
 
     def _missing(self, part: _Part) -> None:
         lost = Position(part.segment, part.start)
@@ -192,7 +212,7 @@ class _Pinned:
         self.options = today
         self._consumer = consumer
         self._history = DefinitionHistory()
-        self._makers: dict[RowOptions, TaskMaker] = {}
+        self._makers: dict[tuple[str, ...], TaskMaker] = {}
         self.extend(records)
 
     def extend(self, records: Sequence[AnyRecord]) -> None:
@@ -206,9 +226,10 @@ class _Pinned:
 
     @property
     def maker(self) -> TaskMaker:
-        made = self._makers.get(self.options)
+        tables = self.options.tables
+        made = self._makers.get(tables)
         if made is None:
-            made = self._makers[self.options] = TaskMaker(self._history, Selection(self.options.tables))
+            made = self._makers[tables] = TaskMaker(self._history, Selection(tables))
         return made
 
 
@@ -238,32 +259,6 @@ def parts(start: NodeOffset, end: NodeOffset, ends: dict[int, int]) -> list[_Par
 def place(offset: NodeOffset) -> tuple[int, int, bool]:
     """Offsets of one node in their order, segments in `p` left aside."""
     return offset.s, offset.o, offset.done
-
-
-def section_span(file: SegmentFile, segment: int, start: int, end: int) -> Span | None:
-    """The span of whole sections that holds the entries from logical `start` to `end`; None where there is none.
-
-    Raises CorruptError where the sections do not reach `end`.
-    """
-    edge, at = file.place(start)
-    first = edge
-    if end <= edge:
-        return None
-    for section in file.sections(first, at):
-        if isinstance(section, NoSection):
-            raise CorruptError(
-                f"a section that was planned does not check any more ({section.why.value})",
-                at=Position(segment, section.start),
-                file=file.path.name,
-                expected=f"sections up to {end}",
-                found=section.why.value if section.found is None else section.found,
-                remedy="Something other than the server has changed the file: restore it.",
-            )
-        edge = section.end
-        if edge >= end:
-            file.remember(edge, section.next_at)
-            break
-    return Span(segment, first, edge, at, max(first, start), end)
 
 
 def _filled(found: list[_Part]) -> list[_Part]:

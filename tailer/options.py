@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from tailer.errors import UsageError
-from tailer.schema.typed import OnSchemaChange, TypedOptions
+from tailer.schema.typed import Decimals, OnSchemaChange, TypedOptions
 from tailer.selection import Selection
 
 OnError = Literal["stop", "quarantine"]
@@ -58,7 +58,7 @@ class TailOptions:
     schema_changes: bool = False
     table: str | None = None
     on_schema_change: OnSchemaChange = "fail"
-    decimals: Literal["decimal", "string"] = "decimal"
+    decimals: Decimals = "decimal"
     meta_prefix: str = "_"
     case_sensitive: bool = False
     program: str = "cdc-tail"

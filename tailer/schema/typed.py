@@ -21,6 +21,7 @@ META: Final = (
 """What stands behind the table's own columns, in order; each with the prefix in front of its name."""
 
 OnSchemaChange = Literal["fail", "ignore"]
+Decimals = Literal["decimal", "string"]
 
 
 class TypedColumn(msgspec.Struct, frozen=True):
@@ -41,7 +42,7 @@ class TypedTable(msgspec.Struct, frozen=True):
     columns: tuple[TypedColumn, ...]
     types: Mapping[str, tuple[TypeField, ...]] = {}
     prefix: str = "_"
-    decimals: Literal["decimal", "string"] = "decimal"
+    decimals: Decimals = "decimal"
     on_change: OnSchemaChange = "fail"
 
     @property
@@ -54,7 +55,7 @@ class TypedOptions(msgspec.Struct, frozen=True):
     """How a typed form is made of definitions. `case_sensitive`: names that are equal but for case are told apart."""
 
     prefix: str = "_"
-    decimals: Literal["decimal", "string"] = "decimal"
+    decimals: Decimals = "decimal"
     on_change: OnSchemaChange = "fail"
     case_sensitive: bool = False
 
@@ -110,5 +111,8 @@ def _check_names(table: TypedTable, case_sensitive: bool) -> None:
         same = [name for name in own if folded(name) == again[0]]
         raise UsageError(
             f"the names of {len(same)} columns of {table.table} are equal but for case: {', '.join(same)}",
-            remedy="Tell them apart with case_sensitive=True; in Spark set spark.sql.caseSensitive=true.",
+            remedy=(
+                "Tell them apart with case_sensitive=True; in Spark set spark.sql.caseSensitive=true in the session, "
+                "and as an option of the source, which cannot see the session's."
+            ),
         )

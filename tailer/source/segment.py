@@ -34,13 +34,16 @@ def no_keys(alias: str) -> bytes | None:
 
 
 class SegmentFile:
-    """A segment, held by descriptor: a name that is deleted meanwhile does no harm."""
+    """A segment, held by descriptor: a name that is deleted meanwhile does no harm.
 
-    def __init__(self, path: Path, segment: int, keys: KeySource = no_keys) -> None:
+    `descriptor`: one that is open already; it is this object's from now on.
+    """
+
+    def __init__(self, path: Path, segment: int, keys: KeySource = no_keys, *, descriptor: int | None = None) -> None:
         self.path = path
         self.segment = segment
         self._keys = keys
-        self._fd = _open(path)
+        self._fd = _open(path) if descriptor is None else descriptor
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}

@@ -14,8 +14,12 @@ from tailer.errors import HeldBackError
 from tailer.follow import steps
 from tailer.options import TailOptions
 from tailer.read import ReadTask
+from tailer.schema.typed import TypedTable
+from tailer.spans import cut
+from tailer.spark.carry import carry
 from tailer.spark.errors import told
 from tailer.spark.executor import JobPacker
+from tailer.spark.form import check_form, typed_form
 from tailer.spark.options import SourceOptions
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
@@ -23,43 +27,67 @@ from tailer.tail import Step, Tail
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.types import StructType
 
 
 class CdcTailReader(DataSourceReader):
     """Plans in the process that Spark starts for it, reads on executors."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
+        self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
         with told():
+            options = self._options
+            form = typed_form(options)
+            if form is not None:
+                check_form(form, self._schema)
             jobs: list[bytes] = []
-            for name, folder in self._options.folders:
-                until = None if self._options.ending == "latest" else self._options.ending
-                tail = self._options.of(name, once=True)
-                jobs += _plan_jobs(folder, replace(tail, consumer=None, until=until))
+            for name, folder in options.present():
+                until = None if options.ending == "latest" else options.ending
+                # Without `table`: the form is that of all nodes.
+                tail = replace(
+                    options.of(name, once=True), consumer=None, until=until, tables=options.tables, table=None
+                )
+                jobs += _plan_jobs(folder, tail, form, options)
             return [InputPartition(job) for job in jobs]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return read_partition(partition)
+        return read_partition(partition, self._schema)
 
 
-def _plan_jobs(folder: Path, options: TailOptions) -> list[bytes]:
+def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, source: SourceOptions) -> list[bytes]:
     jobs: list[bytes] = []
+    piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
     packer = JobPacker()
     with Tail(folder, options, writes=False) as tail:
+        tail.typed = form
         try:
             for step in steps(tail, once=True, say=say):
                 tasks = _decided(tail, step) if options.quarantine else step.tasks
-                for task in tasks:
-                    planned = FileTask(task, tail.survey.file(task.span.segment).path.name)
-                    jobs.append(packer.pack(planned, folder, options.keystore))
+                for task in _cut(tail, tasks, piece_bytes):
+                    file = tail.survey.file(task.span.segment)
+                    carried = carry(file, task.span) if source.on_driver else None
+                    jobs.append(packer.pack(FileTask(task, file.path.name), folder, options.keystore, carried))
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")
         if tail.quarantine.count:
             say(f"warning: {tail.quarantine.count} entries cannot be decoded and are left out")
     return jobs
+
+
+def _cut(tail: Tail, tasks: Sequence[ReadTask], piece_bytes: int) -> Iterator[ReadTask]:
+    """The tasks in pieces of about so many bytes."""
+    for task in tasks:
+        pieces = -(-task.span.bytes // piece_bytes)
+        if pieces <= 1:
+            yield task
+            continue
+        for span in cut(tail.survey.file(task.span.segment), task.span, pieces):
+            made = tail.definitions.task(task.node, span, schema_changes=task.schema_changes)
+            yield replace(made, skips=task.skips, typed=task.typed)
 
 
 def _decided(tail: Tail, step: Step) -> list[ReadTask]:
@@ -70,5 +98,5 @@ def _decided(tail: Tail, step: Step) -> list[ReadTask]:
             pass
         skips = tuple((at.offset, size) for at, size in tail.skipped if at.segment == task.span.segment)
         fresh = tail.definitions.task(task.node, task.span, schema_changes=task.schema_changes)
-        made.append(replace(fresh, skips=skips))
+        made.append(replace(fresh, skips=skips, typed=task.typed))
     return made

@@ -1,6 +1,7 @@
 """What an executor does: reads one span with what its partition holds, and nothing else.
 
-A partition's value is bytes of plain data: folder, file, span, definitions, options, decisions. It holds no secret:
+A partition's value is bytes of plain data: folder, file, span, definitions, options, decisions, and where the driver
+reads the files the bytes of the span. It holds no secret:
 the keystore's passwords come from the executor's own environment.
 """
 
@@ -23,9 +24,11 @@ from tailer.plan import ACCEPT
 from tailer.position import Position, Span
 from tailer.read import Change, Reader, ReadTask
 from tailer.schema.model import TableDefinition
+from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.keystore import keystore_keys
 from tailer.source.segment import KeySource, SegmentFile, no_keys
+from tailer.spark.carry import Carried, opened
 from tailer.tasks import builtin
 
 if TYPE_CHECKING:
@@ -35,7 +38,10 @@ _SpanParts = tuple[int, int, int, int, int, int]
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
-    """A read task as it travels. `definitions` and each change's are packed tables; what is built in stays at home."""
+    """A read task as it travels. `definitions` and each change's are packed tables; what is built in stays at home.
+
+    `typed`: a packed TypedTable, None for the generic form. `carried`: the span's bytes, None where the file is read.
+    """
 
     folder: str
     file: str
@@ -48,6 +54,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     schema_changes: bool
     skips: tuple[tuple[int, int], ...]
     keystore: str | None
+    typed: bytes | None = None
+    carried: Carried | None = None
 
 
 class JobPacker:
@@ -56,7 +64,7 @@ class JobPacker:
     def __init__(self) -> None:
         self._last: tuple[Mapping[str, TableDefinition], bytes] | None = None
 
-    def pack(self, planned: FileTask, folder: Path, keystore: Path | None) -> bytes:
+    def pack(self, planned: FileTask, folder: Path, keystore: Path | None, carried: Carried | None = None) -> bytes:
         task, span = planned.task, planned.task.span
         job = Job(
             str(folder),
@@ -70,6 +78,8 @@ class JobPacker:
             task.schema_changes,
             task.skips,
             None if keystore is None else str(keystore),
+            None if task.typed is None else msgspec.msgpack.encode(task.typed),
+            carried,
         )
         return msgspec.msgpack.encode(job)
 
@@ -80,7 +90,7 @@ class JobPacker:
 
 
 def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of a partition, as record batches. Raises the documented errors."""
+    """The rows of a partition, as record batches of the form that was pinned for it. Raises the documented errors."""
     job = msgspec.msgpack.decode(value, type=Job)
     task = ReadTask(
         job.node,
@@ -91,11 +101,12 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         job.complete,
         job.schema_changes,
         job.skips,
+        None if job.typed is None else _unpack_form(job.typed),
     )
     with _open(job) as file:
         for batch in _READER.read(task, file, _raise):
             yield batch.to_arrow()
-    for notice in take_notices():
+    for notice in (*take_notices(), *_left_out()):
         # Ends in the executor's log.
         sys.stderr.write(f"cdc_tail: {notice}\n")
 
@@ -112,6 +123,8 @@ def _open(job: Job) -> SegmentFile:
     keys: KeySource = no_keys
     if job.keystore is not None:
         keys = keystore_keys(Path(job.keystore), None, os.environ)
+    if job.carried is not None:
+        return opened(job.carried, job.file, segment, keys)
     try:
         return SegmentFile(folder / job.file, segment, keys)
     except FileNotFoundError:
@@ -126,8 +139,15 @@ def _open(job: Job) -> SegmentFile:
     raise UsageError(
         f"this executor ({socket.gethostname()}) does not see the log folder",
         file=job.folder,
-        remedy="Mount it under the same path on every executor.",
+        remedy="Mount it under the same path on every executor, or set option readOn=driver.",
     )
+
+
+def _left_out() -> list[str]:
+    """What the typed form of this task had no column for."""
+    counts = list(_READER.left_out.items())
+    _READER.left_out.clear()
+    return [f'{count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:
@@ -141,6 +161,11 @@ def _pack(definitions: Mapping[str, TableDefinition]) -> bytes:
 
 def _unpack(packed: bytes) -> _Tables:
     return _DECODER.decode(packed)
+
+
+@lru_cache(maxsize=8)
+def _unpack_form(packed: bytes) -> TypedTable:
+    return msgspec.msgpack.decode(packed, type=TypedTable)
 
 
 @lru_cache(maxsize=8)

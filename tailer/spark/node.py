@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -23,14 +24,21 @@ from tailer.options import TailOptions
 from tailer.position import Position
 from tailer.read import Reader
 from tailer.schema.records import OptionsRecord, SegmentEndRecord
+from tailer.schema.typed import TypedTable
 from tailer.source.group import OnFault
 from tailer.source.segment import SegmentFile
+from tailer.spark.backlog import GivenUp, backlog, newest
+from tailer.spark.carry import Carried, carry
+from tailer.spark.offsets import Json
 from tailer.tail import Step, Tail
 
 LOCK_SECONDS: Final = 10.0
 """How long a new reader waits for the lock of a dying predecessor."""
 
 STEP_BYTES: Final = 64 * MIB
+CARRIED_PIECE_BYTES: Final = 8 * MIB
+"""Log in one partition that carries it: Spark's messages have a limit."""
+
 SILENT_BYTES: Final = 64 * MIB
 """Log without a row of interest is handed out after so much of it."""
 
@@ -40,7 +48,16 @@ Say = Callable[[str], None]
 class Node:
     """Opens the tail, with its lock, when made. Everything else happens when it is asked for."""
 
-    def __init__(self, name: str, folder: Path, options: TailOptions, say: Say) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        options: TailOptions,
+        form: TypedTable | None,
+        say: Say,
+        *,
+        on_driver: bool = False,
+    ) -> None:
         self.name = name
         self.folder = folder
         self.options = options
@@ -48,12 +65,15 @@ class Node:
         assert self.tail.consumer is not None
         self._consumer = self.tail.consumer
         self._say = say
-        today = RowOptions(options.tables, options.schema_changes, options.server is not None)
+        today = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, form)
         self._today = today
+        self._on_driver = on_driver
+        self.tail.typed = form
         self.tail.definitions.quiet.schema_rows = options.schema_changes
         self.between = Between(
             name, self.tail.journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
         )
+        self.given_up = GivenUp(self.tail.journal, options.consumer)
         self._reader = Reader()
         self._stalled = Stalled(say, time.monotonic)
         self._initial: NodeOffset | None = None
@@ -67,6 +87,12 @@ class Node:
         self.held: tuple[int, int] | None = None
         self.waiting = False
         self._silent = 0
+        self._frozen = False
+
+    def freeze(self) -> bool:
+        """From now on only what is there now is planned. False while that cannot be told yet."""
+        self._frozen = self._frozen or self.tail.freeze()
+        return self._frozen
 
     def initial(self) -> NodeOffset:
         """The first offset of a new checkpoint: durable in the consumer file, the same until the consumer has moved."""
@@ -111,6 +137,7 @@ class Node:
             self._save()
         if offset in self._planned:
             del self._planned[: self._planned.index(offset)]
+        self._hold()
 
     def plan(self, budget: int) -> tuple[bool, int]:
         """Plan on by about `budget` bytes: whether there is something to hand out (`handed`), and what was used."""
@@ -120,7 +147,13 @@ class Node:
         while True:
             asked = min(left, STEP_BYTES)
             late = self.tail.offset.p
-            moved, used = self._step(asked)
+            try:
+                moved, used = self._step(asked)
+            except CdcError:
+                # What stands before it is delivered first; the next plan meets it again.
+                if self._due() and self.hand_out():
+                    return True, budget - left
+                raise
             left -= used
             # A late segment that is read to its end leaves `p` in the next offset: this one must be handed out.
             if left <= 0 or self.tail.offset.p != late or (self._due() and used < asked):
@@ -146,23 +179,59 @@ class Node:
         self._silent = 0
         return True
 
-    def tasks(self, start: NodeOffset, end: NodeOffset) -> list[FileTask]:
-        """The tasks of a batch. One of an earlier run that cannot be read is mended first, if today's options can."""
+    def tasks(self, start: NodeOffset, end: NodeOffset, pieces: int = 1) -> list[FileTask]:
+        """The tasks of a batch, `pieces` or more of them if it has so many sections.
+
+        One of an earlier run that cannot be read is mended first, if today's options can.
+        """
         if self.base is None:
             self._open_at(start, self._consumer.node(self.name))
-        tasks = self.between.tasks(start, end)
+        self._check_form(end)
+        if end not in self._planned and self._mends(end):
+            whole = self.between.tasks(start, end)
+            if not self._decodes(whole, self._raise):
+                self.between.recount(end)
+                if self.options.quarantine:
+                    self._decodes(self.between.tasks(start, end), self.tail.keep)
+        piece_bytes = CARRIED_PIECE_BYTES if self._on_driver else None
+        return self.between.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
+
+    def carried(self, planned: FileTask) -> Carried | None:
+        """The bytes that a task's partition holds; None where executors read the files."""
+        span = planned.task.span
+        return carry(self._open_segment(span.segment), span) if self._on_driver else None
+
+    def _check_form(self, end: NodeOffset) -> None:
+        """A batch that is replayed keeps its form; the query's columns must be of the same table."""
+        pinned, today = self.between.options(end).typed, self._today.typed
+        was, now = (None if form is None else form.table for form in (pinned, today))
+        if was != now:
+            raise RefusedError(
+                f"a batch that was not finished has rows of {was or 'all tables'}, and the query now asks for others",
+                expected=f"option table={was}" if was else "no option table",
+                found=now or "none",
+                remedy="Let it finish with the option it began with, or start with a new checkpoint and consumer.",
+            )
+
+    def _mends(self, end: NodeOffset) -> bool:
+        """Whether the options of today can do what those of the batch could not."""
         options = self.options
-        mends = options.quarantine or options.schema_file is not None or options.server is not None
-        if end in self._planned or not mends or self._decodes(tasks, self._raise):
-            return tasks
-        self.between.recount(end)
-        tasks = self.between.tasks(start, end)
-        if options.quarantine:
-            self._decodes(tasks, self.tail.keep)
-            tasks = self.between.tasks(start, end)
-        return tasks
+        more = options.quarantine or options.schema_file is not None or options.server is not None
+        return more or self.between.options(end) != self._today
+
+    def newest(self) -> NodeOffset:
+        """Behind everything that the last look saw durable."""
+        return newest(self.tail.offset, self.tail.survey.ends())
+
+    def backlog(self, offset: NodeOffset) -> Json:
+        """How much of the log lies behind `offset`."""
+        return backlog(offset, self.tail.survey.ends())
 
     def _open_anew(self) -> None:
+        with self.tail.registering():
+            self._register()
+
+    def _register(self) -> None:
         self.tail.begin()
         offset = self._before_oldest() if self.tail.offset.s == 0 else self.tail.offset
         self._journal_options()
@@ -170,13 +239,18 @@ class Node:
         self.tail.seek(offset, self.tail.memory)
         self._marks = [Mark(offset, self.tail.memory)]
         self.base = self._first = offset
+        self._hold()
         self._save()
 
     def _open_at(self, offset: NodeOffset, state: NodeState | None) -> None:
+        with self.tail.registering() if state is None else nullcontext():
+            self._go_on(offset, state)
+
+    def _go_on(self, offset: NodeOffset, state: NodeState | None) -> None:
         self.tail.journal.read(upto=offset.j)
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
-            self._marks = [Mark(offset)]
+            self._marks = [Mark(offset, self.tail.fresh_memory(offset))]
         else:
             if place(offset) < place(state.offset):
                 raise RefusedError(
@@ -190,8 +264,14 @@ class Node:
         self.tail.go_on(offset, self._memory_at(offset))
         self._journal_options()
         self.base = offset
+        self._hold()
         if state is None:
             self._save()
+
+    def _hold(self) -> None:
+        """Keep the files of what is not committed: the server may delete them before they were carried."""
+        if self._on_driver:
+            self.tail.survey.hold_from = self._marks[0].offset.s
 
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
@@ -267,8 +347,9 @@ class Node:
             # Appeared after the last look, or is gone.
             survey.look(self.tail.offset)
             file = survey.file(segment)
-        # Executors open it by its name: a descriptor that we still hold does not help them.
-        file.path.stat()
+        if not self._on_driver:
+            # Executors open it by its name: a descriptor that we still hold does not help them.
+            file.path.stat()
         return file
 
     def _memory_at(self, offset: NodeOffset) -> Memory:

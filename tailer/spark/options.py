@@ -15,13 +15,23 @@ from tailer.errors import UsageError
 from tailer.limits import KIB, MIB, SETTLE_ONCE_SECONDS
 from tailer.options import OnError, TailOptions
 from tailer.position import Position
+from tailer.schema.typed import Decimals, OnSchemaChange
+from tailer.source.folder import check_folder
 
 PROGRAM: Final = "cdc_tail"
+PARTITIONS_MAX: Final = 10_000
+CARRIED_BYTES: Final = 64 * MIB
+"""Log in one micro-batch where the driver carries it and no other limit was given."""
 
 NAMES: Final = (
     "path",
     "node",
     "tables",
+    "table",
+    "decimals",
+    "metaPrefix",
+    "spark.sql.caseSensitive",
+    "onSchemaChange",
     "schemaFile",
     "server",
     "stateDir",
@@ -29,6 +39,7 @@ NAMES: Final = (
     "startingOffsets",
     "endingOffsets",
     "maxBytesPerTrigger",
+    "minPartitions",
     "failOnDataLoss",
     "onError",
     "readOn",
@@ -45,6 +56,7 @@ _NODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _BYTES: Final = re.compile(r"(\d{1,15})\s*([kmg]?)b?", re.IGNORECASE | re.ASCII)
 _UNITS: Final = {"": 1, "k": KIB, "m": MIB, "g": KIB * MIB}
 _WORDS: Final = ("earliest", "latest")
+_PREFIX: Final = re.compile(r"\w{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +64,35 @@ class SourceOptions:
     """What one `load` asks for. `folders`: node and log folder, in the order of the nodes' names.
 
     `tail` is for every node but for what `of` sets. `max_bytes`: bytes of log for one micro-batch, None = no limit.
-    `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
+    `min_partitions`: into how many pieces a batch is cut at least, as far as sections allow. `on_driver`: the driver
+    reads the files. `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
     """
 
     folders: tuple[tuple[str, Path], ...]
     tail: TailOptions
     max_bytes: int | None
+    min_partitions: int
+    on_driver: bool
     wait_seconds: float
     tick_seconds: float
     ending: str
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """What rows are of: a typed form is of one table."""
+        return self.tail.selection.tables
+
+    @property
+    def batch_bytes(self) -> int | None:
+        """Bytes of log for one micro-batch. What the driver carries must have a bound."""
+        return self.max_bytes or (CARRIED_BYTES if self.on_driver else None)
+
+    def present(self) -> list[tuple[str, Path]]:
+        """The nodes whose folder is there. Of several nodes some may come later; UsageError if none is there."""
+        there = [(name, folder) for name, folder in self.folders if folder.is_dir()]
+        if not there:
+            check_folder(self.folders[0][1])
+        return there
 
     def of(self, node: str, *, once: bool) -> TailOptions:
         """The options of one node's tail; with several nodes, each has a state folder of its own.
@@ -79,6 +111,11 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     values = _by_name(given)
     tail = TailOptions(
         tables=_tables(values.get("tables", "")),
+        table=values.get("table") or None,
+        decimals=_choice(values, "decimals", get_args(Decimals), "decimal"),
+        meta_prefix=_prefix(values),
+        case_sensitive=_boolean(values, "spark.sql.caseSensitive", False),
+        on_schema_change=_choice(values, "onSchemaChange", get_args(OnSchemaChange), "fail"),
         schema_file=_path(values, "schemaFile"),
         server=values.get("server"),
         state=_path(values, "stateDir"),
@@ -92,11 +129,12 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         schema_changes=_boolean(values, "includeSchemaChanges", False),
         program=PROGRAM,
     )
-    _choice(values, "readOn", ("executors",), "executors")
     return SourceOptions(
         folders=_folders(values),
         tail=tail,
         max_bytes=_bytes(values, "maxBytesPerTrigger"),
+        min_partitions=_count(values, "minPartitions"),
+        on_driver=_choice(values, "readOn", ("executors", "driver"), "executors") == "driver",
         wait_seconds=(_number(values, "waitMillis", 500.0) or 0.0) / 1000,
         tick_seconds=_number(values, "tickSeconds", 40.0) or 0.0,
         ending=_offsets(values, "endingOffsets", "latest"),
@@ -176,6 +214,20 @@ def _number(values: Mapping[str, str], name: str, default: float | None) -> floa
     if not 0 <= number < 1e9:
         raise UsageError(f"option {name}", expected="a number, 0 or more", found=repr(text))
     return number
+
+
+def _count(values: Mapping[str, str], name: str) -> int:
+    text = values.get(name, "1")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= PARTITIONS_MAX:
+        raise UsageError(f"option {name}", expected=f"a whole number, 1 to {PARTITIONS_MAX}", found=repr(text))
+    return int(text)
+
+
+def _prefix(values: Mapping[str, str]) -> str:
+    text = values.get("metaPrefix", "_")
+    if not _PREFIX.fullmatch(text):
+        raise UsageError("option metaPrefix", expected="letters, digits and '_', 1 to 40 of them", found=repr(text))
+    return text
 
 
 def _bytes(values: Mapping[str, str], name: str) -> int | None:

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from tailer.errors import CdcError, RefusedError
+from tailer.errors import RefusedError
+from tailer.schema.typed import TypedTable
+from tailer.source.folder import check_folder
+from tailer.source.wake import POLL_SECONDS
+from tailer.spark.backlog import BACKLOG, GIVEN_UP
 from tailer.spark.executor import JobPacker
 from tailer.spark.node import Node
 from tailer.spark.offsets import Json, SourceOffset, decode_offset
@@ -34,8 +36,11 @@ def say(line: str) -> None:
 class Planner:
     """Plans a query's micro-batches."""
 
-    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, options: SourceOptions, form: TypedTable | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._options = options
+        self._form = form
         self._clock = clock
         self._parent = os.getppid()
         self._nodes: dict[str, Node] = {}
@@ -45,15 +50,14 @@ class Planner:
         self._turn = 0
         self._last_end: Json | None = None
         self._available_now = False
-        self._targets: dict[str, Json] | None = None
-        self._failure: CdcError | None = None
+        self._told: set[str] = set()
 
     def initial(self) -> Json:
         """`initialOffset`: the same each time, until a query has moved on from it."""
         return SourceOffset(0, {name: node.initial() for name, node in self._opened().items()}).as_json()
 
     def prepare_available_now(self) -> None:
-        """From now on the next `latest` freezes what there is, and nothing waits."""
+        """The next `latest` freezes what there is: nothing that comes later is handed out, and nothing waits for it."""
         self._available_now = True
 
     def latest(self, start: Json | None, max_bytes: int | None) -> Json:
@@ -67,7 +71,7 @@ class Planner:
         self._stand(offset)
         budget = max_bytes or UNLIMITED
         if self._available_now:
-            return self._next_target(came, budget)
+            return self._next_of_now(came, budget)
         deadline = self._clock() + self._options.wait_seconds
         while True:
             if self._plan(budget):
@@ -80,16 +84,24 @@ class Planner:
             left = deadline - self._clock()
             if left <= 0:
                 return came
-            self._wait(min(left, SLICE_SECONDS))
+            self._await_hint(min(left, POLL_SECONDS))
 
-    def report(self) -> Json | None:
-        """`reportLatestOffset`: how far the planner is."""
-        if not self._nodes or any(node.base is None for node in self._nodes.values()):
+    def report(self, batch_end: Json | None) -> Json | None:
+        """`reportLatestOffset`: how far the log is, what of it lies behind `batch_end`, and what was given up."""
+        if not self._nodes or batch_end is None or any(node.base is None for node in self._nodes.values()):
             return None
-        return SourceOffset(self._tick, {name: node.tail.offset for name, node in self._nodes.items()}).as_json()
+        ends = decode_offset(batch_end).nodes
+        far = SourceOffset(self._tick, {name: node.newest() for name, node in self._nodes.items()})
+        return {
+            **far.as_json(),
+            BACKLOG: {
+                name: self._nodes[name].backlog(end) for name, end in sorted(ends.items()) if name in self._nodes
+            },
+            GIVEN_UP: {name: self._nodes[name].given_up.counts() for name in sorted(self._nodes)},
+        }
 
     def partitions(self, start: Json, end: Json) -> list[bytes]:
-        """The jobs of a batch, in log order per node. An empty one where there are none, to keep a worker alive."""
+        """The jobs of a batch, in log order per node. Empty ones where there are none, to keep workers alive."""
         self._last_end = end
         if start == end:
             return []
@@ -101,9 +113,10 @@ class Planner:
         for name, node in self._opened().items():
             # A node that is new in `end` begins there: its first rows are those of the next batch.
             if name in first.nodes and name in last.nodes:
-                tasks = node.tasks(first.nodes[name], last.nodes[name])
-                jobs += [self._packer.pack(task, node.folder, node.options.keystore) for task in tasks]
-        return jobs or [b""]
+                share = -(-self._options.min_partitions // len(last.nodes))
+                for task in node.tasks(first.nodes[name], last.nodes[name], share):
+                    jobs.append(self._packer.pack(task, node.folder, node.options.keystore, node.carried(task)))
+        return jobs or [b""] * self._options.min_partitions
 
     def commit(self, end: Json) -> None:
         """`commit`: the consumers may move to `end`."""
@@ -119,20 +132,33 @@ class Planner:
         self._nodes = {}
 
     def _opened(self) -> dict[str, Node]:
-        if not self._nodes:
-            options, once = self._options, self._available_now
-            self._nodes = {
-                name: Node(name, folder, options.of(name, once=once), say) for name, folder in options.folders
-            }
+        """The nodes whose folder is there; of several nodes some may come later."""
+        options = self._options
+        if len(self._nodes) < len(options.folders):
+            present = dict(options.present())
+            for name, folder in options.folders:
+                if name in present and name not in self._nodes:
+                    once, on_driver = self._available_now, options.on_driver
+                    self._nodes[name] = Node(
+                        name, folder, options.of(name, once=once), self._form, say, on_driver=on_driver
+                    )
+                elif name not in present:
+                    self._tell(f"node {name} has no log folder yet ({folder}): its rows come once it is there")
+            self._nodes = {name: self._nodes[name] for name, _ in options.folders if name in self._nodes}
         return self._nodes
+
+    def _tell(self, line: str) -> None:
+        """Say something once."""
+        if line not in self._told:
+            self._told.add(line)
+            say(line)
 
     def _stand(self, offset: SourceOffset) -> None:
         """Spark stands there. A node that is new starts where its first offset is, in the next offset."""
         self._check_nodes(offset)
         for name, node in self._opened().items():
-            if name in offset.nodes and self._targets is None:
-                node.stand(offset.nodes[name])
             if name in offset.nodes:
+                node.stand(offset.nodes[name])
                 node.move(offset.nodes[name])
             elif node.base is None:
                 node.handed = node.initial()
@@ -147,6 +173,9 @@ class Planner:
                 found=", ".join(sorted(known)),
                 remedy="Give its folder again (NODE=DIR,NODE=DIR), or start with a new checkpoint and consumer.",
             )
+        for name, folder in self._options.folders:
+            if name in offset.nodes and name not in self._nodes:
+                check_folder(folder)
 
     def _plan(self, budget: int) -> bool:
         """Plan on in every node; whether there is something to hand out. The budget is shared, the turns rotate."""
@@ -170,46 +199,33 @@ class Planner:
         seconds = self._options.tick_seconds
         return seconds > 0 and self._clock() - self._woken >= seconds
 
-    def _wait(self, seconds: float) -> None:
+    def _await_hint(self, seconds: float) -> None:
+        """Until a folder may have changed: a look at it costs more than a slice of waiting."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and not self._wait(min(left, SLICE_SECONDS)):
+            pass
+
+    def _wait(self, seconds: float) -> bool:
         self._check_parent()
-        for node in self._nodes.values():
-            node.tail.wait(seconds / len(self._nodes))
+        return any(node.tail.wait(seconds / len(self._nodes)) for node in self._nodes.values())
 
     def _check_parent(self) -> None:
         if os.getppid() != self._parent:
             raise SystemExit("the JVM that started this source is gone")
 
-    def _next_target(self, came: Json, budget: int) -> Json:
-        """The offsets of an AvailableNow run are all planned at its start: nothing that comes later is among them."""
-        if self._targets is None:
-            self._targets = self._plan_all(came, budget)
-        following = self._targets.get(_text(came))
-        if following is None and self._failure is not None:
-            raise self._failure
-        return came if following is None else following
-
-    def _plan_all(self, came: Json, budget: int) -> dict[str, Json]:
-        """Each offset's next one, by its text."""
-        targets: dict[str, Json] = {}
-        last = came
-        try:
-            while True:
-                if self._plan(budget):
-                    targets[_text(last)] = following = self._hand_out()
-                    for name, offset in decode_offset(following).nodes.items():
-                        self._nodes[name].stand(offset)
-                    last = following
-                elif any(node.waiting for node in self._nodes.values()):
-                    self._wait(SLICE_SECONDS)
-                else:
-                    break
-        except CdcError as error:
-            # What stands before it is delivered first.
-            self._failure = error
-        for node in self._nodes.values():
-            if node.held is not None:
-                say(held_warning(node.folder, node.held))
-        return targets
+    def _next_of_now(self, came: Json, budget: int) -> Json:
+        """The next offset of a run that ends with what was there at its start."""
+        unclear = list(self._nodes.values())
+        while unclear := [node for node in unclear if not node.freeze()]:
+            self._wait(SLICE_SECONDS)
+        while not self._plan(budget):
+            if not any(node.waiting for node in self._nodes.values()):
+                for node in self._nodes.values():
+                    if node.held is not None:
+                        self._tell(held_warning(node.folder, node.held))
+                return came
+            self._wait(SLICE_SECONDS)
+        return self._hand_out()
 
 
 def held_warning(folder: Path, held: tuple[int, int]) -> str:
@@ -220,7 +236,3 @@ def held_warning(folder: Path, held: tuple[int, int]) -> str:
         "which is not finished; a later run goes on. If no server writes there any more: option stopped=true; if that "
         "segment was left behind: assumeFinishedAfter=SECONDS"
     )
-
-
-def _text(offset: Json) -> str:
-    return msgspec.json.encode(offset).decode()

@@ -1,5 +1,5 @@
 """The Spark data source `cdc_tail` (architecture section 7). Its constructor runs in several processes: it parses
-options, and opens nothing.
+options, and opens nothing. `schema()` runs once per load, and looks a typed form's table up.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, Stri
 from tailer.change.batch import arrow_schema
 from tailer.errors import UsageError
 from tailer.spark.errors import told
+from tailer.spark.form import form_schema, typed_form
 from tailer.spark.options import parse_options
 
 NAME = "cdc_tail"
@@ -38,35 +39,37 @@ class CdcTailSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return generic_schema()
+        with told():
+            form = typed_form(self._parsed)
+            return generic_schema() if form is None else form_schema(form)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from tailer.spark.stream import CdcTailStreamReader
 
         with told():
-            _check_schema(schema)
+            self._check_schema(schema)
             if self._ends:
                 raise UsageError("endingOffsets is for batch reads", remedy="A stream has no end: leave it out.")
-        return CdcTailStreamReader(self._parsed)
+        return CdcTailStreamReader(self._parsed, schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from tailer.spark.batch import CdcTailReader
 
         with told():
-            _check_schema(schema)
-        return CdcTailReader(self._parsed)
+            self._check_schema(schema)
+        return CdcTailReader(self._parsed, schema)
+
+    def _check_schema(self, schema: StructType) -> None:
+        """The generic form's columns are as they are; a typed one's are looked at where its table is looked up."""
+        if self._parsed.tail.table is None and schema != generic_schema():
+            raise UsageError(
+                "the columns cannot be chosen",
+                expected=generic_schema().simpleString(),
+                found=schema.simpleString(),
+                remedy="Leave out .schema(...), and select what you need.",
+            )
 
 
 def generic_schema() -> StructType:
     """The change row's columns as Spark types."""
     return StructType([StructField(field.name, _TYPES[str(field.type)]()) for field in arrow_schema()])
-
-
-def _check_schema(schema: StructType) -> None:
-    if schema != generic_schema():
-        raise UsageError(
-            "the columns cannot be chosen",
-            expected=generic_schema().simpleString(),
-            found=schema.simpleString(),
-            remedy="Leave out .schema(...), and select what you need.",
-        )

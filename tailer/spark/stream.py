@@ -17,6 +17,7 @@ from tailer.spark.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.types import StructType
 
     from tailer.spark.planner import Planner
 
@@ -35,9 +36,11 @@ else:
 class CdcTailStreamReader(DataSourceStreamReader, AvailableNow):
     """Pickled for the workers before it is used: there it only reads partitions."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
+        self._schema = schema
         self._planner: Planner | None = None
+        self._batch_end: Json | None = None
 
     def initialOffset(self) -> Json:
         with told():
@@ -45,19 +48,20 @@ class CdcTailStreamReader(DataSourceStreamReader, AvailableNow):
 
     def latestOffset(self, start: Json | None = None, limit: Any = None) -> Json:
         """`limit` is obeyed where Spark passes one; before 4.2 the option is."""
-        max_bytes = self._options.max_bytes if limit is None else getattr(limit, "max_bytes", None)
+        max_bytes = self._options.batch_bytes if limit is None else getattr(limit, "max_bytes", None)
         with told():
-            return self._running().latest(start, max_bytes)
+            self._batch_end = self._running().latest(start, max_bytes)
+        return self._batch_end
 
     def getDefaultReadLimit(self) -> Any:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-        max_bytes = self._options.max_bytes
+        max_bytes = self._options.batch_bytes
         return ReadAllAvailable() if max_bytes is None else ReadMaxBytes(max_bytes)
 
     def reportLatestOffset(self) -> Json | None:
         with told():
-            return self._running().report()
+            return self._running().report(self._batch_end)
 
     def prepareForTriggerAvailableNow(self) -> None:
         with told():
@@ -77,21 +81,28 @@ class CdcTailStreamReader(DataSourceStreamReader, AvailableNow):
             self._planner.close()
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return read_partition(partition)
+        return read_partition(partition, self._schema)
 
     def _running(self) -> Planner:
         if self._planner is None:
+            from tailer.spark.form import check_form, typed_form
             from tailer.spark.planner import Planner
 
-            self._planner = Planner(self._options)
+            form = typed_form(self._options)
+            if form is not None:
+                check_form(form, self._schema)
+            self._planner = Planner(self._options, form)
         return self._planner
 
 
-def read_partition(partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of one partition, on an executor."""
+def read_partition(partition: InputPartition, schema: StructType) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of one partition in a DataFrame's columns, on an executor."""
     with told():
         # Loaded for an empty partition too: its purpose is a worker that is ready.
         from tailer.spark.executor import read_job
+        from tailer.spark.fit import arrow_columns, fit
 
+        want = arrow_columns(schema)
         if partition.value:
-            yield from read_job(partition.value)
+            for batch in read_job(partition.value):
+                yield fit(batch, want)

@@ -20,6 +20,7 @@ from tailer.change.batch import ChangeBatch
 from tailer.schema.journal import Journal, state_folder
 from tailer.source.segment import SegmentFile
 from tailer.spark.executor import JobPacker, read_job
+from tailer.spark.form import typed_form
 from tailer.spark.offsets import decode_offset
 from tailer.spark.options import parse_options
 from tailer.spark.planner import Planner
@@ -56,7 +57,7 @@ class Engine:
         if self.start is None and not self.offsets:
             self.start = travelled(planner.initial())
         last = self.end(len(self.offsets) - 1)
-        found = travelled(planner.latest(last, planner._options.max_bytes))
+        found = travelled(planner.latest(last, planner._options.batch_bytes))
         if json.dumps(found) == json.dumps(last):
             return False
         if self.offsets:
@@ -77,7 +78,8 @@ class Engine:
     def running(self, *, once: bool = False, **more: str) -> Iterator[Planner]:
         """A source runner's life."""
         given = {"path": str(self.folder), "waitMillis": "0", "tickSeconds": "0", **self.options, **more}
-        planner = Planner(parse_options(given))
+        options = parse_options(given)
+        planner = Planner(options, typed_form(options))
         if once:
             planner.prepare_available_now()
         try:

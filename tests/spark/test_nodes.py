@@ -64,7 +64,7 @@ class Clock:
 def test_a_tick_after_a_quiet_time_gives_one_empty_partition(fresh_folder: FreshFolder) -> None:
     clock = Clock()
     options = parse_options({"path": str(fresh_folder("50-cases")), "waitMillis": "0", "tickSeconds": "40"})
-    planner = Planner(options, clock)
+    planner = Planner(options, clock=clock)
     end = travelled(planner.latest(travelled(planner.initial()), None))
     clock.now = 39
     assert planner.latest(end, None) is end

@@ -50,9 +50,13 @@ def test_names_are_not_case_sensitive_and_values_are_parsed() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"minPartitions": "4"}, ["minPartitions", *NAMES]),
+        ({"partitions": "4"}, ["partitions", *NAMES]),
+        ({"minPartitions": "0"}, ["minPartitions", "whole number"]),
+        ({"table": "shop.*"}, ["keyspace.table", "shop.*"]),
+        ({"table": "shop.a", "tables": "shop.b"}, ["shop.a", "shop.b"]),
+        ({"metaPrefix": "a b"}, ["metaPrefix"]),
         ({"onError": "skip"}, ["onError", "stop", "quarantine", "'skip'"]),
-        ({"readOn": "driver"}, ["readOn", "executors"]),
+        ({"readOn": "nowhere"}, ["readOn", "executors", "driver"]),
         ({"failOnDataLoss": "maybe"}, ["failOnDataLoss", "true", "false"]),
         ({"waitMillis": "-1"}, ["waitMillis", "0 or more"]),
         ({"maxBytesPerTrigger": "0"}, ["maxBytesPerTrigger", "64m"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailer.spark import executor
+from tailer.spark.source import generic_schema
 from tests.conftest import FreshFolder
 from tests.house.source_tree import ROOT
 from tests.spark.engine import Engine
@@ -31,7 +32,7 @@ def jobs(fresh_folder: FreshFolder) -> list[bytes]:
 def work(jobs: list[bytes], folder: Path, *arguments: str) -> list[list[str]]:
     """Rows of each task, and whether the worker has compiled code behind it."""
     file = folder / "jobs"
-    file.write_bytes(pickle.dumps(jobs))
+    file.write_bytes(pickle.dumps((generic_schema(), jobs)))
     ran = subprocess.run(
         [sys.executable, "-m", "tests.spark.worker", str(file), *arguments],
         cwd=ROOT,

@@ -2,8 +2,8 @@
 
     python -m tests.spark.worker JOBS [WORTH_BYTES]
 
-JOBS: a file of pickled jobs, one task each. Prints the rows of each task, and whether compiled code is loaded behind
-it, which must not bring numba.
+JOBS: a file of a pickled schema and the jobs, one task each. Prints the rows of each task, and whether compiled code
+is loaded behind it, which must not bring numba.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def main(jobs: Path, worth: str | None) -> int:
 
     if worth is not None:
         choice.WORTH_BYTES = int(worth)  # type: ignore[misc]
-    for job in pickle.loads(jobs.read_bytes()):
-        rows = sum(batch.num_rows for batch in read_partition(InputPartition(job)))
+    schema, packed = pickle.loads(jobs.read_bytes())
+    for job in packed:
+        rows = sum(batch.num_rows for batch in read_partition(InputPartition(job), schema))
         assert "numba" not in sys.modules
         print(rows, "llvmlite" in sys.modules)
     return 0

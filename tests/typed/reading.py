@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,11 +142,16 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
-def rows_of(batches: list[TypedBatch]) -> list[Mapping[str, Any]]:
+def rows_of(batches: Iterable[TypedBatch]) -> list[Mapping[str, Any]]:
     """All rows as plain values by column name."""
+    return rows_of_arrow(batch.batch for batch in batches)
+
+
+def rows_of_arrow(batches: Iterable[pa.RecordBatch]) -> list[Mapping[str, Any]]:
+    """The same of what Arrow has."""
     rows: list[Mapping[str, Any]] = []
     for batch in batches:
-        columns = [plain_values(values) for values in batch.batch.columns]
-        names = batch.batch.schema.names
+        columns = [plain_values(values) for values in batch.columns]
+        names = batch.schema.names
         rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return rows

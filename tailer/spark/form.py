@@ -1,0 +1,108 @@
+"""The typed form of a query: what `schema()` says of it, and the same again where the query runs.
+
+Looks at the folders and writes nothing. A DataFrame carries a mark of the form that it was loaded with: the processes
+of a query find out that way that the table has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from tailer.change.typed.form import form_of
+from tailer.consumers import check_name, read_consumer
+from tailer.errors import CdcError, DefinitionError, UsageError
+from tailer.options import TailOptions
+from tailer.schema.journal import state_folder
+from tailer.schema.model import TypeField
+from tailer.schema.typed import TypedColumn, TypedTable
+from tailer.spark.options import SourceOptions
+from tailer.tail import Tail
+
+MARK: Final = "cdc_tail.form"
+
+
+def typed_form(options: SourceOptions) -> TypedTable | None:
+    """The typed form that rows have from now on, by what all nodes' logs and state folders tell; None if none was
+    asked for. DefinitionError where nothing defines the table."""
+    if options.tail.table is None:
+        return None
+    found: list[TypedTable] = []
+    failure: CdcError | None = None
+    for name, folder in options.present():
+        try:
+            found.append(_of_node(folder, options.of(name, once=True)))
+        except DefinitionError as error:
+            failure = error
+    if found:
+        return _union(found)
+    raise failure or UsageError("no log folder", remedy="Give the server's cdc_raw_directory as `path`.")
+
+
+def form_schema(form: TypedTable) -> StructType:
+    """The form's columns as Spark types, with the form's mark."""
+    made: StructType = from_arrow_schema(form_of(form).schema, prefer_timestamp_ntz=False)
+    first_meta = len(form.columns)
+    return StructType([_marked(field, form) if at == first_meta else field for at, field in enumerate(made)])
+
+
+def check_form(form: TypedTable, schema: StructType) -> None:
+    """That a DataFrame's columns can be made of the form. A user's own `.schema(...)` has no mark, and chooses by name.
+
+    DefinitionError where the table has changed since the load, UsageError for columns that there are not.
+    """
+    marks = [field.metadata[MARK] for field in schema if MARK in field.metadata]
+    if marks and marks != [_digest(form)]:
+        raise DefinitionError(
+            f"{form.table} was changed after this DataFrame was loaded", remedy="Load it again, then start the query."
+        )
+    there: Mapping[str, Any] = {field.name: field.dataType for field in form_schema(form)}
+    for field in schema:
+        if field.name not in there:
+            raise UsageError(f"column {field.name} of .schema(...)", expected=", ".join(there), found=repr(field.name))
+        if field.dataType != there[field.name]:
+            raise UsageError(
+                f"the type of column {field.name} in .schema(...)",
+                expected=there[field.name].simpleString(),
+                found=field.dataType.simpleString(),
+            )
+
+
+def _marked(field: StructField, form: TypedTable) -> StructField:
+    return StructField(field.name, field.dataType, field.nullable, {MARK: _digest(form)})
+
+
+def _digest(form: TypedTable) -> str:
+    return blake2b(msgspec.json.encode(form, order="sorted"), digest_size=8).hexdigest()
+
+
+def _of_node(folder: Path, options: TailOptions) -> TypedTable:
+    """As the consumer's next rows need it: with columns that were dropped since."""
+    assert options.consumer is not None
+    file = state_folder(folder, options.state) / "consumers" / f"{check_name(options.consumer)}.json"
+    state = read_consumer(file, options.consumer).nodes.get(options.node)
+    start = "earliest" if state is None else msgspec.json.encode(state.offset).decode()
+    with Tail(folder, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
+        assert tail.typed is not None
+        return tail.typed
+
+
+def _union(forms: list[TypedTable]) -> TypedTable:
+    """One form for the rows of all nodes: a node may not have logged a column or a field yet that others have."""
+    first = max(forms, key=lambda form: (len(form.columns), sum(map(len, form.types.values()))))
+    columns: dict[str, TypedColumn] = {column.name: column for column in first.columns}
+    types: dict[str, tuple[TypeField, ...]] = dict(first.types)
+    for form in forms:
+        for column in form.columns:
+            columns.setdefault(column.name, column)
+        for name, fields in form.types.items():
+            if len(fields) > len(types.get(name, ())):
+                types[name] = fields
+    return msgspec.structs.replace(first, columns=tuple(columns.values()), types=types)

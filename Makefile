@@ -3,11 +3,13 @@
 
 SHELL := /bin/bash
 VENV ?= .venv
+# Spark 4.0, the oldest that is supported, with the delta-spark that fits it.
+OLDEST ?= $(VENV)-spark40
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: demo test quick lint format java clean
+.PHONY: demo test quick soak lint format java clean
 
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
@@ -15,12 +17,18 @@ demo: java $(VENV)/.installed
 # Twice what reads: the first run reads with the compiled code (tests/conftest.py; a fresh clone compiles it in its first
 # tests, half a minute), the second one, under four minutes of one core, with the plain reader, which is all there is
 # where numba is not installed.
-test: java lint
-	scripts/run-tests $(BIN)/python
+# The Spark tests run on the newest Spark and, but for the slow ones, on the oldest.
+test: java lint $(OLDEST)/.installed-dev
+	scripts/run-tests $(BIN)/python $(OLDEST)/bin/python
 
 # About a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
+
+# Streams into parquet and into a database, killed fifty times each while a server writes: half an hour. COUNT=7: fewer.
+COUNT ?= 50
+soak: java $(VENV)/.installed-dev
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -42,5 +50,9 @@ $(VENV)/.installed-dev: pyproject.toml
 	scripts/make-venv $(VENV) '.[dev]'
 	@touch $@ $(VENV)/.installed
 
+$(OLDEST)/.installed-dev: pyproject.toml
+	scripts/make-venv $(OLDEST) '.[dev,delta]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -22,6 +22,8 @@ TITLES = {
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
     "two_spans": "Two spans at once, and memory",
     "throughput": "A fresh process, all included",
+    "spark_latency": "A row on its way into `foreachBatch`",
+    "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
 }
 
 _TABLE = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- end of measured -->)", re.DOTALL)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.benchmarks import decode, latency, shapes, table, throughput, two_spans
+from tests.benchmarks import decode, idle, latency, shapes, spark_latency, table, throughput, two_spans
 from tests.benchmarks.shape_logs import shapes as shapes_of
 from tests.benchmarks.shape_logs import write
+from tests.helpers.cli import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +110,41 @@ def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     check_figures(result)
     assert result["runs"].keys() == set(two_spans.CASES)
     assert len(result["memory"]) == 12
+
+
+@pytest.mark.spark
+def test_idle(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    idle.main([few[0], "--seconds", "1", "--settle", "0", "--case", "waiting"])
+    result = told(capsys)
+    assert result["medians"]["waiting"].keys() >= {"all", "command", "jvm", "python", "source"}
+    assert result["met"].keys() == {"waiting_percent"}
+
+
+@pytest.mark.spark
+def test_spark_latency(capsys: pytest.CaptureFixture[str]) -> None:
+    spark_latency.main(["--quick"])
+    result = told(capsys)
+    check_figures(result)
+    assert (
+        result["delays_ms"].keys() == result["phases_ms"].keys() == result["runs"].keys() == spark_latency.CASES.keys()
+    )
+    for delays in result["delays_ms"].values():
+        assert 0 < delays["steady"]["p50"] <= delays["all"]["max"]
+
+
+@pytest.mark.spark
+def test_spark_backlog(few: tuple[str, str]) -> None:
+    """In a process of its own: a session belongs to its process, and the tests have one."""
+    folder, name = few
+    command = [sys.executable, "-m", "tests.benchmarks.spark_backlog", folder, "--table", name]
+    ran = subprocess.run(
+        [*command, "--copies", "2", "--repeat", "1"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    result = json.loads(ran.stdout)
+    assert result.keys() >= FACTS
+    check_figures(result)
+    assert result["rows"] > 0
+    assert result["runs"].keys() == {"typed", "empty typed", "generic", "empty generic"}
 
 
 def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

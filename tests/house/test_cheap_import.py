@@ -50,6 +50,13 @@ def test_what_makes_no_row_loads_little(fresh_folder: FreshFolder) -> None:
     assert loaded(COMMAND, "verify", str(folder)) == {"numpy"}
 
 
+def test_what_watches_and_cleans_loads_little(fresh_folder: FreshFolder) -> None:
+    """It runs every few minutes, beside a server that needs its memory."""
+    folder = str(fresh_folder("50-torn"))
+    for command in ("status {}", "clean {} --no-consumers --dry-run", "clean {} --no-consumers", "consumers {}"):
+        assert loaded(COMMAND, *command.format(folder).split()) == set(), command
+
+
 @pytest.mark.parametrize("command", ["schema {}", "follow {} --once --output json"])
 def test_a_small_segment_is_read_without_compiled_code(command: str, fresh_folder: FreshFolder) -> None:
     folder = fresh_folder("50-cases")

@@ -12,7 +12,7 @@ LAYERS = (
     ("plan", "selection"),
     ("source",),
     ("change",),
-    ("sink",),
+    ("sink", "rebuild"),
     ("read", "follow", "consumers", "retention"),
     ("spark",),
     ("demo",),
@@ -23,6 +23,7 @@ LOOP = RANK["follow"]
 """Modules at the top of `tailer` that the table does not name belong to the loop: reader, follower, consumers."""
 
 HOMES = {
+    "delta": ("tailer.spark.delta",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
     "cassandra": ("tailer.schema.server",),
     "inotify_simple": ("tailer.source",),

@@ -1,0 +1,188 @@
+"""How fast does a Spark query take a backlog?
+
+A recorded segment repeated under new ids up to 1 GiB, in one AvailableNow run into Spark's `noop` sink, typed and
+generic: rows a second of the whole run, its start included and the session's not. Beside each in the same rounds: an
+empty source (`empty_source.py`) that yields as many rows in as many partitions, in ready-made Arrow batches of the same
+columns and values. `planning` is the share of the run in which the driver asked for offsets and planned.
+
+    python -m tests.benchmarks.spark_backlog events-32mib.tar.xz --keep        # about 5 minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tailer
+from tests.benchmarks.copied_log import copies
+from tests.benchmarks.empty_source import EmptyBacklog, write_batch
+from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, interleaved, publish, rate, ratio, result
+from tests.helpers.sets import extract
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+NAME = "spark_backlog"
+QUESTION = "How many rows/s does a Spark query take of a 1 GiB backlog, by those of an empty source of the same rows?"
+TARGETS = {"typed_to_empty": 0.4}
+FORMS = {"typed": "typed form", "generic": "generic form"}
+PLANNING = ("latestOffset", "getBatch", "queryPlanning")
+
+
+class Took(NamedTuple):
+    """One run: its seconds, its rows, and what Spark says that the parts of it took."""
+
+    seconds: float
+    rows: int
+    phases: dict[str, float]
+
+
+class Bench:
+    """Runs queries, each with a checkpoint and a state folder of its own."""
+
+    def __init__(self, session: SparkSession, parent: Path) -> None:
+        self._session = session
+        self._parent = parent
+        self._number = 0
+
+    def take(self, form: str, options: Mapping[str, str], folder: str | None = None) -> Took:
+        """One AvailableNow run into nothing."""
+        self._number += 1
+        here = self._parent / str(self._number)
+        reader = self._session.readStream.format(form).options(**options)
+        if folder is not None:
+            reader = reader.option("stateDir", str(here / "state")).option("path", folder)
+        writer = reader.load().writeStream.format("noop").option("checkpointLocation", str(here / "checkpoint"))
+        started = time.perf_counter()
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        seconds = time.perf_counter() - started
+        taken = [json.loads(progress.json) for progress in query.recentProgress]
+        names = {name for one in taken for name in one["durationMs"]}
+        phases = {name: sum(one["durationMs"].get(name, 0) for one in taken) / 1000 for name in sorted(names)}
+        return Took(seconds, sum(one["numInputRows"] for one in taken), phases)
+
+    def batch(self, folder: Path, options: Mapping[str, str]) -> pa.RecordBatch:
+        """The first of the batches that a query over a folder yields."""
+        from tailer.spark.fit import arrow_columns, fit
+
+        given = {**options, "stateDir": str(self._parent / "none"), "path": str(folder)}
+        schema = self._session.readStream.format("cdc_tail").options(**given).load().schema
+        file = Path(options["schemaFile"]) if "schemaFile" in options else None
+        log = tailer.open(folder, table=options.get("table"), schema_file=file, state=self._parent / "none")
+        return fit(next(iter(log.read("earliest", "latest"))), arrow_columns(schema))
+
+
+def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
+    from tailer.spark.session import open_session
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    before = facts()
+    compile_ahead()
+    with tempfile.TemporaryDirectory() as made:
+        parent = Path(made)
+        one = perf if perf.is_dir() else _unpack(perf, parent)
+        size = copies(one, parent / "backlog" / "cdc_raw", count)
+        session = open_session("benchmark", lambda line: None, master="local[*]")
+        session.dataSource.register(EmptyBacklog)
+        try:
+            cases, took = _cases(Bench(session, parent), one, parent, table, count)
+            seconds = interleaved({name: lambda case=case: case().seconds for name, case in cases.items()}, repeat)
+        finally:
+            version = session.version
+            session.stop()
+    rows = {runs.rows for of_case in took.values() for runs in of_case}
+    if len(rows) != 1:
+        raise RuntimeError(f"not all gave the same number of rows: {rows}")
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        perf,
+        repeat,
+        TARGETS,
+        spark=version,
+        rows=rows.pop(),
+        mib=round(size / 1048576),
+        phases={name: _shares(runs) for name, runs in took.items()},
+        figures=figures(seconds, took, size),
+        runs=seconds,
+    )
+
+
+def _cases(
+    bench: Bench, one: Path, parent: Path, table: str, count: int
+) -> tuple[dict[str, Any], dict[str, list[Took]]]:
+    """What is run, by name, and where it leaves what it took."""
+    cases: dict[str, Any] = {}
+    took: dict[str, list[Took]] = {}
+    schema = one / "schema.cql"
+    options = {"schemaFile": str(schema)} if schema.exists() else {}
+    for form in FORMS:
+        mine = {**options, "table": table} if form == "typed" else options
+        rows = bench.take("cdc_tail", mine, str(one)).rows
+        file = parent / f"{form}.arrow"
+        write_batch(bench.batch(one, mine), file)
+        empty = {"batch": str(file), "partitions": str(count), "rows": str(rows)}
+        # As what comes before it: warms up.
+        bench.take("empty_backlog", {**empty, "partitions": "1"})
+        for name, arguments in {
+            form: ("cdc_tail", mine, str(parent / "backlog" / "cdc_raw")),
+            f"empty {form}": ("empty_backlog", empty, None),
+        }.items():
+            took[name] = []
+            cases[name] = lambda into=took[name], given=arguments: into.append(bench.take(*given)) or into[-1]
+    return cases, took
+
+
+def _shares(runs: Sequence[Took]) -> dict[str, float]:
+    """The parts of a run in seconds, the median over the runs."""
+    return {name: round(median(one.phases[name] for one in runs), 3) for name in runs[0].phases}
+
+
+def figures(
+    seconds: Mapping[str, Sequence[float]], took: Mapping[str, Sequence[Took]], size: int
+) -> list[dict[str, Any]]:
+    """The lines of the table."""
+    made = []
+    for form, what in FORMS.items():
+        rows = took[form][0].rows
+        made.append(figure(what, "rows/s", rate(seconds, form, rows)))
+        made.append(figure(what, "MB/s of log", rate(seconds, form, size / 1e6)))
+        made.append(figure(f"empty source, {what}", "rows/s", rate(seconds, f"empty {form}", rows)))
+        bound = TARGETS["typed_to_empty"] if form == "typed" else None
+        made.append(figure(what, "× empty source, rows/s", ratio(seconds, f"empty {form}", form), at_least=bound))
+        planning = [sum(one.phases.get(name, 0) for name in PLANNING) / one.seconds for one in took[form]]
+        share = {"median": 100 * median(planning), "best": 100 * min(planning)}
+        made.append(figure(f"{what}: the driver plans", "% of the time", share))
+    return made
+
+
+def _unpack(archive: Path, into: Path) -> Path:
+    extract(archive, into)
+    return next(into.rglob("CommitLog-*.log")).parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.spark_backlog", description=QUESTION)
+    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
+    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
+    parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
+    parser.add_argument("--repeat", type=int, default=2, help="rounds (default: %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
+    chosen = parser.parse_args(arguments)
+    publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

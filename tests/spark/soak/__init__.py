@@ -1,0 +1,1 @@
+"""Streams that are killed again and again while a server writes: each row arrives, once."""

@@ -1,0 +1,115 @@
+"""A stream that is killed: `cdc-tail stream` in a process group of its own, and the moments at which it is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import inotify_simple
+import psutil
+
+from tests.helpers.cli import ROOT
+
+PATIENCE_SECONDS = 180.0
+MADE = inotify_simple.flags.CREATE | inotify_simple.flags.MOVED_TO
+GONE = inotify_simple.flags.DELETE
+
+
+class Stream:
+    """The command, its JVM and its Python processes."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self._log = log.open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from tailer.cli.app import run; run()", "stream", *arguments],
+            cwd=log.parent,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self) -> int:
+        """Until it ends by itself; its exit code."""
+        return self._process.wait(PATIENCE_SECONDS)
+
+    def kill(self) -> None:
+        """The driver and its JVM, at once."""
+        kill_all(self._process)
+        self._log.close()
+
+    def kill_worker(self, chance: random.Random) -> bool:
+        """One of the executor's Python workers, which are forked from a daemon; False where there is none just now."""
+        workers = [
+            process for process in descendants(self._process) if _is_daemon(process) and _is_daemon(process.parent())
+        ]
+        if not workers:
+            return False
+        with suppress(psutil.NoSuchProcess):
+            chance.choice(workers).kill()
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """A process and its group at once, by SIGKILL. What they started goes by itself: waits until it has gone."""
+    others = descendants(process)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    _, left = psutil.wait_procs(others, timeout=30)
+    assert not left, f"left behind by a killed driver: {[other.cmdline() for other in left]}"
+
+
+def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _is_daemon(process: psutil.Process | None) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process is not None and "pyspark.daemon" in process.cmdline()
+    return False
+
+
+@contextmanager
+def events(folder: Path, alive: Callable[[], bool], kinds: int = MADE) -> Iterator[Callable[[], str]]:
+    """Gives a function that waits for the next file that gets its final name in `folder`, or that goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with inotify_simple.INotify() as watch:
+        watch.add_watch(str(folder), kinds)
+        names: list[str] = []
+
+        def following() -> str:
+            give_up = time.monotonic() + PATIENCE_SECONDS
+            while not names:
+                assert alive(), "the stream ended by itself"
+                assert time.monotonic() < give_up, f"nothing happened in {folder}"
+                names.extend(event.name for event in watch.read(timeout=100) if _is_final(event.name))
+            return names.pop(0)
+
+        yield following
+
+
+def _is_final(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith((".tmp", ".crc"))

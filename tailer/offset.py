@@ -29,6 +29,17 @@ class NodeOffset(msgspec.Struct, frozen=True):
     def position(self) -> Position:
         return Position(self.s, self.o)
 
+    def left(self, segment: int, end: int) -> int:
+        """How many bytes of a segment that ends at `end` lie behind this offset."""
+        late = dict(self.p)
+        if segment in late:
+            start = late[segment]
+        elif segment == self.s:
+            start = end if self.done else self.o
+        else:
+            start = 0 if segment > self.s else end
+        return max(end - start, 0)
+
     def as_json(self) -> dict[str, Any]:
         """Keys in fixed order: Spark compares offsets as text."""
         return {"j": self.j, "s": self.s, "o": self.o, "done": self.done, "p": [list(pair) for pair in self.p]}

@@ -193,19 +193,8 @@ def lag(segments: Iterable[HeldSegment], at: NodeOffset, now: float, moved: floa
     The seconds run from when the oldest of it was published, or from the consumer's last move where that is earlier: a
     sidecar that is written over and over says only when it was written last.
     """
-    late = dict(at.p)
-    waiting: list[tuple[int, float]] = []
-    for held in segments:
-        if not (held.log and held.sidecar):
-            continue
-        if held.segment in late:
-            rest = held.end - late[held.segment]
-        elif held.segment == at.s:
-            rest = 0 if at.done else held.end - at.o
-        else:
-            rest = held.end if held.segment > at.s else 0
-        if rest > 0:
-            waiting.append((rest, held.published))
+    promised = [held for held in segments if held.log and held.sidecar]
+    waiting = [(rest, held.published) for held in promised if (rest := at.left(held.segment, held.end))]
     if not waiting:
         return Lag(0, 0, 0.0)
     since = min(moved or now, *(published for _, published in waiting))

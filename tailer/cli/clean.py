@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
+from tailer.amounts import parse_bytes, parse_seconds
 from tailer.clean import CleanOptions, clean
-from tailer.cli.amounts import parse_bytes, parse_seconds
 from tailer.cli.options import Dir, Stopped
 from tailer.errors import UsageError
 from tailer.retention import Decision, HeldSegment, Limits

@@ -14,8 +14,8 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from tailer.amounts import Lag, parse_bytes, parse_lag
 from tailer.clean import CleanOptions
-from tailer.cli.amounts import Lag, parse_bytes, parse_lag
 from tailer.cli.options import Node, Report, ReportChoice, State, Stopped, report_form
 from tailer.cli.status_text import node_lines
 from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError

@@ -28,13 +28,7 @@ def newest(at: NodeOffset, ends: Mapping[int, int]) -> NodeOffset:
 
 def backlog(at: NodeOffset, ends: Mapping[int, int]) -> Json:
     """Bytes of log between `at` and the durable ends, and the segments they are in, late ones too."""
-    late = dict(at.p)
-    rest = {
-        segment: end - (at.o if segment == at.s else late.get(segment, 0))
-        for segment, end in ends.items()
-        if segment in late or segment > at.s or (segment == at.s and not at.done)
-    }
-    left = [size for size in rest.values() if size > 0]
+    left = [size for segment, end in ends.items() if (size := at.left(segment, end))]
     return {"bytes": sum(left), "segments": len(left)}
 
 

@@ -10,9 +10,10 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from tailer.amounts import size_of
 from tailer.consumers import check_name
 from tailer.errors import UsageError
-from tailer.limits import KIB, MIB, SETTLE_ONCE_SECONDS
+from tailer.limits import MIB, SETTLE_ONCE_SECONDS
 from tailer.options import OnError, TailOptions
 from tailer.position import Position
 from tailer.schema.typed import Decimals, OnSchemaChange
@@ -53,8 +54,6 @@ NAMES: Final = (
 """The valid options, spelled as users see them; Spark does not keep their case."""
 
 _NODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_BYTES: Final = re.compile(r"(\d{1,15})\s*([kmg]?)b?", re.IGNORECASE | re.ASCII)
-_UNITS: Final = {"": 1, "k": KIB, "m": MIB, "g": KIB * MIB}
 _WORDS: Final = ("earliest", "latest")
 _PREFIX: Final = re.compile(r"\w{1,40}")
 
@@ -234,10 +233,10 @@ def _bytes(values: Mapping[str, str], name: str) -> int | None:
     text = values.get(name)
     if text is None:
         return None
-    found = _BYTES.fullmatch(text)
-    if found is None or int(found[1]) == 0:
+    size = size_of(text)
+    if not size:
         raise UsageError(f"option {name}", expected="a number of bytes, such as 67108864 or 64m", found=repr(text))
-    return int(found[1]) * _UNITS[found[2].lower()]
+    return size
 
 
 def _offsets(values: Mapping[str, str], name: str, default: str) -> str:

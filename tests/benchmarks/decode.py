@@ -11,7 +11,6 @@ same files (`tests/server`; left out, and said, where there is none), and `zlib.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -36,7 +35,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, rate, ratio, result, summed
+from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, rate, ratio, result, summed
 from tests.server.harness import Node, available
 
 NAME = "decode"
@@ -200,12 +199,8 @@ def _compressed(found: dict[str, list[float]]) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.decode", description=QUESTION)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=15, help="rounds (default: %(default)s)")
+    parser = perf_parser(NAME, QUESTION, 15)
     parser.add_argument("--no-server", action="store_true", help="leave out Cassandra's own reader")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.perf, chosen.table, chosen.repeat, not chosen.no_server), chosen.keep)
     return 0

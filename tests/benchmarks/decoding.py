@@ -26,11 +26,10 @@ from tailer.read import AnyBatch, Reader, ReadTask
 from tailer.sink.json_lines import JsonLinesSink
 from tailer.source.segment import SegmentFile
 from tailer.tail import Tail
-from tests.benchmarks.measured import CORES, compile_ahead
+from tests.benchmarks.measured import CORES, compile_ahead, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed
 from tests.helpers.logs.frame import SegmentWriter
-from tests.helpers.sets import extract
 
 Form = Literal["typed", "arrow", "json"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -126,10 +125,7 @@ def warm_up() -> bool:
 
 def copy_of(perf: Path, parent: Path) -> Path:
     """The recorded folder (or the archive of one) as a folder of our own, read once so that its pages are cached."""
-    if not perf.is_dir():
-        extract(perf, parent / "archive")
-        perf = next((parent / "archive").rglob("CommitLog-*.log")).parent
-    return Path(shutil.copytree(perf, parent / "plain"))
+    return Path(shutil.copytree(unpacked(perf, parent / "archive"), parent / "plain"))
 
 
 def payloads_of(work: Work) -> Iterator[list[bytes]]:

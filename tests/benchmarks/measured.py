@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -13,6 +14,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from tests.helpers.sets import extract
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]
@@ -60,6 +63,24 @@ def result(
         "targets": targets,
         **more,
     }
+
+
+def perf_parser(name: str, question: str, repeat: int) -> argparse.ArgumentParser:
+    """The words of a script that reads the perf segment; `repeat` rounds unless told."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{name}", description=question)
+    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
+    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
+    parser.add_argument("--repeat", type=int, default=repeat, help="rounds (default: %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
+    return parser
+
+
+def unpacked(perf: Path, into: Path) -> Path:
+    """The folder with the segment; an archive of it is unpacked first."""
+    if perf.is_dir():
+        return perf
+    extract(perf, into)
+    return next(into.rglob("CommitLog-*.log")).parent
 
 
 def commit() -> str | None:

@@ -10,7 +10,6 @@ entries, one a section, plain and LZ4.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, ratio, result, summed
+from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, ratio, result, summed
 from tests.benchmarks.shape_logs import shapes, write
 
 NAME = "shapes"
@@ -117,13 +116,9 @@ def _first(payloads: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.shapes", description=QUESTION)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=9, help="rounds (default: %(default)s)")
+    parser = perf_parser(NAME, QUESTION, 9)
     parser.add_argument("--mib", type=float, default=8.0, help="plain MiB of each shape (default: %(default)s)")
     parser.add_argument("--distinct", type=int, default=5000, help="different mutations of it (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     size = int(chosen.mib * (1 << 20))
     publish(run(chosen.perf, chosen.table, chosen.repeat, size, chosen.distinct), chosen.keep)

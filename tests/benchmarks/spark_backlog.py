@@ -10,7 +10,6 @@ columns and values. `planning` is the share of the run in which the driver asked
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -24,8 +23,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tailer
 from tests.benchmarks.copied_log import copies
 from tests.benchmarks.empty_source import EmptyBacklog, write_batch
-from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, interleaved, publish, rate, ratio, result
-from tests.helpers.sets import extract
+from tests.benchmarks.measured import (
+    ROOT,
+    compile_ahead,
+    facts,
+    figure,
+    interleaved,
+    perf_parser,
+    publish,
+    rate,
+    ratio,
+    result,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +100,7 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     compile_ahead()
     with tempfile.TemporaryDirectory() as made:
         parent = Path(made)
-        one = perf if perf.is_dir() else _unpack(perf, parent)
+        one = unpacked(perf, parent)
         size = copies(one, parent / "backlog" / "cdc_raw", count)
         session = open_session("benchmark", lambda line: None, master="local[*]")
         session.dataSource.register(EmptyBacklog)
@@ -167,18 +177,9 @@ def figures(
     return made
 
 
-def _unpack(archive: Path, into: Path) -> Path:
-    extract(archive, into)
-    return next(into.rglob("CommitLog-*.log")).parent
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.spark_backlog", description=QUESTION)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
+    parser = perf_parser(NAME, QUESTION, 2)
     parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=2, help="rounds (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
     return 0

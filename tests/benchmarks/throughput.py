@@ -12,7 +12,6 @@ such a run imported, and nothing else.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -26,9 +25,18 @@ from typing import Any
 
 from tailer.demo.recording import load_recording
 from tailer.demo.replay import write_recording
-from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, medians, publish, result
+from tests.benchmarks.measured import (
+    ROOT,
+    compile_ahead,
+    facts,
+    figure,
+    medians,
+    perf_parser,
+    publish,
+    result,
+    unpacked,
+)
 from tests.benchmarks.single_rows import GrowingSegment, load_material
-from tests.helpers.sets import extract
 
 NAME = "throughput"
 QUESTION = "How many rows/s does a fresh follow --once make of a full segment, with what memory; when does a row come?"
@@ -144,7 +152,7 @@ def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
     before = facts()
     compile_ahead()
     with tempfile.TemporaryDirectory() as parent, few_rows() as few:
-        folder = perf if perf.is_dir() else _unpack(perf, Path(parent))
+        folder = unpacked(perf, Path(parent))
         schema = folder / "schema.cql"
         options: list[str | Path] = ["--schema", schema] if schema.exists() else []
         rounds = [{**one_round(folder, options, table), "few_rows": first_row(*few)} for _ in range(repeat)]
@@ -178,17 +186,8 @@ def figures(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[st
     return made
 
 
-def _unpack(archive: Path, into: Path) -> Path:
-    extract(archive, into)
-    return next(into.rglob("CommitLog-*.log")).parent
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=QUESTION)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
+    parser = perf_parser(NAME, QUESTION, 3)
     chosen = parser.parse_args(arguments)
     publish(run(chosen.perf, chosen.table, chosen.repeat), chosen.keep)
     return 0

@@ -12,7 +12,6 @@ that much on a reader loads the compiled code), its sections in LZ4, and all of 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import multiprocessing
 import os
@@ -46,7 +45,7 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, pin, publish, result
+from tests.benchmarks.measured import facts, figure, perf_parser, pin, publish, result
 
 NAME = "two_spans"
 QUESTION = "Do two cores read two spans in half the time, and how much memory does a span take?"
@@ -227,12 +226,8 @@ def _peak_figures(memory: Mapping[str, Mapping[str, float]]) -> Iterator[dict[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.two_spans", description=QUESTION)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=5, help="rounds (default: %(default)s)")
+    parser = perf_parser(NAME, QUESTION, 5)
     parser.add_argument("--seconds", type=float, default=1.5, help="of each rate (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.perf, chosen.table, chosen.repeat, chosen.seconds), chosen.keep)
     return 0

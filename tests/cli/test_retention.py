@@ -16,15 +16,13 @@ from tailer.clean import clean
 from tailer.consumers import Consumer
 from tests.helpers.cli import ROOT, Result, run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     SegmentWriter,
     completed,
-    create_table,
     encode_mutation,
     insert,
     live,
-    segment_of,
+    one_row_segment,
     simple_table,
 )
 
@@ -33,8 +31,7 @@ TABLE = simple_table("ks", "t")
 
 
 def segment(number: int) -> SegmentWriter:
-    rows = [encode_mutation(insert(TABLE, number, "a", number))]
-    return segment_of(ONE + number, [[encode_mutation(create_table(TABLE, TS))], rows])
+    return one_row_segment(TABLE, ONE, number)
 
 
 @pytest.fixture

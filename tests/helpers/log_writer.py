@@ -76,6 +76,7 @@ __all__ = [
     "i32",
     "insert",
     "live",
+    "one_row_segment",
     "restarted",
     "segment_of",
     "simple_table",
@@ -100,3 +101,9 @@ def insert(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> Mutation:
     """INSERT INTO a simple table."""
     row = Row((ck.encode(),), Liveness(ts), None, (("v", Cell(i32(v), ts, like_row=1)),))
     return (Update(table, i32(pk), (row,)),)
+
+
+def one_row_segment(table: Table, first: int, number: int) -> SegmentWriter:
+    """The segment `first + number`: the table's definition, and in a section of its own a row that holds `number`."""
+    rows = [encode_mutation(insert(table, number, "a", number))]
+    return segment_of(first + number, [[encode_mutation(create_table(table, TS))], rows])

@@ -17,15 +17,11 @@ from tailer.schema.journal import state_folder
 from tailer.state_lock import state_lock
 from tests.conftest import FreshFolder
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     SegmentWriter,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
     live,
-    segment_of,
+    one_row_segment,
     simple_table,
 )
 from tests.spark.engine import Engine
@@ -42,8 +38,7 @@ def free(folder: Path, *, no_consumers: bool = False) -> list[int]:
 
 
 def segment(number: int) -> SegmentWriter:
-    rows = [encode_mutation(insert(TABLE, number, "a", number))]
-    return segment_of(ONE + number, [[encode_mutation(create_table(TABLE, TS))], rows])
+    return one_row_segment(TABLE, ONE, number)
 
 
 def values(lines: list[str]) -> list[int]:

@@ -24,7 +24,6 @@ from tests.helpers.log_writer import (
     Liveness,
     LogFolder,
     Mutation,
-    SegmentWriter,
     Table,
     Update,
     add_column,
@@ -37,6 +36,7 @@ from tests.helpers.log_writer import (
     simple_table,
 )
 from tests.helpers.log_writer import Row as LoggedRow
+from tests.helpers.logs.growing import GrowingLog
 from tests.helpers.sets import key_options
 from tests.oracle import Row, expected, recording
 from tests.spark.engine import Engine
@@ -87,21 +87,17 @@ def test_tables_have_the_rows_of_the_server(
         same_rows(definition, rows, typed_rows(folder, f"cdc.{table}", **options))
 
 
-class Growing:
-    """A segment that grows under a query, and its only table with it."""
+class Growing(GrowingLog):
+    """A log that grows under a query, and its only table with it."""
 
     def __init__(self, folder: Path) -> None:
-        self._log = LogFolder(folder)
-        self._sections: list[list[bytes]] = [[encode_mutation(create_table(TABLE, TS))]]
+        super().__init__(folder.parent, 1_700_000_000_001)
+        self.section([encode_mutation(create_table(TABLE, TS))])
+        self.publish()
 
     def add(self, *mutations: Mutation) -> None:
-        self._sections.append([encode_mutation(mutation) for mutation in mutations])
-        self.show()
-
-    def show(self) -> SegmentWriter:
-        writer = segment_of(1_700_000_000_001, self._sections)
-        self._log.put(writer, live(writer))
-        return writer
+        self.section([encode_mutation(mutation) for mutation in mutations])
+        self.publish()
 
 
 def wider(pk: int, v: int, w: int) -> Mutation:
@@ -174,7 +170,7 @@ def test_a_batch_of_another_form_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_that_nothing_defines_is_told(tmp_path: Path) -> None:
-    Growing(tmp_path / "cdc_raw").show()
+    Growing(tmp_path / "cdc_raw")
     engine = Engine(tmp_path / "cdc_raw", {"table": "ks.unknown"})
     with pytest.raises(DefinitionError, match=r"ks\.unknown"), engine.running():
         pass
@@ -182,10 +178,10 @@ def test_a_table_that_nothing_defines_is_told(tmp_path: Path) -> None:
 
 def test_two_nodes_have_one_form(tmp_path: Path) -> None:
     """A node that has not logged a column yet: null in its rows."""
-    first, second = Growing(tmp_path / "a"), Growing(tmp_path / "b")
+    first, second = Growing(tmp_path / "a" / "cdc_raw"), Growing(tmp_path / "b" / "cdc_raw")
     first.add(insert(TABLE, 1, "a", 10))
     second.add(add_column(TABLE, WIDER.columns[-1], TS + 1), wider(3, 30, 33))
-    rows = typed_rows(Path(f"a={tmp_path / 'a'},b={tmp_path / 'b'}"), "ks.t")
+    rows = typed_rows(Path(f"a={tmp_path / 'a' / 'cdc_raw'},b={tmp_path / 'b' / 'cdc_raw'}"), "ks.t")
     assert sorted((row["_node"], row["pk"], row["w"]) for row in rows) == [("a", 1, None), ("b", 3, 33)]
 
 
@@ -202,7 +198,6 @@ def test_names_clash_with_the_columns_of_the_change(tmp_path: Path) -> None:
 
 def test_a_table_that_changed_between_load_and_start_is_told(tmp_path: Path) -> None:
     log = Growing(tmp_path / "cdc_raw")
-    log.show()
     options = parse_options({"path": str(tmp_path / "cdc_raw"), "table": "ks.t"})
     loaded = typed_form(options)
     assert loaded is not None

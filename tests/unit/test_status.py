@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailer.cli.amounts import Lag as Limit
-from tailer.cli.amounts import parse_bytes, parse_lag, parse_seconds
+from tailer.amounts import Lag as Limit
+from tailer.amounts import parse_bytes, parse_lag, parse_seconds
 from tailer.cli.status import health
 from tailer.consumers import ConsumerFile, Mark, NodeState
 from tailer.errors import UsageError

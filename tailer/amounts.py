@@ -30,7 +30,7 @@ def parse_seconds(option: str, text: str) -> int:
 
 def parse_bytes(option: str, text: str) -> int:
     """`1048576`, `64m`, `10g`; UsageError for anything else."""
-    found = _bytes(text)
+    found = size_of(text)
     if found is None:
         raise UsageError(option, expected="a size, such as 1048576, 64m or 10g", found=repr(text))
     return found
@@ -39,7 +39,7 @@ def parse_bytes(option: str, text: str) -> int:
 def parse_lag(option: str, text: str) -> Lag:
     """A time or a size; a number alone is neither."""
     seconds = _seconds(text)
-    size = None if seconds is not None or text.strip().isdigit() else _bytes(text)
+    size = None if seconds is not None or text.strip().isdigit() else size_of(text)
     if seconds is None and size is None:
         raise UsageError(option, expected="a time (30s, 5min, 2h) or a size (64m, 1g; m is MiB)", found=repr(text))
     return Lag(seconds, size)
@@ -51,7 +51,8 @@ def _seconds(text: str) -> int | None:
     return None if found is None or unit is None else int(found[1]) * unit
 
 
-def _bytes(text: str) -> int | None:
+def size_of(text: str) -> int | None:
+    """The bytes that a size says; None for what is none."""
     found = _AMOUNT.fullmatch(text.strip())
     unit = None if found is None else _BYTES.get(found[2].lower().removesuffix("b").removesuffix("i"))
     return None if found is None or unit is None else int(found[1]) * unit

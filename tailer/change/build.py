@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tailer.change.batch import Batch, ChangeBatch, Row
 from tailer.change.compile import Compiled, CompiledTable
-from tailer.change.place import Place
+from tailer.change.place import Place, txn_at
 from tailer.change.ranges import OpenRange
 from tailer.change.times import CELL_WIDTH, Cell
 from tailer.change.truncate import live_truncations, truncate_rows
@@ -120,7 +120,8 @@ class _Builder:
         known = self.keys[table_number].get(key)
         if known is None:
             known = self.keys[table_number][key] = _key_text(table, key), murmur3_token(key)
-        self.update.begin(table, self.offsets[entry], *known)
+        offset = self.offsets[entry]
+        self.update.begin(table, offset, *known, self.place.attrs.get(entry), txn_at(self.place.txn, offset))
         return True
 
     def _add_truncations(self, number: int, table: CompiledTable) -> None:

@@ -68,14 +68,15 @@ def compile_definitions(
     skip_unknown: bool = False,
     previous: Compiled | None = None,
 ) -> Compiled:
-    """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits.
+    """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
+    are followed by the 16 of the fingerprint, wherever they are keys.
 
     `wanted` tables give change rows. Those of `followed` ones are in the index too, for `neutral_rows`; `system.local`
     always is, for truncations. `unread` and `skip_unknown`: see ScanTables. What `previous` has of the same definitions
     is taken over. Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed
     is left out then, as if it were not known.
     """
-    known = {} if previous is None else {table.definition.id: table for table in previous.tables}
+    known = {} if previous is None else {table.scan.id.hex(): table for table in previous.tables}
     tables: list[CompiledTable] = []
     for table_id, definition in definitions.items():
         delivered, follow = table_id in wanted, table_id in followed
@@ -88,17 +89,17 @@ def compile_definitions(
             tables.append(held)
             continue
         try:
-            tables.append(_compile_table(definition, delivered, follow))
+            tables.append(_compile_table(table_id, definition, delivered, follow))
         except DefinitionError:
             if delivered or follow:
                 raise
     scan_tables = ScanTables(
         tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
     )
-    return Compiled(scan_tables, tuple(tables), {table.definition.id: table for table in tables if table.delivered})
+    return Compiled(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
 
 
-def _compile_table(definition: TableDefinition, delivered: bool, followed: bool) -> CompiledTable:
+def _compile_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> CompiledTable:
     clustering = _compile_columns(definition, definition.clustering)
     columns = _compile_columns(definition, definition.data_columns)
     # A dropped column that was added again stands for itself: the new one's type is the one in force.
@@ -107,11 +108,13 @@ def _compile_table(definition: TableDefinition, delivered: bool, followed: bool)
     is_local = definition.id == SYSTEM_LOCAL
     truncations = by_name.get(TRUNCATED_AT.encode()) if is_local else None
     scan = ScanTable(
-        bytes.fromhex(definition.id),
+        bytes.fromhex(table_id),
         tuple(_length(column.type) for column in clustering),
         by_name,
         delivered or followed or is_local,
         NO_COLUMN if truncations is None else truncations.number,
+        len(definition.partition_key),
+        sum(column.kind == "static" for column in definition.data_columns),
     )
     key = _compile_columns(definition, definition.partition_key)
     return CompiledTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)

@@ -23,7 +23,8 @@ class UpdateRows:
     """
 
     __slots__ = (
-        "cells", "data", "event", "key", "keyspace", "name", "node", "offset", "segment", "table", "token", "values",
+        "attrs", "cells", "data", "event", "key", "keyspace", "name", "node", "offset", "segment", "table", "token",
+        "txn", "values",
     )  # fmt: skip
 
     def __init__(self, data: bytes, values: list[int], cells: list[int], node: str, segment: int) -> None:
@@ -32,9 +33,13 @@ class UpdateRows:
         self.cells = cells
         self.node = node
         self.segment = segment
+        self.txn: str | None = None
 
-    def begin(self, table: CompiledTable, offset: int, key: str, token: int) -> None:
-        """Turns to an update: its table, its entry's offset, its partition key as JSON and token."""
+    def begin(
+        self, table: CompiledTable, offset: int, key: str, token: int, attrs: str | None, txn: str | None
+    ) -> None:
+        """Turns to an update: its table, its entry's offset, its partition key as JSON and token, and what a writer of
+        its own said of it."""
         definition = table.definition
         self.table = table
         self.keyspace = definition.keyspace
@@ -43,6 +48,8 @@ class UpdateRows:
         self.event = f"{self.node}:{self.segment}:{offset}:"
         self.key = key
         self.token = token
+        self.attrs = attrs
+        self.txn = txn
 
     def add_row(self, line: Line, out: list[Row], *, is_static: bool = False) -> None:
         """A row or static row: its deletion, then its data. ValueError for a value that is none of its type."""
@@ -64,7 +71,7 @@ class UpdateRows:
         out.append((
             self.node, self.keyspace, self.name, table.table_id, op,
             self.key, clustering, is_static, columns, None, write_ts, row_ttl, expires_at, differing,
-            self.token, self.segment, self.offset, number, self.event + str(number), None, None,
+            self.token, self.segment, self.offset, number, self.event + str(number), self.txn, self.attrs,
         ))  # fmt: skip
 
     def deletion(
@@ -75,7 +82,7 @@ class UpdateRows:
         return (
             self.node, self.keyspace, self.name, self.table.table_id, op,
             self.key, clustering, is_static, None, bounds, timestamp, None, None, None,
-            self.token, self.segment, self.offset, number, self.event + str(number), None, None,
+            self.token, self.segment, self.offset, number, self.event + str(number), self.txn, self.attrs,
         )  # fmt: skip
 
     def clustering(self, columns: tuple[CompiledColumn, ...], at: int, count: int) -> str:

@@ -25,6 +25,10 @@ _HEAD: Final = struct.Struct(">iqH")
 _CRC: Final = struct.Struct(">I")
 _CRC_INPUT: Final = struct.Struct(">iIII")
 CASSANDRA: Final = "cassandra"
+MSGPACK: Final = "msgpack"
+PAYLOADS: Final = (CASSANDRA, MSGPACK)
+"""Kinds of payload that are read: a server's mutations, and the records of a native log."""
+
 VERSIONS: Final = (7, 8)
 """Descriptors that are read: 4.0 and 4.1, and 5.0 in its default mode, write 7; 5.0 in mode NONE writes 8."""
 
@@ -54,6 +58,16 @@ class Header:
     def payload(self) -> str:
         """`cassandra` for mutations, else what the header names (`msgpack` for writer_hooks)."""
         return str(self.parameters.get("payload", CASSANDRA))
+
+    @property
+    def native(self) -> bool:
+        """Whether the entries are records of a native log."""
+        return self.payload == MSGPACK
+
+    @property
+    def boot(self) -> str:
+        """The run of the writer that wrote the segment; transaction ids count within it. Empty where none is named."""
+        return str(self.parameters.get("boot", ""))
 
 
 def encode_header(version: int, segment: int, parameters: Mapping[str, Any]) -> bytes:

@@ -104,13 +104,17 @@ class Status(enum.IntEnum):
     BAD_FLAGS = 5
     BAD_VALUE = 6
     UNPAIRED_BOUND = 7
+    WRONG_TYPE = 8
+    TOO_DEEP = 9
+    UNKNOWN_KIND = 10
 
 
 class Stopped(NamedTuple):
     """Where a scan ended. With OK `entry` is the number of entries, else the one that does not decode.
 
     `start` and `size`: its payload; `at`: the offset where it was noticed; `found`: what stood there: a flags byte, a
-    count, a length; with WRONG_SIZE how many bytes are left over.
+    count, a length, the head of a msgpack value, the number of a record's column; with WRONG_SIZE how many bytes are
+    left over.
     `name_off`, `name_len`: the table id or column name that is not known. `table`: number of the table, -1 if unknown.
     `kept_inside`: the entry's bytes hold the id of a kept table, so passing it over may lose rows.
     """

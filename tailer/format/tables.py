@@ -32,7 +32,9 @@ class ScanTable:
 
     Lines are kept in the index for `kept` tables only; others are walked for their sizes and row numbers.
     `truncations`: the number of the column whose live cells are truncations (`system.local.truncated_at`); they take
-    row numbers before the update's own rows.
+    row numbers before the update's own rows. Of a native log's table `id` is followed by the 8 bytes of its
+    fingerprint, `key` says how many partition key columns it has, `statics` how many of its columns are static; those
+    come first.
     """
 
     id: bytes
@@ -40,6 +42,12 @@ class ScanTable:
     columns: dict[bytes, ScanColumn]
     kept: bool
     truncations: int = NO_COLUMN
+    key: int = 1
+    statics: int = 0
+    by_number: tuple[ScanColumn, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_number", tuple(sorted(set(self.columns.values()))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class ScanTables:
     `unread`: ids known by name only; an entry whose first table is one of them is passed over and counted.
     `skip_unknown`: an entry whose first table is not known and that holds no kept table's id is passed over as well
     (definitions are known to be complete, or the user named the tables). `flat`: kept here by the compiled scan.
+    `kept_heads`: the table ids in `kept_ids`, without fingerprints.
     """
 
     tables: tuple[ScanTable, ...]
@@ -56,11 +65,13 @@ class ScanTables:
     skip_unknown: bool = False
     numbers: dict[bytes, int] = field(init=False)
     kept_ids: tuple[bytes, ...] = field(init=False)
+    kept_heads: frozenset[bytes] = field(init=False)
     flat: object = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", {table.id: number for number, table in enumerate(self.tables)})
         object.__setattr__(self, "kept_ids", tuple(table.id for table in self.tables if table.kept))
+        object.__setattr__(self, "kept_heads", frozenset(table_id[:16] for table_id in self.kept_ids))
 
 
 def scan_tables(tables: Iterable[ScanTable], unread: Iterable[bytes] = (), skip_unknown: bool = False) -> ScanTables:

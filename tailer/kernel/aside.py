@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from tailer.format.record import UPDATE
 from tailer.kernel.addresses import Numbers, address_of
 from tailer.kernel.columns import K_COUNT, K_LEN
 from tailer.kernel.flat import C_NUMBER
@@ -33,7 +34,11 @@ KEY: Final = 9
 KEY_LENGTH: Final = 10
 OFF: Final = 11
 LENGTH: Final = 12
-SIZE: Final = 13
+# The operation of them all, `format.record`'s, UNSET before the first: mutations have inserts only.
+OP: Final = 13
+# The columns that a native log's rows name, in the order of SETS.
+NUMBERS: Final = 14
+SIZE: Final = 15
 
 UNWANTED: Final = -1
 UNSET: Final = -1
@@ -48,11 +53,12 @@ class Aside:
 
     def __init__(self, table: int, slots: Numbers, clustering: Numbers, rows: int, off: int, length: int) -> None:
         self.by_row = np.empty((4, rows), np.int64)
-        self._sets = np.empty(len(slots), np.int64)
+        self._sets, self._named = np.empty((2, len(slots)), np.int64)
         self._given = slots, clustering
         self._numbers = np.zeros(SIZE, np.int64)
-        self._numbers[[TABLE, ROOM, WIDTH, OFF, LENGTH]] = table, rows, UNSET, off, length
+        self._numbers[[TABLE, ROOM, WIDTH, OFF, LENGTH, OP]] = table, rows, UNSET, off, length, UNSET
         self._numbers[[SLOTS, CLUSTERING, SETS]] = address_of(slots), address_of(clustering), address_of(self._sets)
+        self._numbers[NUMBERS] = address_of(self._named)
         self._numbers[ENTRY : KEY_LENGTH + 1] = [address_of(line) for line in self.by_row]
 
     @property
@@ -63,6 +69,11 @@ class Aside:
     def count(self) -> int:
         """How many rows."""
         return int(self._numbers[COUNT])
+
+    @property
+    def is_update(self) -> bool:
+        """Whether they are updates, not inserts."""
+        return bool(self._numbers[OP] == UPDATE)
 
     @property
     def sets(self) -> Numbers:

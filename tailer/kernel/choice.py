@@ -1,6 +1,6 @@
 """Which twin reads: the plain one at once, the compiled one as soon as there is enough to read and it is ready.
 
-Loading takes a tenth of a second, compiling half a minute; neither delays a row. Loading is done in a thread, or on the
+Loading takes a tenth of a second, compiling a minute; neither delays a row. Loading is done in a thread, or on the
 spot where a large span lies ahead; compiling in a process of its own, whose work is kept on the disk.
 `CDC_TAIL_JIT=0` (and numba's own NUMBA_DISABLE_JIT) keeps to the plain twins, `CDC_TAIL_JIT=1` waits for the compiled
 ones and gives them everything, however little it is.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tailer.format.entry import Entries, Numbers
     from tailer.format.header import Header
     from tailer.format.index import Index
+    from tailer.format.native.scan import Scanned
     from tailer.format.scan import Offsets
     from tailer.format.tables import ScanTables
     from tailer.kernel.compile import Compiling
@@ -44,6 +45,7 @@ _FIRST: Final = "tailer.kernel.chain"
 
 _ENTRIES: Final = "tailer.kernel.entries"
 _SCAN: Final = "tailer.kernel.scan"
+_RECORDS: Final = "tailer.kernel.records.scan"
 _PATIENCE_SECONDS: Final = 0.05
 
 
@@ -63,6 +65,20 @@ class Scan(Protocol):
         first: int = 0,
         unsigned_times: bool = False,
     ) -> Index: ...
+
+
+class ScanNative(Protocol):
+    """`format.native.scan.scan_native`."""
+
+    def __call__(
+        self,
+        data: bytes,
+        starts: Offsets,
+        sizes: Offsets,
+        tables: ScanTables,
+        first: int = 0,
+        number_from: int | None = None,
+    ) -> Scanned: ...
 
 
 class ScanEntries(Protocol):
@@ -126,6 +142,11 @@ class Choice:
     def scan(self) -> Scan:
         """The scan for what is read next."""
         found: Scan = self._one_of("scan", _SCAN, "tailer.format.scan")
+        return found
+
+    def scan_native(self) -> ScanNative:
+        """The scan for entries of a native log."""
+        found: ScanNative = self._one_of("scan_native", _RECORDS, "tailer.format.native.scan")
         return found
 
     def scan_entries(self, size: int) -> ScanEntries:
@@ -242,6 +263,7 @@ os.register_at_fork(after_in_child=_choice.after_fork)
 
 expect = _choice.expect
 scan_now = _choice.scan
+scan_native_now = _choice.scan_native
 scan_entries_now = _choice.scan_entries
 read_chain_now = _choice.read_chain
 scan_parts_now = _choice.scan_parts

@@ -23,6 +23,8 @@ _NICE: Final = 10
 
 COMPILED: Final = (
     ("tailer.kernel.mutations", "scan_from"),
+    ("tailer.kernel.records.entries", "scan_records"),
+    ("tailer.kernel.records.kinds", "put_kinds"),
     ("tailer.kernel.sections", "check_entries"),
     ("tailer.kernel.sections", "check_parts"),
     ("tailer.kernel.chain", "follow_chain"),

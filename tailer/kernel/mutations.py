@@ -73,7 +73,7 @@ def _is_skipped(walk: int, base: int, number: int, count: int) -> bool:
 
 
 @compiled
-def _note_skip(walk: int, base: int, at: int) -> bool:
+def note_skip(walk: int, base: int, at: int) -> bool:
     """Counts an entry that is passed over; whether there was room. Only the latest ids are looked at."""
     count = get(walk, SKIPS)
     for number in range(count - 1, max(count - RECENT_SKIPS, 0) - 1, -1):
@@ -100,7 +100,7 @@ def _scan_entry(walk: int, base: int) -> int:
         return fail(walk, BAD_VALUE, start, 0)
     line = find_id(walk, base, at)
     if not get(line, I_KEPT) and _is_skipped(walk, base, get(line, I_NUMBER), count):
-        return end if _note_skip(walk, base, at) else FAILED
+        return end if note_skip(walk, base, at) else FAILED
     done = 0
     while done != count:
         put(walk, TABLE, -1)

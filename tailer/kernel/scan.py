@@ -21,12 +21,12 @@ from tailer.kernel.mutations import SKIP_FIELDS, scan_from
 from tailer.limits import MIB
 
 SKIP: Final = np.dtype([(field, np.int64) for field in SKIP_FIELDS])
-_KINDS: Final = ((UPDATE, 48), (ROW, 32), (VALUE, 32), (CELL, 16), (SKIP, 4096))
+KINDS: Final = ((UPDATE, 48), (ROW, 32), (VALUE, 32), (CELL, 16), (SKIP, 4096))
 """Lines in the order of `walk.UPDATES`, and of how many bytes one is expected: too few cost a second start only."""
 
-_WIDTHS: Final = tuple(kind.itemsize // 8 for kind, _ in _KINDS)
-_ROOM_AT: Final = slice(w.UPDATES_ROOM, w.UPDATES_ROOM + len(_KINDS))
-_PLACES_AT: Final = slice(w.PLACES, w.PLACES + len(_KINDS))
+_WIDTHS: Final = tuple(kind.itemsize // 8 for kind, _ in KINDS)
+_ROOM_AT: Final = slice(w.UPDATES_ROOM, w.UPDATES_ROOM + len(KINDS))
+_PLACES_AT: Final = slice(w.PLACES, w.PLACES + len(KINDS))
 
 BLOCKS_MAX: Final = 2
 """One for the index in hand, one for the next."""
@@ -53,7 +53,7 @@ def scan(
     `aside`: what is put there has no lines in the index. There is room for as many rows as entries are scanned.
     """
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
-    found = _Scan(data, *where, _frame(tables))
+    found = Scanning(data, *where, _frame(tables))
     found.block[w.UNSIGNED_TIMES] = unsigned_times
     found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
     found.block[w.ASIDE] = 0 if aside is None else aside.address
@@ -62,35 +62,35 @@ def scan(
     return found.index()
 
 
-class _Frame(NamedTuple):
+class Frame(NamedTuple):
     """What all scans with the same definitions begin with: the head of a block, up to the lines.
 
     `zeroed`: how much of it is to be as it is here, the rest may be anything. `blocks`: those of the latest scans; see
     `_free_block`. `flat` lives as long as its addresses in `head`.
     """
 
-    flat: Flat
+    flat: object
     head: Numbers
     zeroed: int
     blocks: list[Numbers]
 
 
-def _frame(tables: ScanTables) -> _Frame:
+def _frame(tables: ScanTables) -> Frame:
     """Made at the first call and kept with the definitions."""
-    if not isinstance(tables.flat, _Frame):
+    if not isinstance(tables.flat, Frame):
         object.__setattr__(tables, "flat", _new_frame(flat_tables(tables)))
-    assert isinstance(tables.flat, _Frame)
+    assert isinstance(tables.flat, Frame)
     return tables.flat
 
 
-def _new_frame(flat: Flat) -> _Frame:
+def _new_frame(flat: Flat) -> Frame:
     tables, columns = len(flat.tables), len(flat.columns)
     known = w.STATE_SIZE
     seen = known + 2 * K_WIDTH * tables
     lists = seen + columns
     chosen = lists + 2 * columns
     head = np.zeros(chosen + flat.columns_max, np.int64)
-    head[w.PLACES + len(_KINDS) : w.PLACES + w.PLACES_N] = np.array([known, seen, lists, chosen]) * 8
+    head[w.PLACES + len(KINDS) : w.PLACES + w.PLACES_N] = np.array([known, seen, lists, chosen]) * 8
     head[w.IDS], head[w.IDS_MASK] = address_of(flat.ids), len(flat.ids) - 1
     head[w.TABLES] = address_of(flat.tables)
     head[w.LENGTHS] = address_of(flat.lengths)
@@ -98,20 +98,20 @@ def _new_frame(flat: Flat) -> _Frame:
     head[w.COLUMNS] = address_of(flat.columns)
     head[w.TEXTS] = address_of(flat.texts)
     head[w.TAIL_FROM] = _NO_TAIL
-    return _Frame(flat, head, lists, [])
+    return Frame(flat, head, lists, [])
 
 
-class _Scan:
+class Scanning:
     """One scan's buffers: whatever the compiled code has the address of lives as long as this."""
 
-    def __init__(self, data: bytes, starts: Numbers, sizes: Numbers, frame: _Frame) -> None:
+    def __init__(self, data: bytes | memoryview, starts: Numbers, sizes: Numbers, frame: Frame) -> None:
         self.data = data
         self.starts = starts
         self.sizes = sizes
         self.frame = frame
         self.tails: list[Any] = []
         extent = min(max(int(sizes.sum()), 0), len(data))
-        self._take_block(frame.head, [extent // each + _LEAST for _, each in _KINDS])
+        self._take_block(frame.head, [extent // each + _LEAST for _, each in KINDS])
 
     def run(self, first: int) -> None:
         """Scans until the end, or until an entry does not decode."""
@@ -128,7 +128,7 @@ class _Scan:
                 self.tails.append(tail)
                 self.block[w.TAIL_FROM] = start
             elif status == w.FULL:
-                self._grow()
+                self.grow()
             else:
                 return
 
@@ -144,7 +144,7 @@ class _Scan:
         updates, rows, values, cells, skips = self._lines(state)
         skipped: dict[bytes, int] = {}
         for _, at, count in skips.tolist():
-            table_id = self.data[at : at + TABLE_ID_BYTES].ljust(TABLE_ID_BYTES, b"\0")
+            table_id = bytes(self.data[at : at + TABLE_ID_BYTES]).ljust(TABLE_ID_BYTES, b"\0")
             skipped[table_id] = skipped.get(table_id, 0) + count
         return Index(updates, rows, values, cells, self._stopped(state), skipped)
 
@@ -175,13 +175,14 @@ class _Scan:
         self.block[_PLACES_AT] = [8 * place for place in places]
 
     def _lines(self, state: list[int]) -> list[Lines]:
-        counts, places = state[w.UPDATES : w.UPDATES + len(_KINDS)], state[_PLACES_AT]
+        counts, places = state[w.UPDATES : w.UPDATES + len(KINDS)], state[_PLACES_AT]
         return [
             np.ndarray(count, kind, self.block, place)
-            for (kind, _), count, place in zip(_KINDS, counts, places, strict=True)
+            for (kind, _), count, place in zip(KINDS, counts, places, strict=True)
         ]
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
+        """Twice the room for each kind of line."""
         before, state = self.block, self.block[: w.STATE_SIZE].tolist()
         lines = self._lines(state)
         self._take_block(before, [2 * room for room in state[_ROOM_AT]])

@@ -11,10 +11,14 @@ _SOURCES: Final = {
         "aside", "blocks", "bounds", "chain", "columns", "crc", "flat", "folding", "ids", "inserts", "jit", "making",
         "mutations", "rows", "sections", "updates", "vints", "walk", "words",
     ),
+    "tailer.kernel.records": (
+        "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "short", "state", "times",
+    ),
     "tailer.types.fast": ("digits", "floats", "memory", "plan", "runs", "scalars", "times", "token", "values"),
     "tailer.change.fast": ("arrays", "cells", "columns", "lines", "rows", "tables", "work"),
     "tailer.change.typed": ("decode", "deltas", "events", "fold", "narrow", "parts", "pick", "sparse"),
-    "tailer.format": ("chain", "entry", "index", "section", "tables", "walk"),
+    "tailer.format": ("chain", "entry", "index", "record", "record_head", "section", "tables", "walk"),
+    "tailer.format.native": ("cells", "rows", "scan", "times", "walk"),
     "tailer": ("limits",),
 }  # fmt: skip
 

@@ -27,7 +27,8 @@ HAS_TOKEN: Final = 7
 TOKEN: Final = 8
 OFFSET: Final = 9
 NUMBER: Final = 10
-FIXED: Final = 11
+ENTRY: Final = 11
+FIXED: Final = 12
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition", "truncate")
 """The words that OP counts."""
@@ -50,7 +51,7 @@ class Texts(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Change rows. All arrays may be longer than there are rows."""
+    """Change rows. All arrays may be longer than there are rows. ENTRY is set for what the compiled build made."""
 
     fixed: Numbers
     key: Texts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from tailer.change.compile import CompiledTable
 from tailer.change.fast import arrays as a
 from tailer.change.fast.arrays import OPS, Rows, Texts, no_texts, texts_of
 from tailer.change.fast.lines import Frame, event_ids, json_lines, picked
+from tailer.change.place import Txn
 from tailer.types import quote
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ _NUMBERS: Final = {
 class ArrayBatch:
     """Change rows of one segment. The same methods as ChangeBatch, the same rows.
 
-    `range`: None if no row has one. `tables`: those that TABLE in `rows.fixed` counts.
+    `range`, `attrs`: None if no row has one. `tables`: those that TABLE in `rows.fixed` counts. `txn`: of all rows, or
+    by their offset.
     """
 
     arrays: Rows
@@ -41,6 +44,8 @@ class ArrayBatch:
     tables: Sequence[CompiledTable]
     node: str
     segment: int
+    txn: Txn = None
+    attrs: Texts | None = None
 
     def __len__(self) -> int:
         return self.arrays.fixed.shape[1]
@@ -51,7 +56,8 @@ class ArrayBatch:
         stop = max(start, stop)
         fixed, *texts = self.arrays
         rows = Rows(fixed[:, start:stop], *(_sliced(column, start, stop) for column in texts))
-        return replace(self, arrays=rows, range=self.range and _sliced(self.range, start, stop))
+        ranges, attrs = (texts and _sliced(texts, start, stop) for texts in (self.range, self.attrs))
+        return replace(self, arrays=rows, range=ranges, attrs=attrs)
 
     def column(self, name: str) -> list[Any]:
         """The values of one column."""
@@ -68,7 +74,19 @@ class ArrayBatch:
 
     def json_lines(self) -> bytes:
         """One JSON object a row, each ended by a newline: nested objects, compact, UTF-8, all columns in order."""
-        return json_lines(self.arrays, self.range or no_texts(len(self)), self._frame())
+        if isinstance(self.txn, Mapping):
+            return b"".join(part.json_lines() for part in self._by_txn(self.txn))
+        ranges, attrs = (texts or no_texts(len(self)) for texts in (self.range, self.attrs))
+        return json_lines(self.arrays, ranges, attrs, self._frame())
+
+    def _by_txn(self, txns: Mapping[int, str]) -> Iterator[ArrayBatch]:
+        """The rows of one transaction after another's, and those of none between them."""
+        names = [txns.get(offset) for offset in self.arrays.fixed[a.OFFSET].tolist()]
+        begin = 0
+        for name, same in groupby(names):
+            end = begin + sum(1 for _ in same)
+            yield replace(self.slice(begin, end), txn=name)
+            begin = end
 
     def to_arrow(self) -> pyarrow.RecordBatch:
         """The same rows as an Arrow record batch of `arrow_schema()`; JSON columns are strings."""
@@ -85,8 +103,8 @@ class ArrayBatch:
             line, has, type_ = _NUMBERS[name]
             valid = None if has is None else fixed[has] != 0
             return _primitive(np.ascontiguousarray(fixed[line], type_), valid)
-        if name in ("partition_key", "clustering", "columns", "cells", "range"):
-            texts = self.range if name == "range" else getattr(self.arrays, name.removeprefix("partition_"))
+        if name in ("partition_key", "clustering", "columns", "cells", "range", "attrs"):
+            texts = getattr(self if name in ("range", "attrs") else self.arrays, name.removeprefix("partition_"))
             return pyarrow.nulls(len(self), pyarrow.string()) if texts is None else _strings(texts)
         if name == "is_static":
             bits = np.packbits(fixed[a.IS_STATIC] != 0, bitorder="little")
@@ -96,8 +114,10 @@ class ArrayBatch:
         if name == "event_id":
             offsets, numbers = (np.ascontiguousarray(fixed[line]) for line in (a.OFFSET, a.NUMBER))
             return _strings(event_ids(offsets, numbers, f"{self.node}:{self.segment}:".encode()), all_valid=True)
-        if name == "node":
-            return _spread(np.zeros(len(self), np.int64), [self.node])
+        if name == "txn" and isinstance(self.txn, Mapping):
+            return pyarrow.array([self.txn.get(offset) for offset in fixed[a.OFFSET].tolist()], pyarrow.string())
+        if name == "node" or (name == "txn" and self.txn is not None):
+            return _spread(np.zeros(len(self), np.int64), [getattr(self, name)])
         if name == "op":
             return _spread(fixed[a.OP], OPS)
         if name in ("keyspace", "table", "table_id"):
@@ -114,7 +134,8 @@ class ArrayBatch:
         heads = texts_of([self._head(*divmod(kind, len(OPS))) for kind in present.tolist()])
         segment = np.frombuffer(f',"segment":{self.segment}'.encode(), np.uint8)
         event = f',"event_id":{quote(f"{self.node}:{self.segment}:")[:-1]}'.encode()
-        return Frame(numbers[kinds], heads, segment, np.frombuffer(event, np.uint8))
+        txn = f'","txn":{"null" if self.txn is None else quote(str(self.txn))}'.encode()
+        return Frame(numbers[kinds], heads, segment, np.frombuffer(event, np.uint8), np.frombuffer(txn, np.uint8))
 
     def _head(self, table: int, op: int) -> str:
         names = {"node": self.node, **_named(self.tables[table]), "op": OPS[op]}

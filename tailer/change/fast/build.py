@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +12,19 @@ from tailer.change.build import Built
 from tailer.change.build import build as plain_build
 from tailer.change.compile import Compiled
 from tailer.change.fast import work as w
-from tailer.change.fast.arrays import FIXED, TEXT_BYTES_MAX, Rows, Texts, empty_texts, grown, trimmed
+from tailer.change.fast.arrays import (
+    ENTRY,
+    FIXED,
+    TEXT_BYTES_MAX,
+    Rows,
+    Texts,
+    empty_texts,
+    grown,
+    texts_of,
+    trimmed,
+)
 from tailer.change.fast.batch import ArrayBatch
+from tailer.change.fast.lines import picked
 from tailer.change.fast.merge import merged
 from tailer.change.fast.rows import fill
 from tailer.change.fast.subset import lines_of_entries
@@ -34,7 +46,12 @@ def build(index: Index, data: bytes, compiled: Compiled, place: Place) -> Built:
     if not len(index.rows):
         return plain_build(index, data, compiled, place)
     rows, odd = _filled(index, data, place, tables_of(compiled))
-    batch = ArrayBatch(rows, None, compiled.tables, place.node, place.segment)
+    attrs = None
+    if place.attrs:
+        attrs = _attrs(np.ascontiguousarray(rows.fixed[ENTRY]), place.attrs)
+        if attrs is None:
+            return plain_build(index, data, compiled, place)
+    batch = ArrayBatch(rows, None, compiled.tables, place.node, place.segment, place.txn, attrs)
     if not len(odd):
         return Built(batch, [])
     plain = plain_build(lines_of_entries(index, odd), data, compiled, place)
@@ -61,6 +78,18 @@ def _filled(index: Index, data: bytes, place: Place, tables: BuildTables) -> tup
     count = int(block[w.NEXT_ROW])
     fixed, *texts_of_rows = rows
     return Rows(fixed[:, :count], *(trimmed(texts, count) for texts in texts_of_rows)), odd[: block[w.ODD_COUNT]]
+
+
+def _attrs(entries: Numbers, attrs: Mapping[int, str]) -> Texts | None:
+    """The attributes of rows, by number of their entry; None if that is more text than Arrow can hold."""
+    texts = texts_of([*attrs.values(), None])
+    places = np.full(int(entries.max(initial=0)) + 1, len(attrs), np.int64)
+    for place, entry in enumerate(attrs):
+        if entry < len(places):
+            places[entry] = place
+    chosen = places[entries]
+    sizes = np.diff(texts.offsets).astype(np.int64)
+    return picked(texts, chosen) if int(sizes[chosen].sum()) <= TEXT_BYTES_MAX else None
 
 
 def _expected(index: Index) -> Rows:

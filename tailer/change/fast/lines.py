@@ -39,7 +39,8 @@ _TOKEN: Final = literal(b',"token":')
 _OFFSET: Final = literal(b',"offset":')
 _ROW: Final = literal(b',"row":')
 _COLON: Final = literal(b":")
-_END: Final = literal(b'","txn":null,"attrs":null}\n')
+_ATTRS_NAME: Final = literal(b',"attrs":')
+_END: Final = literal(b"}\n")
 _NULL: Final = literal(b"null")
 
 _LINE_ROOM: Final = 512
@@ -58,26 +59,30 @@ _SEGMENT: Final = 5
 _SEGMENT_LENGTH: Final = 6
 _EVENT: Final = 7
 _EVENT_LENGTH: Final = 8
-_HEADS: Final = 9
-_KEY: Final = 12
-_CLUSTERING: Final = 15
-_COLUMNS: Final = 18
-_CELLS: Final = 21
-_RANGE: Final = 24
-_SIZE: Final = 27
+_TXN: Final = 9
+_TXN_LENGTH: Final = 10
+_HEADS: Final = 11
+_KEY: Final = 14
+_CLUSTERING: Final = 17
+_COLUMNS: Final = 20
+_CELLS: Final = 23
+_RANGE: Final = 26
+_ATTRS: Final = 29
+_SIZE: Final = 32
 
 
 class Frame(NamedTuple):
     """What many lines have in common.
 
     `heads`: what a line begins with, up to the partition key, by `head` of each row. `segment`: `,"segment":…`;
-    `event`: `,"event_id":"` and the id up to the entry's offset.
+    `event`: `,"event_id":"` and the id up to the entry's offset; `txn`: the end of that and `,"txn":…`.
     """
 
     head: Numbers
     heads: Texts
     segment: Bytes
     event: Bytes
+    txn: Bytes
 
 
 @compiled
@@ -116,22 +121,24 @@ def put_lines(work: int) -> int:
         offset, number = get(fixed + room * OFFSET, row), get(fixed + room * NUMBER, row)
         pos = put_number(put(put_number(put(pos, _OFFSET), offset), _ROW), number)
         pos = put_copy(pos, get(work, _EVENT), get(work, _EVENT_LENGTH))
-        pos = put(put_number(put(put_number(pos, offset), _COLON), number), _END)
+        pos = put_number(put(put_number(pos, offset), _COLON), number)
+        pos = put_copy(pos, get(work, _TXN), get(work, _TXN_LENGTH))
+        pos = put(_put_text(work, _ATTRS, row, put(pos, _ATTRS_NAME)), _END)
     return pos - begun
 
 
-def json_lines(rows: Rows, ranges: Texts, frame: Frame) -> bytes:
+def json_lines(rows: Rows, ranges: Texts, attrs: Texts, frame: Frame) -> bytes:
     """The rows as JSON lines."""
     count = rows.fixed.shape[1]
     heads = frame.heads.offsets[1:] - frame.heads.offsets[:-1]
-    room = sum(map(text_bytes, (*rows[1:], ranges))) + int(heads[frame.head].sum())
-    out = np.empty(room + count * (_LINE_ROOM + len(frame.segment) + len(frame.event)), np.uint8)
+    room = sum(map(text_bytes, (*rows[1:], ranges, attrs))) + int(heads[frame.head].sum())
+    out = np.empty(room + count * (_LINE_ROOM + len(frame.segment) + len(frame.event) + len(frame.txn)), np.uint8)
     # A line of `fixed` may be longer than there are rows: this is a part of larger arrays then.
     fixed_room = rows.fixed.strides[0] // rows.fixed.itemsize
     block = [address_of(out), count, address_of(rows.fixed), fixed_room, address_of(frame.head)]
-    for text in (frame.segment, frame.event):
+    for text in (frame.segment, frame.event, frame.txn):
         block += (address_of(text), len(text))
-    for texts in (frame.heads, *rows[1:], ranges):
+    for texts in (frame.heads, *rows[1:], ranges, attrs):
         block += (address_of(texts.offsets), address_of(texts.valid), address_of(texts.data))
     numbers = np.array(block, np.int64)
     return out[: put_lines(address_of(numbers))].tobytes()

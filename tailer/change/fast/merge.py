@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tailer.change.batch import Batch
-from tailer.change.fast.arrays import FIXED, OFFSET, OPS, TEXT_BYTES_MAX, Rows, Texts, no_texts, text_bytes, texts_of
+from tailer.change.fast.arrays import (
+    FIXED,
+    NUMBER,
+    OFFSET,
+    OPS,
+    TEXT_BYTES_MAX,
+    Rows,
+    Texts,
+    no_texts,
+    text_bytes,
+    texts_of,
+)
 from tailer.change.fast.batch import ArrayBatch
 from tailer.change.fast.lines import picked
 from tailer.types.fast.plan import Numbers
@@ -18,22 +30,25 @@ def merged(batch: ArrayBatch, plain: Batch) -> ArrayBatch | None:
     if not len(plain):
         return batch
     fixed = np.concatenate((batch.arrays.fixed, _fixed(plain, batch)), axis=1)
-    order = np.argsort(fixed[OFFSET], kind="stable")
-    names = ("partition_key", "clustering", "columns", "cells", "range")
-    ours = (*batch.arrays[1:], batch.range or no_texts(len(batch)))
+    # Numbers count through a transaction, whose rows all stand at one offset.
+    order = np.lexsort((fixed[NUMBER], fixed[OFFSET]))
+    names = ("partition_key", "clustering", "columns", "cells", "range", "attrs")
+    ours = (*batch.arrays[1:], *(texts or no_texts(len(batch)) for texts in (batch.range, batch.attrs)))
     pairs = [(texts, texts_of(plain.column(name))) for texts, name in zip(ours, names, strict=True)]
     if any(text_bytes(one) + text_bytes(other) > TEXT_BYTES_MAX for one, other in pairs):
         return None
-    *texts, ranges = (picked(_joined(*pair), order) for pair in pairs)
+    *texts, ranges, attrs = (picked(_joined(*pair), order) for pair in pairs)
     rows = Rows(np.ascontiguousarray(fixed[:, order]), *texts)
-    return ArrayBatch(rows, ranges, batch.tables, batch.node, batch.segment)
+    return replace(batch, arrays=rows, range=ranges, attrs=attrs if attrs.valid.any() else None)
 
 
 def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:
-    numbers = {table.table_id: number for number, table in enumerate(batch.tables)}
+    tables = enumerate(batch.tables)
+    numbers = {(t.definition.keyspace, t.definition.table, t.table_id): number for number, t in tables}
+    named = zip(plain.column("keyspace"), plain.column("table"), plain.column("table_id"), strict=True)
     ttl, token = plain.column("ttl"), plain.column("token")
     lines: list[list[Any]] = [
-        [numbers[table_id] for table_id in plain.column("table_id")],
+        [numbers[names] for names in named],
         [OPS.index(op) for op in plain.column("op")],
         plain.column("is_static"),
         plain.column("write_ts"),
@@ -44,6 +59,7 @@ def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:
         [value or 0 for value in token],
         plain.column("offset"),
         plain.column("row"),
+        [0] * len(plain),
     ]
     return np.array(lines, np.int64).reshape(FIXED, len(plain))
 

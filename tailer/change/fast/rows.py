@@ -12,6 +12,7 @@ from tailer.change.fast import work as w
 from tailer.change.fast.arrays import (
     DELETE_PARTITION,
     DELETE_ROW,
+    ENTRY,
     EXPIRES_AT,
     HAS_ROW_TTL,
     HAS_TOKEN,
@@ -108,6 +109,7 @@ def _add_times(work: int, row: int, is_static: int, number: int, times: Any) -> 
 def _add_key(work: int, table: int, update: int, row: int, known: int) -> int:
     """Table, offset, token and key: copied from row `known` of the same update, or made if that is this one."""
     give_fixed(work, TABLE, row, get(update, w.UPDATE_TABLE))
+    give_fixed(work, ENTRY, row, get(update, w.ENTRY))
     give_fixed(work, OFFSET, row, get(get(work, w.LOGICAL), get(update, w.ENTRY)))
     give_fixed(work, HAS_TOKEN, row, 1)
     if row != known:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.change.compile import Compiled
+from tailer.change.native import with_attrs
 from tailer.change.place import Place
 from tailer.change.typed import pick as p
 from tailer.change.typed.batch import TypedBuilt
@@ -17,10 +18,12 @@ from tailer.change.typed.multi import folded_columns
 from tailer.change.typed.picked import Picked, Places, Table
 from tailer.change.typed.wide import COLUMNS_LEAST
 from tailer.format.index import Index
+from tailer.format.native.scan import Scanned
 from tailer.format.scan import Offsets
 from tailer.format.tables import NO_COLUMN
 from tailer.kernel.addresses import address_of
 from tailer.kernel.aside import Aside
+from tailer.kernel.records.scan import scan_native
 from tailer.kernel.scan import scan
 from tailer.limits import OFFSET_MAX
 
@@ -41,22 +44,43 @@ def read_aside(
 
     None where no table's rows can be put aside, or where some of those have a fault: entries are to be read again.
     """
+    room = _room(data, len(starts) - first, compiled, form)
+    if room is None:
+        return None
+    index = scan(data, starts, sizes, compiled.scan_tables, first, unsigned_times, room.aside)
+    built = build_chosen(index, data, compiled, place, form, room.chosen(data, place))
+    return None if built is None else (index, built)
+
+
+def read_native_aside(
+    data: bytes, starts: Offsets, sizes: Offsets, compiled: Compiled, first: int, place: Place, form: Form
+) -> tuple[Scanned, TypedBuilt] | None:
+    """The same of entries of a native log that are no transaction's."""
+    room = _room(data, len(starts) - first, compiled, form)
+    if room is None:
+        return None
+    scanned = scan_native(data, starts, sizes, compiled.scan_tables, first, None, room.aside)
+    # Keys that were put together make them longer.
+    if len(scanned.data) > OFFSET_MAX:
+        return None
+    place = with_attrs(place, scanned)
+    built = build_chosen(scanned.index, scanned.data, compiled, place, form, room.chosen(scanned.data, place))
+    return None if built is None else (scanned, built)
+
+
+def _room(data: bytes, rows: int, compiled: Compiled, form: Form) -> _Room | None:
+    """Room for rows of one table; None where none can be put aside."""
     bound = _bound(compiled, form)
     # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
     if bound is None or len(data) > OFFSET_MAX or len(form.columns) >= COLUMNS_LEAST:
         return None
-    room = _Room(*bound, len(form.columns), len(starts) - first)
-    index = scan(data, starts, sizes, compiled.scan_tables, first, unsigned_times, room.aside)
-    chosen = None
-    if room.aside.count:
-        chosen = Chosen(bound[1], room.picked(data, np.asarray(place.offsets, np.int64)), bound[0], None)
-    built = build_chosen(index, data, compiled, place, form, chosen)
-    return None if built is None else (index, built)
+    return _Room(*bound, len(form.columns), rows)
 
 
 def _bound(compiled: Compiled, form: Form) -> tuple[int, Bound] | None:
-    """The first table that is delivered in the form, by number."""
-    for number, table in enumerate(compiled.tables):
+    """The last table that is delivered in the form, by number: of a native log's table the newest definition."""
+    for number in reversed(range(len(compiled.tables))):
+        table = compiled.tables[number]
         if table.delivered and table.truncations == NO_COLUMN:
             bound = form.bind(table)
             if bound.misfit is None:
@@ -68,6 +92,7 @@ class _Room:
     """Arrays that the scan writes to, and what becomes of them."""
 
     def __init__(self, number: int, bound: Bound, columns: int, rows: int) -> None:
+        self.number, self.bound = number, bound
         self.table: Table = table_of(number, bound, columns, folded_columns(bound))
         self.rows = rows
         # Off and length of each column.
@@ -77,12 +102,19 @@ class _Room:
         slots = self.table.slots.astype(np.int64)
         self.aside = Aside(number, slots, self.table.clustering, rows, at, at + 4 * columns * rows)
 
+    def chosen(self, data: bytes, place: Place) -> Chosen | None:
+        """The rows, if there are any."""
+        if not self.aside.count:
+            return None
+        return Chosen(self.bound, self.picked(data, np.asarray(place.offsets, np.int64)), self.number, None)
+
     def picked(self, data: bytes, offsets: Numbers) -> Picked:
         """The rows, as `pick_rows` gives them."""
         rows, aside = self.aside.count, self.aside
         entry, ts, keys, lengths = aside.by_row
         offset, token = np.empty(rows, np.int64), np.empty(rows, np.int64)
         nothing, none, bad = np.zeros(rows, np.int64), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
+        op = p.UPDATE if aside.is_update else p.INSERT
         off, length = self.places
         held, work = np.frombuffer(data, np.uint8), np.zeros(p.SIZE, np.int64)
         given = ((p.ENTRY, entry), (p.OFFSETS, offsets), (p.OFFSET, offset), (p.TOKEN, token), (p.DATA, held))
@@ -97,7 +129,7 @@ class _Room:
             entry=entry[:rows],
             offset=offset,
             number=nothing,
-            op=none,
+            op=np.full(rows, op, np.uint8),
             static=none,
             ts=ts[:rows],
             ttl=nothing,
@@ -108,7 +140,7 @@ class _Room:
             off=off[:, :rows],
             length=length[:, :rows],
             places=Places(address_of(off), address_of(length), address_of(bad), 4 * self.rows),
-            ops=1 << p.INSERT,
+            ops=1 << op,
             has_static=False,
             has_ttl=False,
             has_number=False,

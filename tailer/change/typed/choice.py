@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from tailer.change.compile import Compiled
+from tailer.change.native import Numbers, renumbered, with_attrs
 from tailer.change.place import Place
 from tailer.change.typed.batch import TypedBuilt
 from tailer.change.typed.form import form_of
 from tailer.change.typed.plain import build_plain
 from tailer.format.index import Index
+from tailer.format.native.scan import Scanned
 from tailer.format.scan import Offsets
-from tailer.kernel.choice import scan_now, twin_now
+from tailer.kernel.choice import scan_native_now, scan_now, twin_now
 from tailer.schema.typed import TypedTable
 
 SMALL_LINES: Final = 16
@@ -51,3 +53,27 @@ def read_typed(
             return found
     index = scan_now()(data, starts, sizes, compiled.scan_tables, first, unsigned_times)
     return index, build_typed(index, data, compiled, place, typed)
+
+
+def read_native(
+    data: bytes,
+    starts: Offsets,
+    sizes: Offsets,
+    compiled: Compiled,
+    first: int,
+    number_from: int | None,
+    place: Place,
+    typed: TypedTable,
+    before: Numbers | None = None,
+) -> tuple[Scanned, TypedBuilt]:
+    """The same of entries of a native log; see `change.native`."""
+    twin = twin_now(_ASIDE, number_from is None and len(starts) - first >= SMALL_LINES)
+    if twin is not None and number_from is None:
+        found: tuple[Scanned, TypedBuilt] | None = twin.read_native_aside(
+            data, starts, sizes, compiled, first, place, form_of(typed)
+        )
+        if found is not None:
+            return found
+    scanned = renumbered(scan_native_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
+    built = build_typed(scanned.index, scanned.data, compiled, with_attrs(place, scanned), typed)
+    return scanned, built

@@ -59,9 +59,9 @@ def build_chosen(
 
 
 class _Part(NamedTuple):
-    """Rows of one kind, with entry and number of each."""
+    """Rows of one kind, with offset and number of each."""
 
-    entry: Numbers
+    offset: Numbers
     number: Numbers
     batch: pa.RecordBatch
 
@@ -165,7 +165,7 @@ class _Build:
         if picked.entry[-1] >= end:
             picked = picked.cut(int(np.searchsorted(picked.entry, end)))
             if not picked.rows:
-                return _Part(picked.entry, picked.number, self._no_rows())
+                return _Part(picked.offset, picked.number, self._no_rows())
         arrays = self._columns(bound, picked)
         texts = {}
         if marks is not None:
@@ -174,7 +174,7 @@ class _Build:
             self._force(set(picked.entry[picked.bad.astype(bool)].tolist()))
             return None
         arrays += meta_arrays(self.form, bound.table.table_id, self.place, picked, texts)
-        return _Part(picked.entry, picked.number, pa.RecordBatch.from_arrays(arrays, schema=self.form.schema))
+        return _Part(picked.offset, picked.number, pa.RecordBatch.from_arrays(arrays, schema=self.form.schema))
 
     def _columns(self, bound: Bound, picked: Picked) -> list[pa.Array]:
         """The table's own columns."""
@@ -213,7 +213,7 @@ class _Build:
     def _plain_part(self, batch: pa.RecordBatch) -> _Part:
         own = len(self.form.columns)
         offsets, numbers = (batch.column(own + META.index(name)).to_numpy() for name in ("offset", "row"))
-        return _Part(np.searchsorted(self.offsets, offsets), numbers, batch)
+        return _Part(offsets, numbers, batch)
 
     def _merged(self, parts: list[_Part]) -> pa.RecordBatch:
         """All rows in log order."""
@@ -222,8 +222,8 @@ class _Build:
             return self._no_rows()
         if len(parts) == 1:
             return parts[0].batch
-        entries, numbers = (np.concatenate([part[at] for part in parts]) for at in range(2))
-        order = np.lexsort((numbers, entries))
+        offsets, numbers = (np.concatenate([part[at] for part in parts]) for at in range(2))
+        order = np.lexsort((numbers, offsets))
         table = pa.Table.from_batches([part.batch for part in parts]).combine_chunks()
         return table.take(pa.array(order)).to_batches()[0]
 

@@ -25,7 +25,7 @@ def meta_arrays(
     form: Form, table_id: str, place: Place, picked: Picked, texts: Mapping[str, pa.Array]
 ) -> list[pa.Array]:
     """The columns behind the table's own, in order. `texts`: those of `deltas` and `cells` that are not null."""
-    made = _varying(form, picked)
+    made = _varying(form, picked) | _of_native(place, picked)
     made |= {
         **texts,
         "table_id": table_id,
@@ -40,6 +40,19 @@ def meta_arrays(
             value = form.repeated.array(field.name, field.type, value, picked.rows)
         arrays.append(value)
     return arrays
+
+
+def _of_native(place: Place, picked: Picked) -> dict[str, pa.Array]:
+    """What the rows of a native log have: not kept like other repeated values, for each transaction is another."""
+    made: dict[str, pa.Array] = {}
+    if isinstance(place.txn, Mapping):
+        made["txn"] = pa.array([place.txn.get(offset) for offset in picked.offset.tolist()], pa.string())
+    elif place.txn is not None:
+        made["txn"] = pa.array([place.txn], pa.string()).take(pa.array(np.zeros(picked.rows, np.int8)))
+    if place.attrs:
+        texts = pa.array([place.attrs.get(entry) for entry in picked.entry.tolist()], pa.string())
+        made["attrs"] = texts
+    return made
 
 
 def _varying(form: Form, picked: Picked) -> dict[str, Any]:

@@ -58,18 +58,16 @@ def build_plain(index: Index, data: bytes, compiled: Compiled, place: Place, for
     walk.run({fault.entry for fault in built.faults})
     end = len(place.offsets) if walk.misfit is None else walk.misfit.entry
     faults = sorted(fault for fault in (*built.faults, *walk.faults) if fault.entry < end)
-    offsets = place.numbers()
-    without = {offsets[fault.entry] for fault in faults}
-    stop = offsets[end] if walk.misfit is not None else None
+    without = _Left(index, place, [fault.entry for fault in faults], end)
     blank = _Own((None,) * len(form.columns))
     rows: list[tuple[Any, ...]] = []
     shared: Iterator[tuple[Any, ...]] = built.batch.rows()
     for row in shared:
-        offset, number = row[_OFFSET], row[_ROW]
-        if stop is not None and offset >= stop:
+        at = row[_OFFSET], row[_ROW]
+        if without.is_behind(at):
             break
-        if offset not in without:
-            rows.append(_typed_row(row, walk.rows.get((offset, number), blank)))
+        if at not in without:
+            rows.append(_typed_row(row, walk.rows.get(at, blank)))
     return TypedBuilt(TypedBatch(form, _record_batch(form, rows)), faults, walk.misfit, walk.ignored)
 
 
@@ -83,6 +81,39 @@ def _record_batch(form: Form, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else [()] * len(form.schema)
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, form.schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=form.schema)
+
+
+class _Left:
+    """Change rows that are left out, told by offset and number: those of entries with faults, all from `end` on.
+
+    In a transaction all offsets are the same: numbers tell there, and elsewhere offsets, as not every number of a
+    mutation has a line in the index.
+    """
+
+    def __init__(self, index: Index, place: Place, entries: list[int], end: int) -> None:
+        offsets = place.numbers()
+        self._offsets: set[int] = set()
+        self._rows: set[tuple[int, int]] = set()
+        self._stop: tuple[int, int] | None = None
+        if place.txn is None:
+            self._offsets = {offsets[entry] for entry in entries}
+            if end < len(offsets):
+                self._stop = offsets[end], 0
+            return
+        # The end of a range has the number of the row behind it.
+        lines = index.rows[index.rows["kind"] != RANGE_END]
+        of_line, numbers = index.updates["entry"][lines["update"]], lines["number"]
+        for entry in entries:
+            self._rows |= {(offsets[entry], number) for number in numbers[of_line == entry].tolist()}
+        behind = numbers[of_line >= end]
+        if len(behind):
+            self._stop = offsets[end], int(behind.min())
+
+    def is_behind(self, at: tuple[int, int]) -> bool:
+        return self._stop is not None and at >= self._stop
+
+    def __contains__(self, at: tuple[int, int]) -> bool:
+        return at[0] in self._offsets or at in self._rows
 
 
 class _MisfitError(Exception):

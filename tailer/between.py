@@ -27,6 +27,7 @@ from tailer.schema.records import (
     RecountRecord,
     SegmentEndRecord,
     SkipRecord,
+    StartRecord,
 )
 from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
@@ -156,6 +157,8 @@ class Between:
         options, maker = pinned.options, pinned.maker
         for span in cut(file, whole, pieces):
             task = maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
+            if file.known_header().native:
+                task = replace(task, known_from=pinned.known_from, walk_skips=self._walk_skips(span))
             yield FileTask(replace(task, skips=self._skips(span), typed=options.typed), file.path.name)
 
     def _missing(self, part: _Part) -> None:
@@ -173,6 +176,12 @@ class Between:
     def _skips(self, span: Span) -> tuple[tuple[int, int], ...]:
         decided = self._decided().skips.get(span.segment, ())
         return tuple((at, size) for at, size in decided if span.start <= at < span.end)
+
+    def _walk_skips(self, span: Span) -> tuple[tuple[int, int, int], ...]:
+        """Changes that are left out of transactions which may be committed in the span."""
+        decided = self._decided().skips.items()
+        below = [(segment, skips) for segment, skips in decided if segment <= span.segment]
+        return tuple((segment, at, size) for segment, skips in sorted(below) for at, size in skips)
 
     def _decided(self) -> _Decisions:
         if self._decisions.count != self._journal.count:
@@ -210,6 +219,7 @@ class _Pinned:
         self.count = 0
         self.ends: dict[int, int] = {}
         self.options = today
+        self.known_from = 0
         self._consumer = consumer
         self._history = DefinitionHistory()
         self._makers: dict[tuple[str, ...], TaskMaker] = {}
@@ -221,6 +231,8 @@ class _Pinned:
         for record in records:
             if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):
                 self.ends[record.segment] = record.end
+            elif isinstance(record, StartRecord) and record.consumer == self._consumer:
+                self.known_from = record.segment
             elif isinstance(record, OptionsRecord) and record.consumer == self._consumer:
                 self.options = RowOptions.of(record)
 
@@ -231,6 +243,13 @@ class _Pinned:
         if made is None:
             made = self._makers[tables] = TaskMaker(self._history, Selection(tables))
         return made
+
+
+def pin_start(journal: Journal, consumer: str | None, segment: int) -> None:
+    """Journal, once, that what a consumer knows of a native log begins at a segment."""
+    held = [r for r in journal.read() if isinstance(r, StartRecord) and r.consumer == consumer]
+    if not held or held[-1].segment != segment:
+        journal.append([StartRecord(consumer=consumer, segment=segment)])
 
 
 def parts(start: NodeOffset, end: NodeOffset, ends: dict[int, int]) -> list[_Part]:

@@ -27,10 +27,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An offset that was handed out, and what the planner remembered there."""
+    """An offset that was handed out, and what the planner remembered there.
+
+    `restart`: where reading must begin after a restart there; None where that is the offset itself.
+    """
 
     offset: NodeOffset
     memory: Memory = Memory()
+    restart: tuple[int, int] | None = None
 
 
 class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -5,6 +5,7 @@ before the offset that needs them leaves (architecture section 5). Reads no segm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -15,10 +16,11 @@ from tailer.change.compile import Compiled, compile_definitions
 from tailer.change.explain import explain
 from tailer.change.neutral import neutral_rows
 from tailer.change.place import Place
-from tailer.errors import DefinitionError, RefusedError
+from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.format.index import Status
 from tailer.format.scan import scan
 from tailer.limits import ENTRY_OVERHEAD
+from tailer.native_finds import NativeFinds
 from tailer.notices import DefinitionNotices
 from tailer.position import Position, Span
 from tailer.quiet import QuietTables
@@ -27,7 +29,7 @@ from tailer.schema.decode import deltas
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal
 from tailer.schema.model import TableDefinition
-from tailer.schema.records import SchemaRecord
+from tailer.schema.records import NativeRecord, SchemaRecord
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.selection import Selection
@@ -61,10 +63,15 @@ class Known:
         self._pending: dict[Position, _Found] = {}
         self._notices: list[str] = []
         self._about = DefinitionNotices(selection)
-        self._notices.extend(self._about.about(self._history.state.definitions.values()))
+        self._notices.extend(self._about.about(self._history.newest.values()))
         self._maker = TaskMaker(self._history, selection)
         self.quiet = QuietTables(self._history, selection)
+        self.native = NativeFinds()
         self.complete = False
+        self.known_from = 0
+        """Transactions of a native log that began below this segment are of an unknown history."""
+        self.entries = 0
+        """How many were collected."""
         self.touched = False
         """Whether something was collected that may give rows; set back by who asks."""
 
@@ -73,7 +80,12 @@ class Known:
         return self._history
 
     def collect(self, segment: int, run: Run) -> None:
-        """Note the schema mutations among a run's entries (`source.reach.Collect`)."""
+        """Note what a run's entries say of definitions (`source.reach.Collect`)."""
+        self.entries += len(run.starts)
+        if run.native:
+            quiet = self.quiet
+            self.touched |= self.native.collect(segment, run, quiet.may_deliver_native, quiet.schema_rows)
+            return
         if not self.touched:
             self.touched = any(map(self.quiet.may_deliver, payloads(run)))
         for offset, payload in entries_of(run, _schema_ids()):
@@ -81,7 +93,11 @@ class Known:
             self._pending[end] = _Found(Position(segment, offset), end, payload)
 
     def settle(self, planned: Position | None) -> None:
-        """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end."""
+        """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.
+
+        A native log's definitions count where they stand, planned or not: nothing else goes by their keys.
+        """
+        self._add(self.native.settle(self._history, self._refuse))
         found = [self._pending[at] for at in sorted(self._pending)]
         self._pending.clear()
         records: list[SchemaRecord] = []
@@ -107,11 +123,12 @@ class Known:
 
     def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
         """The span with the definitions that its rows need."""
-        return self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
+        made = self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
+        return replace(made, known_from=self.known_from) if self.known_from else made
 
     def latest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every user table, by id."""
-        return self._history.state.definitions
+        return self._history.newest
 
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
         """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
@@ -163,7 +180,12 @@ class Known:
         for event in self._history.events[before:]:
             self._notices.extend(self._about.about(event.changed.values()))
 
-    def _add(self, records: Sequence[SchemaRecord]) -> None:
+    def _refuse(self, error: CdcError, at: Position) -> None:
+        if not self._tolerant:
+            raise error
+        self._notices.append(f"a definition at {at} was left out: {error.sentence()}")
+
+    def _add(self, records: Sequence[SchemaRecord | NativeRecord]) -> None:
         if records:
             self._journal.append(records)
             self.sync()

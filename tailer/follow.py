@@ -11,11 +11,15 @@ from tailer.errors import HeldBackError
 from tailer.kernel.choice import take_notices
 from tailer.options import CommitEvery
 from tailer.sink.base import Sink
-from tailer.tail import Step, Tail
+from tailer.step import Step
+from tailer.tail import Tail
 
 WAIT_SECONDS: Final = 1.0
 STALLED_SECONDS: Final = 60.0
 """After this long without progress while a higher segment grows, a warning names the segment that is waited for."""
+
+REOPEN: Final = "Open the log again with the program that writes it: that finds what is durable and closes it."
+"""What helps where the writer of a native log died."""
 
 EVERY_BATCH: Final = CommitEvery("batch")
 
@@ -92,6 +96,8 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
         elif once and not step.waiting:
             if step.held is not None:
                 raise held_back(tail, step.held)
+            if (sentence := unclosed(tail)) is not None:
+                say(sentence)
             return
         else:
             yield step
@@ -101,14 +107,28 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
 def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:
     """The error of a run that does not wait, with both remedies."""
     unfinished, behind = held
+    remedy = (
+        "If no server writes this folder any more, run again with --stopped; if this segment was left behind, "
+        "with --assume-finished-after SECONDS."
+    )
+    if tail.survey.is_native(unfinished):
+        remedy = REOPEN
     return HeldBackError(
         f"promised rows of segment {behind} and later are held back behind segment {unfinished}, which is not finished",
         file=tail.survey.log_name(unfinished),
-        remedy=(
-            "If no server writes this folder any more, run again with --stopped; if this segment was left behind, "
-            "with --assume-finished-after SECONDS."
-        ),
+        remedy=remedy,
     )
+
+
+def unclosed(tail: Tail) -> str | None:
+    """What `--stopped` cannot give of a native log: bytes that its writer had not published may not be on the disk."""
+    if not tail.options.stopped:
+        return None
+    survey = tail.survey
+    left = [s for s in survey.segments() if s >= tail.offset.s and survey.known(s).finished is None]
+    if not left or not survey.is_native(left[0]):
+        return None
+    return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
 
 
 class _Saver:

@@ -90,7 +90,7 @@ def _learn_file(folder: Path, log: LogFile, keys: KeySource, known: Known, learn
 def _collect(file: SegmentFile, known: Known, progress: Progress) -> str | None:
     """Hand on the segment's schema changes; gives what is worth a notice."""
     header = file.header()
-    if header is None or header.payload != "cassandra":
+    if header is None:
         return None
     faults = 0
     for section in file.sections(header.length, header.length):
@@ -101,7 +101,7 @@ def _collect(file: SegmentFile, known: Known, progress: Progress) -> str | None:
             left_out = f"; {faults} entries that do not check are left out" if faults else ""
             return f"{until} ({section.why.value}){left_out}"
         data, entries = file.entries(section)
-        known.collect(file.segment, run_of(section, data, entries))
+        known.collect(file.segment, run_of(section, data, entries, native=header.native))
         faults += len(entries.faults)
         progress(file.segment, section.next_at)
     return None

@@ -29,6 +29,12 @@ HEADER_BYTES_MAX: Final = 18 + 65535
 TYPE_DEPTH_MAX: Final = 64
 """Nesting of a CQL type; deeper text is refused before it can exhaust the stack."""
 
+RECORD_DEPTH_MAX: Final = 32
+"""Arrays and maps in one another, of a record's attributes and of what is passed over in it."""
+
+ATTRS_BYTES_MAX: Final = 64 * KIB
+"""Of a change's attributes as msgpack: each of its rows says them."""
+
 COLUMNS_MAX: Final = 65535
 """Columns of one table's update; far above what a server accepts."""
 

@@ -80,6 +80,7 @@ def seek_consumer(
 
 def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], float]) -> NodeState:
     # They read logs, which takes more than the other commands load.
+    from tailer.restart import check_restart, restart_of
     from tailer.source.reach import Reacher
     from tailer.source.survey import Survey
     from tailer.start import check_there, resolve_start, standing
@@ -92,9 +93,11 @@ def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], 
         if not start.offset.done:
             check_there(start.offset.position, view)
         found = standing(start.offset, view)
+        restart = restart_of(found, survey)
+        check_restart(restart, found.position, view)
     count = Journal(state, writable=False).count
     offset = NodeOffset(count, found.s, found.o, found.done, found.p)
-    return NodeState(offset, start.memory, restart=(offset.s, offset.o))
+    return NodeState(offset, start.memory, restart=restart)
 
 
 def _node(consumer: Consumer, node: str | None) -> str:

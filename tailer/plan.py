@@ -84,13 +84,21 @@ class Plan:
 
 
 def plan(
-    view: View, offset: NodeOffset, memory: Memory, reach: ReachSegment, budget: int, *, wide: bool = False
+    view: View,
+    offset: NodeOffset,
+    memory: Memory,
+    reach: ReachSegment,
+    budget: int,
+    *,
+    wide: bool = False,
+    dropped: int | None = None,
 ) -> Plan:
     """The next plan from `offset` on, of about `budget` logical bytes.
 
-    `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc).
+    `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
+    a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
     """
-    work = _Planner(view, offset, memory, reach, budget, wide)
+    work = _Planner(view, offset, memory, reach, budget, wide, dropped)
     work.late_segments()
     work.main_line()
     return work.finish()
@@ -100,13 +108,21 @@ class _Planner:
     """One run of `plan`: the walk's state, so that its steps are small functions."""
 
     def __init__(
-        self, view: View, offset: NodeOffset, memory: Memory, reach: ReachSegment, budget: int, wide: bool
+        self,
+        view: View,
+        offset: NodeOffset,
+        memory: Memory,
+        reach: ReachSegment,
+        budget: int,
+        wide: bool,
+        dropped: int | None,
     ) -> None:
         self._view = view
         self._memory = memory
         self._reach = reach
         self._budget = budget
         self._wide = wide
+        self._dropped = dropped
         self._segment, self._end, self._done = offset.s, offset.o, offset.done
         self._given = offset
         self._passed_list: dict[int, int] = {}
@@ -134,7 +150,7 @@ class _Planner:
         if segment in self._memory.seen and segment >= self._memory.lost_below:
             self._out.error = self._out.error or _lost(Position(segment, at), "a segment that had a sidecar is gone")
             self._passed_list[segment] = at
-        elif segment >= self._memory.lost_below:
+        elif segment >= self._memory.lost_below and self._dropped is None:
             self._out.notices.append(
                 f"segment {segment} went without ever showing a sidecar: it held no captured change"
             )
@@ -157,6 +173,8 @@ class _Planner:
     def _swept(self) -> bool:
         """The cap deleted the segment of the position and went on past it."""
         at, memory = self._segment, self._memory
+        if self._dropped is not None:
+            return self._done and self._took_unread()
         if not self._done or at == 0 or at < memory.lost_below or at != memory.last_with_sidecar:
             return False
         here = self._view.get(at)
@@ -170,6 +188,19 @@ class _Planner:
             return False
         self._out.error = _lost(
             Position(missing, 0), f"segment {at} was read and is gone, and segments between it and {higher[0]} with it"
+        )
+        return True
+
+    def _took_unread(self) -> bool:
+        """The limit of a native log deleted segments that were not read: those it deletes held changes."""
+        at, memory = self._segment, self._memory
+        dropped = self._dropped or 0
+        if at == 0 or not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
+            return False
+        first = min((segment for segment in memory.seen if at < segment <= dropped), default=at + 1)
+        self._out.error = _lost(
+            Position(first, 0),
+            f"the limit of the log took away segments up to {dropped}, and {at} is the last one read",
         )
         return True
 
@@ -208,6 +239,8 @@ class _Planner:
 
     def _next_segment(self) -> bool:
         """Move to the next segment that counts; False when there is none yet."""
+        if self._dropped is not None and self._took_unread():
+            return False
         passed: list[int] = []
         for segment in self._ahead():
             seen = self._view.get(segment)
@@ -249,6 +282,8 @@ class _Planner:
 
     def _tell_gap(self, first: int, last: int) -> None:
         """A restart's jump in ids and segments that came and went between two looks cannot be told apart."""
+        if self._dropped is not None:
+            return
         if last - first < len(self._memory.bare) and all(
             number in self._memory.bare for number in range(first, last + 1)
         ):
@@ -284,20 +319,26 @@ def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple
     )
 
 
-def accept_loss(view: View, offset: NodeOffset, memory: Memory) -> tuple[NodeOffset, Memory, Position]:
+def accept_loss(
+    view: View, offset: NodeOffset, memory: Memory, dropped: int | None = None
+) -> tuple[NodeOffset, Memory, Position]:
     """Go on behind what is gone: the offset and memory to plan from, and the position where reading continues.
 
-    The position stays where it was, marked done; ids below the next segment that is there are written off.
+    The position stays where it was, marked done; ids below the next segment that is there are written off. `dropped`:
+    see `plan`.
     """
     here = view.get(offset.s)
     there = here is not None and here.log
     ids = sorted(segment for segment, seen in view.items() if seen.log and segment > offset.s)
     gone = {s for s in memory.seen if s not in view or not view[s].log}
     gone |= {s for s, seen in view.items() if seen.orphan}
+    if dropped is not None and dropped > offset.s:
+        gone.add(dropped)
     ahead = [s for s in gone if s > offset.s and s >= memory.lost_below]
     if ahead or not there:
         first_gone = min(ahead, default=offset.s)
         upto = next((s for s in ids if s > first_gone), max([offset.s, memory.highest, *gone]) + 1)
+        upto = max(upto, (dropped or 0) + 1)
         to = Position(upto, 0)
     else:
         # Only a late segment is gone: nothing of the main line is written off.

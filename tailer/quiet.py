@@ -50,14 +50,21 @@ class QuietTables:
             return True
         return payload[0] > 1 and any(wanted in payload for wanted in self._wanted)
 
+    def may_deliver_native(self, key: bytes) -> bool:
+        """Whether a change of a native log's table may give a row, by the 24 bytes of its key."""
+        self._refresh()
+        return key in self._wanted or key not in self._quiet
+
     def _refresh(self) -> None:
         version = self._history.version_at(_END)
         if version == self._version:
             return
         self._version = version
-        known = [*builtin().values(), *(held for event in self._history.events for held in event.changed.values())]
+        met = [item for event in self._history.events for item in event.changed.items()]
+        known = [*builtin().values(), *(held for _, held in met)]
         wanted = {held.id for held in known if self._selection.wants(held)}
-        quiet = ({held.id for held in known} | system_tables().keys()) - wanted
+        wanted |= {key for key, held in met if self._selection.wants(held)}
+        quiet = ({held.id for held in known} | {key for key, _ in met} | system_tables().keys()) - wanted
         self._wanted = frozenset(map(bytes.fromhex, wanted))
         self._quiet = frozenset(map(bytes.fromhex, quiet))
         self._schema = frozenset(bytes.fromhex(held.id) for held in known if held.keyspace == _SCHEMA)

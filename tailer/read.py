@@ -24,10 +24,13 @@ from tailer.limits import ENTRY_OVERHEAD, MIB
 from tailer.position import Position, Span
 from tailer.schema.builtin import system_tables
 from tailer.schema.model import TableDefinition
+from tailer.schema.native import is_native
 from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.group import Group, OnFault, entry_bytes, read_groups
 from tailer.source.segment import SegmentFile
+from tailer.source.segments import NoSegments, Segments
+from tailer.transactions import Transaction
 
 if TYPE_CHECKING:
     from tailer.change.typed.batch import TypedBatch
@@ -45,6 +48,8 @@ AnyBatch: TypeAlias = "Batch | TypedBatch"
 
 Definitions = Mapping[str, TableDefinition]
 
+NO_SEGMENTS: Final = NoSegments()
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -61,6 +66,10 @@ class ReadTask:
     `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
     consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
     `typed`: rows come in that typed form.
+
+    Of a native log: transactions that began below segment `known_from` are of an unknown history; `walk_skips`: changes
+    of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's commits
+    found, where the reader cannot walk by itself.
     """
 
     node: str
@@ -72,29 +81,65 @@ class ReadTask:
     schema_changes: bool = False
     skips: tuple[tuple[int, int], ...] = ()
     typed: TypedTable | None = None
+    known_from: int = 0
+    walk_skips: tuple[tuple[int, int, int], ...] = ()
+    walk: tuple[Transaction, ...] | None = None
 
 
 class Reader:
     """Reads tasks; keeps compiled definitions from one task to the next.
 
     `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
-    for, by column name.
+    for, by column name. `unknown`: transactions left out that began before anything that is known.
     """
 
     def __init__(self) -> None:
+        self.unknown = 0
         self.skipped: dict[str, int] = {}
         self.left_out: dict[str, int] = {}
         self._definitions: Definitions | None = None
         self._selection: Selection | None = None
         self._compiled: Compiled | None = None
+        self._native: tuple[Definitions, tuple[Change, ...], Definitions] | None = None
 
-    def read(self, task: ReadTask, file: SegmentFile, on_fault: OnFault) -> Iterator[AnyBatch]:
-        """The task's rows, in log order, in batches of bounded size."""
+    def read(
+        self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
+    ) -> Iterator[AnyBatch]:
+        """The task's rows, in log order, in batches of bounded size.
+
+        `segments`: the other ones of the folder, where a transaction of a native log may have begun.
+        """
         header = file.header()
         unsigned = header is not None and header.version >= 8
         expect(task.span.end - task.span.start)
+        if header is not None and header.native:
+            yield from self._read_native(task, file, segments, on_fault)
+            return
         for group in read_groups(file, task.span, on_fault, task.skips):
             yield from self._read_group(task, group, unsigned, on_fault)
+
+    def _read_native(
+        self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault
+    ) -> Iterator[AnyBatch]:
+        from tailer.native import NativeSpan
+
+        try:
+            compiled = self._compile(self._native_definitions(task), task.selection, task.complete)
+        except DefinitionError as error:
+            raise _placed(error, Position(task.span.segment, task.span.lower)) from None
+        span = NativeSpan(task, file, compiled, segments, on_fault, _chunk_limits(task), self.left_out)
+        yield from span.read()
+        self.unknown += span.unknown
+
+    def _native_definitions(self, task: ReadTask) -> Definitions:
+        """All that the task has: a change names its own, wherever that stood. The same object for the same task's."""
+        given = task.definitions, task.changes
+        if self._native is None or self._native[0] is not given[0] or self._native[1] != given[1]:
+            known = {key: held for key, held in task.definitions.items() if is_native(key)}
+            for change in task.changes:
+                known.update(change.definitions)
+            self._native = *given, known
+        return self._native[2]
 
     def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[AnyBatch]:
         definitions = task.definitions
@@ -184,6 +229,14 @@ class Reader:
             )
             self._definitions, self._selection = definitions, selection
         return self._compiled
+
+
+def unknown_notice(count: int) -> str:
+    """What is said of transactions that are not delivered because nothing tells what they hold."""
+    return (
+        f"{count} transactions began before the oldest segment that there was at the start: they belong to the history "
+        "that is not known, and were not delivered"
+    )
 
 
 def _chunk_limits(task: ReadTask) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,47 +20,34 @@ from tailer.bases import Bases
 from tailer.cleaned import Cleaned
 from tailer.consumers import LOCK_SECONDS, Consumer, NodeState, make_folder
 from tailer.definitions import Known
+from tailer.ends import SegmentEnds
 from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.format.section import Section
 from tailer.kernel.choice import take_notices
 from tailer.limits import MIB, SETTLE_SECONDS
 from tailer.notices import StaleFlags
 from tailer.offset import Memory, NodeOffset
 from tailer.options import TailOptions
 from tailer.plan import ACCEPT, Plan, SegmentView, accept_loss, plan
-from tailer.position import Position
+from tailer.position import Position, Span
 from tailer.quarantine import Quarantine
-from tailer.read import AnyBatch, Reader, ReadTask
+from tailer.read import AnyBatch, Reader, ReadTask, unknown_notice
+from tailer.restart import check_restart, restart_of
 from tailer.schema.journal import Journal, state_folder
 from tailer.schema.typed import TypedTable
 from tailer.source.folder import check_folder
 from tailer.source.keystore import keystore_keys
 from tailer.source.reach import Reacher
+from tailer.source.run import Run
 from tailer.source.segment import KeySource, no_keys
-from tailer.source.survey import Closed, Survey
+from tailer.source.survey import Survey
 from tailer.source.wake import Waker, open_waker
 from tailer.start import check_there, clip, resolve_start, standing
 from tailer.state_lock import state_lock
+from tailer.step import Step
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
-
-
-@dataclass(slots=True)
-class Step:
-    """What may be read now. `tasks` in log order; `offset` stands behind them, to be saved once they were delivered.
-
-    `error`: what stands in the way, raised when nothing is left before it. `held`: see `plan.Plan`.
-    """
-
-    tasks: list[ReadTask]
-    offset: NodeOffset
-    memory: Memory
-    moved: bool
-    notices: list[str] = field(default_factory=list)
-    error: CdcError | None = None
-    held: tuple[int, int] | None = None
-    waiting: bool = False
-    finished: bool = False
 
 
 class Tail:
@@ -68,7 +55,8 @@ class Tail:
 
     `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
     `lock_seconds`: how long to wait for the consumer's lock. `skipped`: what this run put aside, and how many bytes.
-    `typed`: the typed form, where one was asked for, fixed when the tail is opened.
+    `typed`: the typed form, where one was asked for, fixed when the tail is opened. `resumed`: it goes on where its
+    consumer stood.
     """
 
     def __init__(
@@ -113,6 +101,7 @@ class Tail:
             accept_loss=options.accept_loss,
             clock=clock,
         )
+        self._ends = SegmentEnds(self.journal, self.survey, self._reacher, options)
         self.quarantine = Quarantine(state if writes else None, options.consumer, options.node)
         self._bases = Bases(options, self.definitions, clock)
         self._reader = Reader()
@@ -121,12 +110,13 @@ class Tail:
         self.memory = Memory()
         self.skipped: list[tuple[Position, int]] = []
         self.typed: TypedTable | None = None
+        self.resumed = False
         self._view: dict[int, SegmentView] = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
         self._others = self.journal.foreign
-        self._load_closed()
+        self._ends.load()
 
     def open(self) -> None:
         """Find the position to begin at, and learn the definitions that lie before it."""
@@ -136,6 +126,7 @@ class Tail:
                 self.begin()
                 self.save()
         else:
+            self.resumed = True
             self.go_on(node.offset, node.memory)
             if self.options.start != "earliest":
                 self._notices.append(
@@ -167,6 +158,8 @@ class Tail:
         if not (found.offset.done or self.options.accept_loss):
             check_there(found.offset.position, self._view)
         self.offset, self.memory = standing(found.offset, self._view), found.memory
+        if not self.options.accept_loss:
+            check_restart(self.restart(), self.offset.position, self._view)
         self._notices.extend(found.notices)
         self._learn_below()
         self._bases.give(None)
@@ -175,6 +168,7 @@ class Tail:
         """A later start, where an earlier run stood."""
         self.seek(offset, memory)
         self._view = self.survey.look(offset)
+        self._learn_around(offset)
         self._bases.give(offset.position)
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
@@ -225,7 +219,7 @@ class Tail:
             if (others := self.journal.foreign) != self._others:
                 self._others = others
                 self.definitions.sync()
-                self._load_closed()
+                self._ends.load()
             made = self._look_and_plan(budget)
             # What others journalled after the look must not count for this plan, but has numbers below our own.
             if self.journal.foreign == others:
@@ -233,16 +227,37 @@ class Tail:
         made.offset = NodeOffset(self.journal.count, *_places(made.offset))
         return self._as_step(made)
 
+    def handed(self, segment: int, section: Section, run: Run, path: Path) -> Step:
+        """The step of a section whose good bytes somebody hands over: nothing is looked at and nothing read.
+
+        The tail stands right before it. `path`: the segment's file, wherever the folder has it now; FileNotFoundError
+        where that is gone.
+        """
+        self.survey.file(segment, path).kept.keep(section.start, run)
+        self.definitions.collect(segment, run)
+        self.definitions.settle(self.offset.position)
+        span = Span(segment, section.start, section.end, section.at, section.start, section.end)
+        offset = NodeOffset(self.journal.count, segment, section.end, False, self.offset.p)
+        return self._as_step(Plan(offset, self.memory, [span]))
+
     def _look_and_plan(self, budget: int) -> Plan:
         self._view = self.survey.look(self.offset)
         self._take_losses()
-        self._check_growth()
+        self._ends.check_growth()
         if (news := self._bases.refresh(self._view, self.offset.position)) is not None:
             self._notices.append(news)
-        made = plan(self._view, self.offset, self.memory, self._reacher, budget, wide=self.definitions.wide())
+        made = plan(
+            self._view,
+            self.offset,
+            self.memory,
+            self._reacher,
+            budget,
+            wide=self.definitions.wide(),
+            dropped=self.survey.dropped,
+        )
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._reacher.learn(segment)
-        self._record_closed()
+        self._ends.record()
         self.definitions.settle(self.offset.position)
         return made
 
@@ -263,8 +278,12 @@ class Tail:
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if self.consumer is not None:
-            state = NodeState(self.offset, self.memory, restart=(self.offset.s, self.offset.o))
+            state = NodeState(self.offset, self.memory, restart=self.restart())
             self.consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
+
+    def restart(self, offset: NodeOffset | None = None) -> Position:
+        """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
+        return restart_of(offset or self.offset, self.survey, self.definitions.native.restart)
 
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
@@ -272,17 +291,21 @@ class Tail:
         self._stale.enter(task.span.segment, self._view)
         while True:
             try:
-                yield from self._reader.read(task, file, self._on_fault)
+                yield from self._reader.read(task, file, self._on_fault, self.survey)
                 break
             except _NewDefinitionsError as news:
                 task = self._from_there(task, news.at)
         if not task.selection.tables:
             self._notices.extend(self._stale.about(self._reader.skipped, task.definitions))
+        if self._reader.unknown:
+            self._notices.append(unknown_notice(self._reader.unknown))
+            self._reader.unknown = 0
 
     def _from_there(self, task: ReadTask, at: Position) -> ReadTask:
         """The rest of a task from an entry on, by what is known now."""
         span = replace(task.span, lower=at.offset)
-        return replace(self.definitions.task(task.node, span, schema_changes=task.schema_changes), typed=task.typed)
+        fresh = self.definitions.task(task.node, span, schema_changes=task.schema_changes)
+        return replace(fresh, typed=task.typed)
 
     def left_out(self) -> list[str]:
         """A sentence for each column that rows had and this run's typed form has not."""
@@ -296,13 +319,14 @@ class Tail:
         if not (isinstance(error, LossError) and self.options.accept_loss):
             return None
         lost = error.at or self.offset.position
-        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory)
+        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self.survey.dropped)
         self.journal.append_loss(self.options.consumer, lost, to)
         return to
 
     def _as_step(self, made: Plan) -> Step:
         notices = [*self._notices, *made.notices, *self.definitions.take_notices(), *take_notices()]
         self._notices = []
+        self.definitions.known_from = made.memory.start
         spans, finished = clip(made.spans, self._until, made.offset.position)
         changes = self.options.schema_changes
         tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
@@ -327,9 +351,20 @@ class Tail:
     def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
         if isinstance(error, DefinitionError) and self._bases.ask_again(at, self.offset.position):
             raise _NewDefinitionsError(at)
-        if not self.options.quarantine:
+        if isinstance(error, LossError) and self.options.accept_loss:
+            self.lose(at, error, len(data))
+            return
+        if not self.options.quarantine or isinstance(error, LossError):
             raise error
         self.keep(at, error, data)
+
+    def lose(self, at: Position, error: LossError, size: int) -> None:
+        """Accept that a transaction is lost, and decide for good that its commit gives no row."""
+        consumer = self.options.consumer
+        self.journal.append_loss(consumer, at, Position(at.segment, at.offset + size))
+        self.journal.append_skip(consumer, at, error, size)
+        self.skipped.append((at, size))
+        self._notices.append(f"{error.sentence()} Accepted: none of its rows come.")
 
     def keep(self, at: Position, error: CdcError, data: bytes) -> None:
         """Put what cannot be delivered aside, and decide for good that it is left out."""
@@ -337,43 +372,18 @@ class Tail:
         self.journal.append_skip(self.options.consumer, at, error, len(data))
         self.skipped.append((at, len(data)))
 
+    def _learn_around(self, offset: NodeOffset) -> None:
+        """Definitions of a native log stand in each segment, and a consumer may have been moved over some."""
+        if self.survey.is_native(offset.s):
+            for segment in self.survey.between(self.restart().segment, offset.s):
+                self._reacher.learn(segment)
+            self.definitions.settle(None)
+
     def _learn_below(self) -> None:
         for segment in self.survey.segments():
             if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
                 self._reacher.learn(segment)
         self.definitions.settle(None)
-
-    def _check_growth(self) -> None:
-        for segment, closed in self.survey.closed.items():
-            known = self.survey.known(segment)
-            if known.published > max(closed.end, closed.published):
-                raise LossError(
-                    "a segment that was read to its end has grown since",
-                    at=Position(segment, closed.end),
-                    file=self.survey.log_name(segment),
-                    expected=f"the log's end at {closed.end}",
-                    found=f"a sidecar that says {known.published}",
-                    remedy="It was taken for finished (--stopped, --assume-finished-after) while it was still written.",
-                )
-
-    def _load_closed(self) -> None:
-        # Of several records of one segment the last stands; what this run relied on stays.
-        for record in reversed(self.journal.segment_ends(self.options.consumer)):
-            self.survey.closed.setdefault(record.segment, Closed(record.end, record.published))
-
-    def _record_closed(self) -> None:
-        for segment in self._reacher.closed:
-            closed = self.survey.closed[segment]
-            how = self.survey.known(segment).finished or "completed"
-            chosen = how in ("stopped", "quiet") or self.options.accept_loss
-            if chosen and self.options.consumer is None:
-                continue
-            consumer = self.options.consumer if chosen else None
-            self.journal.append_segment_end(segment, closed.end, closed.published, how, consumer)
-        self._reacher.closed.clear()
-        for lost in self._reacher.losses:
-            self.journal.append_loss(self.options.consumer, lost, Position(lost.segment + 1, 0))
-        self._reacher.losses.clear()
 
 
 class _NewDefinitionsError(Exception):

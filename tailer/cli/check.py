@@ -148,5 +148,5 @@ class Checker:
                 return
             if entries.faults:
                 return
-            self._collect(file.segment, run_of(section, data, entries))
+            self._collect(file.segment, run_of(section, data, entries, native=file.known_header().native))
             self._found.unpromised += 1

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
-from tailer.errors import CorruptError
+from tailer.errors import CdcError, CorruptError
 from tailer.format.entry import HEAD_BYTES
 from tailer.format.header import Header
-from tailer.format.peek import peek
+from tailer.format.peek import TABLE_ID_BYTES, peek
+from tailer.format.record import (
+    BEGIN,
+    CHANGE,
+    COMMIT,
+    DEFINITION,
+    ROLLBACK,
+    ROLLBACK_TO,
+    SAVEPOINT,
+    STATE,
+    Definition,
+    decode_record,
+    record_kind,
+)
+from tailer.format.record_head import change_head
 from tailer.format.section import MARKER_BYTES, NoSection, Section
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.source.segment import SegmentFile
+
+KINDS: Final = {
+    DEFINITION: "definition",
+    CHANGE: "change",
+    BEGIN: "begin",
+    SAVEPOINT: "savepoint",
+    ROLLBACK_TO: "rollback_to",
+    COMMIT: "commit",
+    ROLLBACK: "rollback",
+    STATE: "state",
+}
+"""What the records of a native log are called."""
 
 TableNames = Mapping[str, str]
 """From a table id (32 hex digits) to `keyspace.table`, as far as it is known."""
 
 
-class EntryFacts(msgspec.Struct, frozen=True, tag="entry", tag_field="is"):
+class EntryFacts(msgspec.Struct, frozen=True, tag="entry", tag_field="is", omit_defaults=True):
     """One good entry: logical `start` and `end`, payload `size`, the tables known to be in it.
 
-    `updates` may be more than there are `tables`: ids behind the first are seen only where they are known.
+    `updates` may be more than there are `tables`: ids behind the first are seen only where they are known. Of a native
+    log: `record` is what kind of record it is, `updates` how many rows a change has, `txn` its transaction.
     """
 
     segment: int
@@ -30,6 +59,8 @@ class EntryFacts(msgspec.Struct, frozen=True, tag="entry", tag_field="is"):
     size: int
     updates: int
     tables: tuple[str, ...]
+    record: str | None = None
+    txn: int | None = None
 
 
 class FaultFacts(msgspec.Struct, frozen=True, tag="fault", tag_field="is"):
@@ -92,17 +123,35 @@ def entry_facts(file: SegmentFile, header: Header, names: TableNames) -> Iterato
             )
 
 
+def record_facts(segment: int, begin: int, payload: bytes) -> EntryFacts:
+    """The facts of a native log's record that begins at logical `begin`."""
+    size = len(payload)
+    kind = record_kind(payload)
+    name = KINDS.get(kind, f"kind {kind}" if kind >= 0 else "no record")
+    updates, tables, txn = 0, tuple[str, ...](), None
+    if (head := change_head(payload)) is not None:
+        updates, tables, txn = head.rows, (head.key[:TABLE_ID_BYTES].hex(),), head.txn
+    else:
+        with contextlib.suppress(CdcError):
+            record = decode_record(payload)
+            txn = getattr(record, "txn", None)
+            tables = (record.table_id.hex(),) if isinstance(record, Definition) else ()
+    return EntryFacts(segment, begin, begin + size + ENTRY_OVERHEAD, size, updates, tables, name, txn)
+
+
 def _section_entries(
     file: SegmentFile, header: Header, section: Section, ids: set[bytes]
 ) -> Iterator[EntryFacts | FaultFacts]:
     data, entries = file.entries(section)
     logical = section.start + MARKER_BYTES
-    mutations = header.payload == "cassandra"
     for start, size in zip(map(int, entries.starts), map(int, entries.sizes), strict=True):
-        seen = peek(data, start, size, ids) if mutations else None
+        begin = logical + start - HEAD_BYTES
+        if header.native:
+            yield record_facts(file.segment, begin, data[start : start + size])
+            continue
+        seen = peek(data, start, size, ids)
         if seen is not None:
             ids.update(bytes.fromhex(table) for table in seen.tables)
-        begin = logical + start - HEAD_BYTES
         updates, tables = seen or (0, ())
         yield EntryFacts(file.segment, begin, begin + size + ENTRY_OVERHEAD, size, updates, tables)
     for fault in entries.faults:

@@ -76,6 +76,11 @@ def entry_line(entry: EntryFacts | FaultFacts, names: TableNames) -> str:
     if isinstance(entry, FaultFacts):
         return f"  {position}  {entry.error}: expected {entry.expected}, found {entry.found} ({entry.length} bytes)"
     tables = [printable(names.get(table, table)) for table in entry.tables]
+    if entry.record is not None:
+        words = [entry.record, *tables]
+        words += [f"{entry.updates} rows"] if entry.record == "change" else []
+        words += [f"transaction {entry.txn}"] if entry.txn is not None else []
+        return f"  {position!s:<30}  {entry.size:>9}  {', '.join(words)}"
     unseen = entry.updates - len(tables)
     if unseen > 0 and tables:
         tables.append(f"and {unseen} more")

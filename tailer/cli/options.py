@@ -64,7 +64,9 @@ class Report(StrEnum):
     JSON = "json"
 
 
-Dir = Annotated[Path, typer.Argument(metavar="DIR", help="The log folder: a server's cdc_raw_directory.")]
+Dir = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw.")
+]
 SegmentOrDir = Annotated[
     Path, typer.Argument(metavar="PATH", help="A segment file (CommitLog-*.log), or a folder of them.")
 ]

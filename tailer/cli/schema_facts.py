@@ -87,7 +87,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 def chosen_tables(learnt: Learnt, selection: Selection, at: Position | None, *, sources: bool) -> list[Shown]:
     """The tables to show, by name; as of `at`, the newest if None. Without names all but the server's own."""
-    held = learnt.history.state.definitions if at is None else learnt.history.as_of(at)
+    held = learnt.history.newest if at is None else learnt.history.newest_at(at)
     known = {**builtin(), **held}
     chosen = [each for each in known.values() if _wanted(selection, each)]
     shown = []
@@ -101,7 +101,7 @@ def chosen_tables(learnt: Learnt, selection: Selection, at: Position | None, *, 
 
 def table_sources(learnt: Learnt, table: TableDefinition, at: Position | None) -> list[SourceFacts]:
     """Every record that made the table what it is, and the retracted ones that name it, in order of positions."""
-    events = [event for event in _events(learnt, at) if table.id in event.changed]
+    events = [event for event in _events(learnt, at) if any(each.id == table.id for each in event.changed.values())]
     found = [(event.at, event.n, _of_event(learnt, event)) for event in events]
     for record in learnt.retracted:
         if (at is None or record.at <= at) and (table.keyspace, table.table) in record_tables(record):
@@ -114,9 +114,9 @@ def changes_by_position(learnt: Learnt, selection: Selection, at: Position | Non
     found: list[tuple[tuple[Position, int], ChangeFacts]] = []
     before: dict[str, TableDefinition] = dict(builtin())
     for event in _events(learnt, at):
-        for id, definition in sorted(event.changed.items(), key=lambda item: item[1].name):
-            words = changes(before.get(id), definition)
-            before[id] = definition
+        for definition in sorted(event.changed.values(), key=lambda each: each.name):
+            words = changes(before.get(definition.id), definition)
+            before[definition.id] = definition
             if _wanted(selection, definition):
                 found.append(((event.at, event.n), _change(_of_event(learnt, event), definition, words)))
     for record in learnt.retracted:

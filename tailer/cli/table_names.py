@@ -35,11 +35,11 @@ def _learn(known: Known, file: SegmentFile) -> None:
     """Take the segment's schema rows, up to the first bytes that do not check: `inspect` itself tells of those."""
     try:
         header = file.header()
-        if header is None or header.payload != "cassandra":
+        if header is None:
             return
         for section in file.sections(header.length, header.length):
             if isinstance(section, NoSection):
                 return
-            known.collect(file.segment, run_of(section, *file.entries(section)))
+            known.collect(file.segment, run_of(section, *file.entries(section), native=header.native))
     except CorruptError:
         return

@@ -14,12 +14,16 @@ from typing import NamedTuple
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
-from tailer.schema.records import AnyRecord, RetractRecord, SchemaRecord
+from tailer.schema.native import is_native
+from tailer.schema.records import AnyRecord, NativeRecord, RetractRecord, SchemaRecord
 from tailer.schema.rows import SchemaDelta
 
 
 class DefinitionEvent(NamedTuple):
-    """Definitions (by table id) that changed at a position, and which record said so (0: not journalled)."""
+    """Definitions that changed at a position, and which record said so (0: not journalled).
+
+    By table id; those of a native log by their keys (`tailer.schema.native`), under which nothing ever changes.
+    """
 
     at: Position
     changed: Mapping[str, TableDefinition]
@@ -35,12 +39,13 @@ class DefinitionHistory:
     """
 
     def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
-        self._records: list[SchemaRecord] = []
+        self._records: list[SchemaRecord | NativeRecord] = []
         self._retracted: set[int] = set()
         self._late: dict[int, list[SchemaRecord]] = {}
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
+        self._native: dict[str, list[NativeRecord]] = {}
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -50,6 +55,26 @@ class DefinitionHistory:
     def state(self) -> SchemaState:
         """The merged rows after the last record."""
         return self._state
+
+    @property
+    def newest(self) -> Mapping[str, TableDefinition]:
+        """The newest definition of every table, by table id; dropped ones too."""
+        native = {id: held[-1].definition for id, held in self._native.items()}
+        return MappingProxyType({**self._state.definitions, **native})
+
+    def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
+        """The definition that every table had last at a position, by table id."""
+        known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}
+        for id, held in self._native.items():
+            if count := bisect_right(held, at, key=lambda record: record.at):
+                known[id] = held[count - 1].definition
+        return known
+
+    def native_key(self, id: str, at: Position) -> str | None:
+        """The key of the definition that a native log's table had last at `at`; None if none is known that early."""
+        held = self._native.get(id, [])
+        count = bisect_right(held, at, key=lambda record: record.at)
+        return held[count - 1].key if count else None
 
     @property
     def events(self) -> Sequence[DefinitionEvent]:
@@ -63,10 +88,10 @@ class DefinitionHistory:
             if isinstance(record, RetractRecord):
                 self._retracted.add(record.of)
                 late = True
-            elif isinstance(record, SchemaRecord):
+            elif isinstance(record, SchemaRecord | NativeRecord):
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
-                if record.found is not None:
+                if isinstance(record, SchemaRecord) and record.found is not None:
                     self._late.setdefault(record.found.segment, []).append(record)
                 if not late:
                     self._apply(record)
@@ -105,13 +130,14 @@ class DefinitionHistory:
     def source_of(self, id: str, at: Position | None = None) -> DefinitionEvent | None:
         """The change that made a table's definition what it is at `at` (by default: at the end)."""
         count = len(self._events) if at is None else bisect_right(self._positions, at)
-        return next((event for event in reversed(self._events[:count]) if id in event.changed), None)
+        events = reversed(self._events[:count])
+        return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
     def state_at(self, at: Position) -> SchemaState:
         """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
         state = SchemaState()
         for record in self._records:
-            if record.at <= at and record.n not in self._retracted:
+            if isinstance(record, SchemaRecord) and record.at <= at and record.n not in self._retracted:
                 state.apply(record.deltas)
         return state
 
@@ -121,23 +147,29 @@ class DefinitionHistory:
         return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
 
     def records(self, start: Position, end: Position) -> list[SchemaRecord]:
-        """The records valid from after `start` and up to `end`, in order."""
-        return [r for r in self._records if start < r.at <= end and r.n not in self._retracted]
+        """The schema records valid from after `start` and up to `end`, in order."""
+        between = (record for record in self._records if start < record.at <= end)
+        return [r for r in between if isinstance(r, SchemaRecord) and r.n not in self._retracted]
 
     def _reset(self) -> None:
         self._state = SchemaState()
         self._events, self._positions = [], []
+        self._native = {}
         self._generation += 1
         self._cached, self._valid = 0, {}
 
-    def _apply(self, record: SchemaRecord) -> None:
+    def _apply(self, record: SchemaRecord | NativeRecord) -> None:
         if record.n and record.n in self._retracted:
             return
-        changed = self._state.apply(record.deltas)
+        if isinstance(record, NativeRecord):
+            self._native.setdefault(record.definition.id, []).append(record)
+            changed = {record.key: record.definition}
+        else:
+            changed = self._state.apply(record.deltas)
         if changed:
             self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
             self._positions.append(record.at)
 
 
-def _order(record: SchemaRecord) -> tuple[Position, int]:
+def _order(record: SchemaRecord | NativeRecord) -> tuple[Position, int]:
     return record.at, record.n

@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.position import Position
+from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 
 
@@ -37,6 +38,32 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     deltas: tuple[SchemaDelta, ...]
     found: Position | None = None
     again: int = 0
+
+
+class NativeRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
+    """A definition that a native log holds in itself, first met at `at` (its entry's end); holds for everyone.
+
+    Changes name it by its table's id and `fp`, its fingerprint in hex digits.
+    """
+
+    at: Position
+    fp: str
+    definition: TableDefinition
+    source: str = "log"
+
+    @property
+    def key(self) -> str:
+        """The definition's key, see `tailer.schema.native`."""
+        return self.definition.id + self.fp
+
+
+class StartRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="start"):
+    """What a consumer knows of begins at `segment`: a transaction that began below is of an unknown history."""
+
+    once: ClassVar[bool] = False
+
+    consumer: str | None = None
+    segment: int
 
 
 class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="segment_end"):
@@ -95,7 +122,17 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     upto: int
 
 
-AnyRecord = SchemaRecord | SegmentEndRecord | RetractRecord | SkipRecord | LossRecord | OptionsRecord | RecountRecord
+AnyRecord = (
+    SchemaRecord
+    | NativeRecord
+    | StartRecord
+    | SegmentEndRecord
+    | RetractRecord
+    | SkipRecord
+    | LossRecord
+    | OptionsRecord
+    | RecountRecord
+)
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
 

@@ -37,11 +37,15 @@ class SidecarFile(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What one look saw, by segment id. `known`: ids that it took over from the look before."""
+    """What one look saw, by segment id. `known`: ids that it took over from the look before.
+
+    `dropped`: the highest id that a native log's own limit took away, None where nothing says so.
+    """
 
     logs: dict[int, LogFile]
     sidecars: dict[int, SidecarFile]
     known: frozenset[int] = frozenset()
+    dropped: int | None = None
 
     @property
     def segments(self) -> list[int]:
@@ -55,6 +59,9 @@ class Listing(NamedTuple):
 
 
 NOTHING: Final = Listing({}, {})
+
+DROPPED: Final = "DROPPED"
+"""The file in which the writer of a native log says what its limit took away, before it does."""
 
 
 def check_folder(path: Path) -> None:
@@ -82,13 +89,17 @@ def look(path: Path, before: Listing = NOTHING) -> Listing:
     """
     sidecar_files: dict[SegmentName, os.DirEntry[str]] = {}
     log_files: dict[SegmentName, os.DirEntry[str]] = {}
+    dropped = None
     with os.scandir(path) as found:
         for file in found:
-            if (log_name := parse_log_name(file.name)) is not None:
+            if file.name == DROPPED:
+                dropped = file
+            elif (log_name := parse_log_name(file.name)) is not None:
                 log_files[log_name] = file
             elif (sidecar_name := parse_sidecar_name(file.name)) is not None:
                 sidecar_files[sidecar_name] = file
     known = _known(sidecar_files, log_files, before)
+    cap = before.dropped if dropped is None else _read_dropped(dropped, before.dropped)
     logs = {segment: before.logs[segment] for segment in known}
     sidecars = {segment: before.sidecars[segment] for segment in known}
     # Sidecars before logs: a sidecar never promises more than the log holds that is looked at after it.
@@ -98,7 +109,7 @@ def look(path: Path, before: Listing = NOTHING) -> Listing:
     for name, file in log_files.items():
         if name.segment not in known and (log := _stat_log(file, name)) is not None:
             logs[name.segment] = log
-    return Listing(logs, sidecars, known)
+    return Listing(logs, sidecars, known, cap)
 
 
 def _known(sidecars: _Files, logs: _Files, before: Listing) -> frozenset[int]:
@@ -128,6 +139,19 @@ def _read_sidecar(file: os.DirEntry[str], name: SegmentName) -> SidecarFile | No
     finally:
         os.close(fd)
     return SidecarFile(name, file.inode(), decode_sidecar(text), modified)
+
+
+def _read_dropped(file: os.DirEntry[str], before: int | None) -> int | None:
+    """The number in it; what was known before where it is none."""
+    try:
+        fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return before
+    try:
+        text = os.read(fd, SIDECAR_BYTES_MAX).strip()
+    finally:
+        os.close(fd)
+    return max(int(text), before or 0) if text.isdigit() else before
 
 
 def _stat_log(file: os.DirEntry[str], name: SegmentName) -> LogFile | None:

@@ -51,10 +51,11 @@ def read_groups(file: SegmentFile, span: Span, on_fault: OnFault, skips: Skips =
 def _read_alone(file: SegmentFile, start: int, at: int, span: Span, on_fault: OnFault, skips: Skips) -> Run:
     """The section at an edge by itself, with what is good of it."""
     section = next(file.sections(start, at))
+    native = file.known_header().native
     if isinstance(section, NoSection):
         raise _vanished(file, span, section)
     if any(offset == section.start for offset, _ in skips):
-        return run_of(section, b"", NO_ENTRIES)
+        return run_of(section, b"", NO_ENTRIES, native=native)
     try:
         data, entries = file.entries(section)
     except SectionLengthError:
@@ -62,13 +63,13 @@ def _read_alone(file: SegmentFile, start: int, at: int, span: Span, on_fault: On
     except CorruptError as error:
         position = Position(file.segment, section.start)
         on_fault(position, error, file.read(section.at, section.next_at - section.at))
-        return run_of(section, b"", NO_ENTRIES)
+        return run_of(section, b"", NO_ENTRIES, native=native)
     logical = section.start + MARKER_BYTES
     for fault in entries.faults:
         if span.lower <= logical + fault.offset < span.upper and not _left_out(logical + fault.offset, skips):
             position = Position(file.segment, logical + fault.offset)
             on_fault(position, _entry_error(file, position, fault), data[fault.offset : fault.offset + fault.length])
-    return run_of(section, data, entries)
+    return run_of(section, data, entries, native=native)
 
 
 def _counted(run: Run, span: Span, skips: Skips) -> Group:

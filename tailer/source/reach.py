@@ -144,7 +144,7 @@ class Reacher:
             walk.fault, walk.section = fault, None if fault.marker else found
             return None
         # Good, but over the limit: the sidecar's number stands inside it, it was cut while it was written.
-        return None if over else run_of(found, data, entries)
+        return None if over else run_of(found, data, entries, native=file.known_header().native)
 
     def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""

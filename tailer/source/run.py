@@ -24,7 +24,7 @@ class Run:
     """Plain bytes and the good entries in them: payload offsets and sizes in `data`, logical offsets of their heads.
 
     `sections`: their logical starts; `edge`: the logical end of the last one, `at` the same place in the file. Between
-    the sections' bytes in `data` others may stand.
+    the sections' bytes in `data` others may stand. `native`: the entries are records of a native log.
     """
 
     data: bytes
@@ -34,6 +34,7 @@ class Run:
     sections: Numbers
     edge: int
     at: int
+    native: bool = False
 
     def fits(self, end: int, most: int) -> bool:
         """Whether it ends at or before logical `end`, and no section of it begins `most` bytes or more behind the
@@ -41,13 +42,13 @@ class Run:
         return self.edge <= end and self.sections[-1] - self.sections[0] < most
 
 
-def run_of(section: Section, data: bytes, entries: Entries) -> Run:
+def run_of(section: Section, data: bytes, entries: Entries, *, native: bool = False) -> Run:
     """One section by itself, with those of its entries that are good."""
     import numpy as np
 
     starts, sizes = np.asarray(entries.starts, np.int64), np.asarray(entries.sizes, np.int64)
     offsets = starts + (section.start + MARKER_BYTES - HEAD_BYTES)
-    return Run(data, starts, sizes, offsets, np.array([section.start]), section.end, section.next_at)
+    return Run(data, starts, sizes, offsets, np.array([section.start]), section.end, section.next_at, native)
 
 
 class RunCache:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 RUN_BYTES: Final = 2 * MIB
 """Plain bytes at which a run ends, and what is read of the file for one; a longer section is a run by itself."""
 
+NATIVE_RUN_BYTES: Final = 3 * MIB
+"""The same of a native log, whose entries say more of themselves: about as many of them as a server's."""
+
 _READ_BYTES_MIN: Final = 64 * KIB
 
 
@@ -37,7 +40,7 @@ def read_run(
     """
     if start >= end:
         return None
-    most = min(most, RUN_BYTES)
+    most = min(most, NATIVE_RUN_BYTES if file.known_header().native else RUN_BYTES)
     run = file.kept.get(start)
     if run is None or not run.fits(end, most):
         run = _read(file, start, at, end, most)
@@ -51,7 +54,7 @@ def _read(file: SegmentFile, start: int, at: int, end: int, most: int) -> Run | 
 
     header = file.known_header()
     limits = Limits(file.stat().st_size, end, most)
-    ahead = min(max(most, _READ_BYTES_MIN), RUN_BYTES, end - at if header.plain else OFFSET_MAX)
+    ahead = min(max(most, _READ_BYTES_MIN), end - at if header.plain else OFFSET_MAX)
     block = file.read(at, ahead)
     chain = read_chain_now(len(block))(block, header, at, start, limits)
     if len(chain.starts) == 0:
@@ -71,7 +74,7 @@ def _read(file: SegmentFile, start: int, at: int, end: int, most: int) -> Run | 
     moved = sections + (MARKER_BYTES - HEAD_BYTES) - begins[:good]
     offsets = starts + np.repeat(moved, counts)
     edge, next_at = int(chain.ends[good - 1]), int(chain.nexts[good - 1])
-    return Run(data, starts, np.asarray(sizes, np.int64), offsets, sections, edge, next_at)
+    return Run(data, starts, np.asarray(sizes, np.int64), offsets, sections, edge, next_at, header.native)
 
 
 def _bodies(file: SegmentFile, chain: Chain, block: bytes, at: int) -> tuple[bytes, Numbers, Numbers]:

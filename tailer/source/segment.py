@@ -13,7 +13,7 @@ from typing import Final
 from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
 from tailer.format.codec import Codec, open_codec
 from tailer.format.entry import Entries
-from tailer.format.header import CASSANDRA, Header, decode_header
+from tailer.format.header import PAYLOADS, Header, decode_header
 from tailer.format.section import HEAD_BYTES_MAX, NoSection, Section, Stop, body_offset, read_section
 from tailer.kernel.choice import CHECK_SHARE, expect, scan_entries_now
 from tailer.limits import HEADER_BYTES_MAX, KIB
@@ -103,11 +103,11 @@ class SegmentFile:
                     found=header.segment,
                     remedy="The file was renamed or damaged; give it back its own name.",
                 )
-            if header is not None and header.payload != CASSANDRA:
+            if header is not None and header.payload not in PAYLOADS:
                 raise DefinitionError(
                     "the segment's entries are of a kind that is not read here",
                     file=self.path.name,
-                    expected=f"payload {CASSANDRA}",
+                    expected=f"payload {' or '.join(PAYLOADS)}",
                     found=header.payload,
                     remedy="A newer cdc-tail may read it.",
                 )

@@ -7,13 +7,16 @@ Tells how far a segment can be read, and checks every byte of it on the way. Dec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tailer.errors import CdcError
 from tailer.offset import NodeOffset
 from tailer.plan import SegmentView
+from tailer.position import Position
 from tailer.source.folder import NOTHING, Listing, LogFile, SidecarFile, look
 from tailer.source.segment import KeySource, SegmentFile, no_keys
 
@@ -85,6 +88,7 @@ class Survey:
         self._thorough_at = -THOROUGH_SECONDS
         self._views: dict[int, SegmentView] = {}
         self._frozen = False
+        self._native: dict[int, bool] = {}
         self.hold_from: int | None = None
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
 
@@ -125,7 +129,7 @@ class Survey:
             return listing
         logs = {segment: log for segment, log in listing.logs.items() if segment not in cleaned}
         sidecars = {segment: sidecar for segment, sidecar in listing.sidecars.items() if segment not in cleaned}
-        return Listing(logs, sidecars, listing.known & logs.keys())
+        return listing._replace(logs=logs, sidecars=sidecars, known=listing.known & logs.keys())
 
     def _look(self) -> Listing:
         """A quick look, which takes completed segments as they were; a thorough one each second.
@@ -140,15 +144,35 @@ class Survey:
         self._thorough_at = now
         return look(self.folder)
 
-    def file(self, segment: int) -> SegmentFile:
-        """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone."""
+    def file(self, segment: int, path: Path | None = None) -> SegmentFile:
+        """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone.
+
+        `path`: where it is, for whoever knows without a look at the folder.
+        """
         held = self._files.get(segment)
         if held is None:
             log = self._listing.logs.get(segment)
-            if log is None:
+            if path is None and log is not None:
+                path = self.folder / log.name.log
+            if path is None:
                 raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
-            held = self._files[segment] = SegmentFile(self.folder / log.name.log, segment, self._keys)
+            held = self._files[segment] = SegmentFile(path, segment, self._keys)
         return held
+
+    def between(self, first: int, last: int) -> list[int]:
+        """Ids from `first` to `last` that have a log at the last look or are held open (`source.segments.Segments`)."""
+        return sorted(segment for segment in {*self._listing.logs, *self._files} if first <= segment <= last)
+
+    @contextmanager
+    def opened(self, segment: int) -> Iterator[SegmentFile]:
+        """The same as `file`, for as long as the context lasts (`source.segments.Segments`)."""
+        kept = segment in self._files
+        file = self.file(segment)
+        try:
+            yield file
+        finally:
+            if not kept and self._files.pop(segment, None) is not None:
+                file.close()
 
     def known(self, segment: int) -> Known:
         known = self._known.get(segment)
@@ -198,7 +222,38 @@ class Survey:
         if known.finished is None and segment in self.closed:
             known.finished = "recorded"
         if log is not None and known.finished is None:
-            known.finished = self._finished(segment, log, sidecar, listing, linked)
+            found = self._finished(segment, log, sidecar, listing, linked)
+            # What a native log's writer did not publish may not be on the disk: only DONE says that it is.
+            known.finished = None if found is not None and self.is_native(segment) else found
+
+    def is_native(self, segment: int) -> bool:
+        """Whether a segment of the last look is one of a native log: by its header, without one by the folder."""
+        log = self._listing.logs.get(segment)
+        if log is None or segment in self._native:
+            return self._native.get(segment, self.dropped is not None)
+        try:
+            with SegmentFile(self.folder / log.name.log, segment, self._keys) as file:
+                header = file.header()
+        except (CdcError, FileNotFoundError):
+            header = None
+        if header is None:
+            return self.dropped is not None
+        self._native[segment] = header.native
+        return header.native
+
+    def own_restart(self, segment: int) -> bool:
+        """Whether a finished segment's sidecar says that nothing is open at its end."""
+        sidecar = self._listing.sidecars.get(segment)
+        content = None if sidecar is None else sidecar.content
+        return content is not None and content.completed and content.restart == Position(segment, content.end)
+
+    @property
+    def dropped(self) -> int | None:
+        """The highest id that the limit of a native log took away, 0 if none; None: this is a server's folder."""
+        if self._listing.dropped is not None:
+            return self._listing.dropped
+        own = any(found.content is not None and found.content.restart for found in self._listing.sidecars.values())
+        return 0 if own else None
 
     def _read_sidecar(self, known: Known, sidecar: SidecarFile, log: LogFile | None) -> None:
         content = sidecar.content
@@ -210,7 +265,8 @@ class Survey:
             return
         known.finished = known.finished or "completed"
         known.number = content.end
-        if log is not None and content.end != log.size:
+        # A native log's writer never puts a file's length there.
+        if content.restart is not None or (log is not None and content.end != log.size):
             known.published = max(known.published, content.end)
         known.end = max(known.end, 1)
 

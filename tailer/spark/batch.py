@@ -23,7 +23,8 @@ from tailer.spark.form import check_form, typed_form
 from tailer.spark.options import SourceOptions
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
-from tailer.tail import Step, Tail
+from tailer.step import Step
+from tailer.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,10 +66,12 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
         tail.typed = form
         try:
             for step in steps(tail, once=True, say=say):
-                tasks = _decided(tail, step) if options.quarantine else step.tasks
+                # Of a native log a transaction may be lost whose commit is there.
+                ahead = options.quarantine or (options.accept_loss and tail.survey.dropped is not None)
+                tasks = _decided(tail, step) if ahead else step.tasks
                 for task in _cut(tail, tasks, piece_bytes):
                     file = tail.survey.file(task.span.segment)
-                    carried = carry(file, task.span) if source.on_driver else None
+                    carried = carry(file, task, tail.survey) if source.on_driver else None
                     jobs.append(packer.pack(FileTask(task, file.path.name), folder, options.keystore, carried))
                 tail.advance(step)
         except HeldBackError as held:
@@ -87,7 +90,7 @@ def _cut(tail: Tail, tasks: Sequence[ReadTask], piece_bytes: int) -> Iterator[Re
             continue
         for span in cut(tail.survey.file(task.span.segment), task.span, pieces):
             made = tail.definitions.task(task.node, span, schema_changes=task.schema_changes)
-            yield replace(made, skips=task.skips, typed=task.typed)
+            yield replace(made, skips=task.skips, typed=task.typed, walk_skips=task.walk_skips)
 
 
 def _decided(tail: Tail, step: Step) -> list[ReadTask]:
@@ -98,5 +101,6 @@ def _decided(tail: Tail, step: Step) -> list[ReadTask]:
             pass
         skips = tuple((at.offset, size) for at, size in tail.skipped if at.segment == task.span.segment)
         fresh = tail.definitions.task(task.node, task.span, schema_changes=task.schema_changes)
-        made.append(replace(fresh, skips=skips, typed=task.typed))
+        walk_skips = tuple((at.segment, at.offset, size) for at, size in tail.skipped)
+        made.append(replace(fresh, skips=skips, typed=task.typed, walk_skips=walk_skips))
     return made

@@ -22,13 +22,14 @@ from tailer.errors import CdcError, LossError, UsageError
 from tailer.kernel.choice import take_notices
 from tailer.plan import ACCEPT
 from tailer.position import Position, Span
-from tailer.read import Change, Reader, ReadTask
+from tailer.read import Change, Reader, ReadTask, unknown_notice
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.keystore import keystore_keys
 from tailer.source.segment import KeySource, SegmentFile, no_keys
-from tailer.spark.carry import Carried, opened
+from tailer.source.segments import FolderSegments, Segments
+from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
 from tailer.tasks import builtin
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     skips: tuple[tuple[int, int], ...]
     keystore: str | None
     typed: bytes | None = None
-    carried: Carried | None = None
+    carried: CarriedSpan | None = None
+    known_from: int = 0
+    walk_skips: tuple[tuple[int, int, int], ...] = ()
 
 
 class JobPacker:
@@ -64,7 +67,7 @@ class JobPacker:
     def __init__(self) -> None:
         self._last: tuple[Mapping[str, TableDefinition], bytes] | None = None
 
-    def pack(self, planned: FileTask, folder: Path, keystore: Path | None, carried: Carried | None = None) -> bytes:
+    def pack(self, planned: FileTask, folder: Path, keystore: Path | None, carried: CarriedSpan | None = None) -> bytes:
         task, span = planned.task, planned.task.span
         job = Job(
             str(folder),
@@ -80,6 +83,8 @@ class JobPacker:
             None if keystore is None else str(keystore),
             None if task.typed is None else msgspec.msgpack.encode(task.typed),
             carried,
+            task.known_from,
+            task.walk_skips,
         )
         return msgspec.msgpack.encode(job)
 
@@ -102,9 +107,13 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         job.schema_changes,
         job.skips,
         None if job.typed is None else _unpack_form(job.typed),
+        job.known_from,
+        job.walk_skips,
+        None if job.carried is None else job.carried.walk,
     )
-    with _open(job) as file:
-        for batch in _READER.read(task, file, _raise):
+    keys = _keys(job)
+    with _open(job, keys) as file:
+        for batch in _READER.read(task, file, _raise, _segments(job, keys)):
             yield batch.to_arrow()
     for notice in (*take_notices(), *_left_out()):
         # Ends in the executor's log.
@@ -118,13 +127,20 @@ _Tables = dict[str, TableDefinition]
 _DECODER: Final = msgspec.msgpack.Decoder(_Tables)
 
 
-def _open(job: Job) -> SegmentFile:
-    folder, segment = Path(job.folder), job.span[0]
-    keys: KeySource = no_keys
-    if job.keystore is not None:
-        keys = keystore_keys(Path(job.keystore), None, os.environ)
+def _keys(job: Job) -> KeySource:
+    return no_keys if job.keystore is None else keystore_keys(Path(job.keystore), None, os.environ)
+
+
+def _segments(job: Job, keys: KeySource) -> Segments:
     if job.carried is not None:
-        return opened(job.carried, job.file, segment, keys)
+        return CarriedSegments(job.carried.others, keys)
+    return FolderSegments(Path(job.folder), keys)
+
+
+def _open(job: Job, keys: KeySource) -> SegmentFile:
+    folder, segment = Path(job.folder), job.span[0]
+    if job.carried is not None:
+        return opened(job.carried.own, job.file, segment, keys)
     try:
         return SegmentFile(folder / job.file, segment, keys)
     except FileNotFoundError:
@@ -144,10 +160,14 @@ def _open(job: Job) -> SegmentFile:
 
 
 def _left_out() -> list[str]:
-    """What the typed form of this task had no column for."""
+    """What the typed form of this task had no column for, and what began before anything that is known."""
     counts = list(_READER.left_out.items())
     _READER.left_out.clear()
-    return [f'{count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts]
+    unknown, _READER.unknown = _READER.unknown, 0
+    notices = [unknown_notice(unknown)] if unknown else []
+    return notices + [
+        f'{count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts
+    ]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from tailer.between import Between, FileTask, RowOptions, place
+from tailer.between import Between, FileTask, RowOptions, pin_start, place
 from tailer.consumers import Mark, NodeState
-from tailer.errors import CdcError, RefusedError
+from tailer.errors import CdcError, LossError, RefusedError
 from tailer.follow import Stalled
 from tailer.limits import MIB
 from tailer.offset import Memory, NodeOffset
@@ -28,9 +28,10 @@ from tailer.schema.typed import TypedTable
 from tailer.source.group import OnFault
 from tailer.source.segment import SegmentFile
 from tailer.spark.backlog import GivenUp, backlog, newest
-from tailer.spark.carry import Carried, carry
+from tailer.spark.carry import CarriedSpan, carry
 from tailer.spark.offsets import Json
-from tailer.tail import Step, Tail
+from tailer.step import Step
+from tailer.tail import Tail
 
 LOCK_SECONDS: Final = 10.0
 """How long a new reader waits for the lock of a dying predecessor."""
@@ -129,7 +130,7 @@ class Node:
             moved = self._marks[at:]
         elif place(offset) > place(self._marks[0].offset):
             later = [mark for mark in self._marks if place(mark.offset) > place(offset)]
-            moved = [Mark(offset, self._memory_at(offset)), *later]
+            moved = [Mark(offset, self._memory_at(offset), self.tail.restart(offset)), *later]
         else:
             return
         if moved[0] != self._marks[0]:
@@ -171,7 +172,7 @@ class Node:
         self._planned.append(offset)
         before = self._marks[-1]
         if offset != before.offset:
-            self._marks.append(Mark(offset, self.tail.memory))
+            self._marks.append(Mark(offset, self.tail.memory, self.tail.restart()))
         if self.tail.memory != before.memory:
             # Before the offset leaves: a hole that is forgotten is a loss.
             self._save()
@@ -191,15 +192,16 @@ class Node:
             whole = self.between.tasks(start, end)
             if not self._decodes(whole, self._raise):
                 self.between.recount(end)
-                if self.options.quarantine:
-                    self._decodes(self.between.tasks(start, end), self.tail.keep)
+                if self.options.quarantine or self._may_lose():
+                    self._decodes(self.between.tasks(start, end), self._mend)
         piece_bytes = CARRIED_PIECE_BYTES if self._on_driver else None
         return self.between.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
 
-    def carried(self, planned: FileTask) -> Carried | None:
+    def carried(self, planned: FileTask) -> CarriedSpan | None:
         """The bytes that a task's partition holds; None where executors read the files."""
-        span = planned.task.span
-        return carry(self._open_segment(span.segment), span) if self._on_driver else None
+        if not self._on_driver:
+            return None
+        return carry(self._open_segment(planned.task.span.segment), planned.task, self.tail.survey)
 
     def _check_form(self, end: NodeOffset) -> None:
         """A batch that is replayed keeps its form; the query's columns must be of the same table."""
@@ -216,7 +218,7 @@ class Node:
     def _mends(self, end: NodeOffset) -> bool:
         """Whether the options of today can do what those of the batch could not."""
         options = self.options
-        more = options.quarantine or options.schema_file is not None or options.server is not None
+        more = options.quarantine or self._may_lose() or options.schema_file is not None or options.server is not None
         return more or self.between.options(end) != self._today
 
     def newest(self) -> NodeOffset:
@@ -237,7 +239,7 @@ class Node:
         self._journal_options()
         offset = NodeOffset(self.tail.journal.count, offset.s, offset.o, offset.done, offset.p)
         self.tail.seek(offset, self.tail.memory)
-        self._marks = [Mark(offset, self.tail.memory)]
+        self._marks = [Mark(offset, self.tail.memory, self.tail.restart())]
         self.base = self._first = offset
         self._hold()
         self._save()
@@ -250,7 +252,8 @@ class Node:
         self.tail.journal.read(upto=offset.j)
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
-            self._marks = [Mark(offset, self.tail.fresh_memory(offset))]
+            self.tail.survey.look(offset)
+            self._marks = [Mark(offset, self.tail.fresh_memory(offset), self.tail.restart(offset))]
         else:
             if place(offset) < place(state.offset):
                 raise RefusedError(
@@ -259,7 +262,7 @@ class Node:
                     found=str(offset.position),
                     remedy="Give each checkpoint its own option `consumer`.",
                 )
-            self._marks = [Mark(state.offset, state.memory), *state.ahead]
+            self._marks = [Mark(state.offset, state.memory, state.restart), *state.ahead]
             self._first = state.initial
         self.tail.go_on(offset, self._memory_at(offset))
         self._journal_options()
@@ -293,7 +296,8 @@ class Node:
         self._stalled.note(step)
         self.held, self.waiting = step.held, step.waiting
         if step.tasks or step.moved:
-            if self.options.quarantine:
+            self._journal_start(step)
+            if self.options.quarantine or self._may_lose():
                 self._decide(step)
             self.tail.advance(step)
             used = sum(task.span.bytes for task in step.tasks)
@@ -306,6 +310,15 @@ class Node:
             raise step.error
         self._say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         return True, 0
+
+    def _journal_start(self, step: Step) -> None:
+        """Pin from where on transactions are known, before the first offset leaves whose rows depend on it."""
+        if self.tail.survey.dropped is None or not step.memory.start:
+            return
+        journal, others = self.tail.journal, self.tail.journal.foreign
+        pin_start(journal, self.options.consumer, step.memory.start)
+        if journal.foreign == others:
+            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
 
     def _due(self) -> bool:
         """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
@@ -330,11 +343,23 @@ class Node:
         try:
             for planned in tasks:
                 file = self._open_segment(planned.task.span.segment)
-                for _ in self._reader.read(planned.task, file, on_fault):
+                for _ in self._reader.read(planned.task, file, on_fault, self.tail.survey):
                     pass
         except CdcError:
             return False
         return True
+
+    def _may_lose(self) -> bool:
+        """Whether a commit of a native log may be passed over whose transaction is lost."""
+        return self.options.accept_loss and self.tail.survey.dropped is not None
+
+    def _mend(self, at: Position, error: CdcError, data: bytes) -> None:
+        if isinstance(error, LossError) and self.options.accept_loss:
+            self.tail.lose(at, error, len(data))
+        elif self.options.quarantine:
+            self.tail.keep(at, error, data)
+        else:
+            raise error
 
     def _raise(self, at: Position, error: CdcError, data: bytes) -> None:
         raise error
@@ -366,5 +391,6 @@ class Node:
         first, marks = self._marks[0], self._marks
         changes = {n for n in range(1, len(marks)) if marks[n].memory != marks[n - 1].memory}
         kept = tuple(marks[n] for n in range(1, len(marks)) if n in changes or n + 1 in changes)
-        state = NodeState(first.offset, first.memory, (first.offset.s, first.offset.o), self._first, kept)
+        restart = first.restart or (first.offset.s, first.offset.o)
+        state = NodeState(first.offset, first.memory, restart, self._first, kept)
         self._consumer.save(self.name, state, moved=time.time(), program=self.options.program)

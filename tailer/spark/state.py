@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from tailer.errors import DefinitionError, UsageError
@@ -172,10 +172,9 @@ def _keys(source: SourceOptions) -> KeySource:
 
 def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, Position], Table]]:
     """Every table that had the name, with a key that is greatest for the one that has it now."""
-    definitions: Mapping[str, Any] = history.state.definitions
-    for id, newest in definitions.items():
+    for id, newest in history.newest.items():
         if newest.name == name:
             event = history.source_of(id)
-            earlier = [each.changed[id] for each in history.events if id in each.changed]
+            earlier = [held for each in history.events for held in each.changed.values() if held.id == id]
             since = Position(0, 0) if event is None else event.at
             yield (not newest.dropped, since), Table.of(newest, earlier)

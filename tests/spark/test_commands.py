@@ -109,11 +109,23 @@ def test_stream_into_a_database_with_changes_of_definitions(fresh_folder: FreshF
 
 
 @pytest.mark.spark
-def test_the_demo_shows_every_change_and_ends_by_itself() -> None:
-    result = run_process(["demo", "--seconds", "5"], timeout=300)
+def test_the_demo_of_a_recording_shows_every_change_and_ends_by_itself() -> None:
+    result = run_process(["demo", "--cassandra", "--seconds", "5"], timeout=300)
     assert result.code == 0, result.err
     assert re.search(r"2229 changes in \d+ micro-batches, from 3 segments", result.out)
     assert re.search(r"p50 \d+ ms, p99 \d+ ms", result.out)
     assert "every change of the recording was shown, once, in the log's order" in result.out
     assert "\x1b" not in result.out
+    assert result.err == ""
+
+
+@pytest.mark.spark
+def test_the_demo_of_a_service_shows_every_change_behind_a_kill() -> None:
+    result = run_process(["demo", "--seconds", "6"], timeout=300)
+    assert result.code == 0, result.err
+    assert re.search(r"\d{2,} changes in \d+ micro-batches, from \d+ segments", result.out)
+    assert re.search(r"kill -9 of the writer: \d+ changes and transactions were acknowledged by then", result.out)
+    assert re.search(r"started again: it recovered its log, and found order \d+ to be its last", result.out)
+    assert "every change of the log was shown, once, in the log's order" in result.out
+    assert "and nothing that was acknowledged before the kill is missing" in result.out
     assert result.err == ""

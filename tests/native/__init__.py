@@ -1,0 +1,1 @@
+"""Native logs: what a reader makes of records that a test encoded by hand."""

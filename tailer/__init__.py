@@ -30,6 +30,7 @@ from tailer.position import Position
 
 if TYPE_CHECKING:
     from tailer.api import Log
+    from tailer.runner import ChangeConsumer, Running
 
 __all__ = [
     "CdcError",
@@ -43,6 +44,9 @@ __all__ = [
     "SystemFailedError",
     "UsageError",
     "open",
+    "run",
+    "run_in_process",
+    "run_in_thread",
 ]
 
 
@@ -59,3 +63,27 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
     from tailer.api import open_log
 
     return open_log(folder, tables, options)
+
+
+def run(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> None:
+    """Hand a folder's changes to `consumer`, an object with `start`, `on_definitions`, `on_changes` and `stop`.
+
+    See `tailer.runner.run`, and `run_in_thread`, `run_in_process` for consumers beside the caller.
+    """
+    from tailer import runner
+
+    runner.run(folder, consumer, **options)
+
+
+def run_in_thread(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> Running:
+    """`run`, in a thread of its own."""
+    from tailer import runner
+
+    return runner.run_in_thread(folder, consumer, **options)
+
+
+def run_in_process(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> Running:
+    """`run`, in a process of its own, to which the consumer is pickled."""
+    from tailer import runner
+
+    return runner.run_in_process(folder, consumer, **options)

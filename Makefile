@@ -15,7 +15,7 @@ demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
 
 # Twice what reads: the first run reads with the compiled code (tests/conftest.py; a fresh clone compiles it in its first
-# tests, half a minute), the second one, under four minutes of one core, with the plain reader, which is all there is
+# tests, a minute), the second one, under four minutes of one core, with the plain reader, which is all there is
 # where numba is not installed.
 # The Spark tests run on the newest Spark and, but for the slow ones, on the oldest.
 test: java lint $(OLDEST)/.installed-dev
@@ -25,10 +25,11 @@ test: java lint $(OLDEST)/.installed-dev
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
 
-# Streams into parquet and into a database, killed fifty times each while a server writes: half an hour. COUNT=7: fewer.
+# Streams into parquet and into a database, killed fifty times each while a server writes: half an hour. Before that a
+# service with a log of its own, killed three hundred times: five minutes. COUNT=7: fewer.
 COUNT ?= 50
 soak: java $(VENV)/.installed-dev
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py tests/spark/test_soak.py -s
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

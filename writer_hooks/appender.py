@@ -1,0 +1,271 @@
+"""Everything that happens under the append lock: entries get their place, segments follow one another.
+
+Touches no disk itself but for a segment that nobody made ahead. Knows nothing of threads that wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+from zlib import crc32
+
+from tailer.errors import CdcError, SystemFailedError
+from tailer.format.section import MARKER_BYTES
+from tailer.limits import ENTRY_OVERHEAD
+from tailer.position import Position
+from writer_hooks.durable import DurableEnd, Group, key_of
+from writer_hooks.errors import refused_dead, too_large
+from writer_hooks.framing import entry_head
+from writer_hooks.options import Options
+from writer_hooks.segment import SECTION_SPARE, Segment, entry_bytes
+from writer_hooks.spares import Spares
+from writer_hooks.syncer import Step
+
+
+class AnyTable(Protocol):
+    """What the log has to know of a table. `definition`: the payload of its definition record."""
+
+    @property
+    def fp(self) -> bytes: ...
+
+    @property
+    def cdc(self) -> bool: ...
+
+    @property
+    def definition(self) -> bytes: ...
+
+
+class AnyChange(Protocol):
+    """A change that can be appended. `encode` gives the payload of its record."""
+
+    @property
+    def table(self) -> AnyTable: ...
+
+    @property
+    def write_ts(self) -> int | None: ...
+
+    def encode(self, txn: int | None, write_ts: int) -> bytes: ...
+
+
+class OpenTransaction(Protocol):
+    """What an open transaction holds back: the section of its first tracked change, and of its first of all."""
+
+    @property
+    def first(self) -> Position | None: ...
+
+    @property
+    def first_any(self) -> Position | None: ...
+
+    def abort(self, why: str) -> None: ...
+
+
+class Appender:
+    """The segment that is written, and what is not yet handed to a sync.
+
+    `permit` is asked before a segment takes its first change of a cdc table, and raises to refuse it. `wall`:
+    microseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        durable: DurableEnd,
+        options: Options,
+    ) -> None:
+        self._durable = durable
+        # As much again may be on its way to the disk.
+        self._fill = options.max_unsynced // 2
+        self._most = options.segment_bytes // 2 - SECTION_SPARE
+        self._small = self._most // 2
+        self._clock = options.clock
+        self._wall = options.wall
+        self._last_ts = 0
+        self._sealed_end = durable.end
+        self._steps: list[Step] = []
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.segment: Segment
+        self.spares: Spares
+        self.permit: Callable[[Segment], None] = _permit
+        self.transactions: dict[int, OpenTransaction] = {}
+        self.rolled = False
+        """A segment has ended that no sync has heard of."""
+        self.entries = 0
+        self.segments = 1
+        self.sealed = 0
+        """Bytes of all sections that were ever handed to a sync."""
+        self.refusal: CdcError | None = None
+        """Why nothing can be appended any more."""
+        self.attention = False
+        """A section or a segment has begun: somebody may want to sync."""
+        self.full = False
+        """Too much waits for a sync: the next append waits for it."""
+
+    def append(self, change: AnyChange) -> int:
+        """Appends an autocommitted change: the end of its entry, as a number."""
+        table = change.table
+        with self.lock:
+            if self.refusal is not None:
+                raise self.refusal
+            # The timestamp is taken under the lock, so that of two changes the later one in the log wins.
+            write_ts = change.write_ts
+            if write_ts is None:
+                write_ts = self._wall()
+                if write_ts <= self._last_ts:
+                    write_ts = self._last_ts + 1
+                self._last_ts = write_ts
+            payload = change.encode(None, write_ts)
+            segment = self.segment
+            plain = segment.plain
+            at = len(plain)
+            size = len(payload)
+            room = min(segment.limit - at, self._small)
+            if size + ENTRY_OVERHEAD > room or table.fp not in segment.defined:
+                self.put(payload, table, table.cdc)
+                return key_of(self.segment.place)
+            # As `put`, without its calls: this is what a log does all day.
+            head, crc = entry_head(size)
+            plain += b"".join((head, payload, crc32(payload, crc).to_bytes(4, "big")))
+            self.entries += 1
+            if at == MARKER_BYTES:
+                self.attention = True
+            elif at > self._fill:
+                self.full = True
+            return (segment.id << 32) + segment.start + len(plain)
+
+    def now(self) -> int:
+        """A timestamp for a change; no two changes have the same. Called under the lock."""
+        write_ts = max(self._wall(), self._last_ts + 1)
+        self._last_ts = write_ts
+        return write_ts
+
+    def put(self, payload: bytes, table: AnyTable | None, tracked: bool) -> Position:
+        """Appends an entry, behind the table's definition where the segment has it not yet: the place of the entry.
+
+        All or nothing: whatever is refused is refused before anything is written. Called under the lock.
+        """
+        definition = table.definition if table is not None else b""
+        whole = entry_bytes(payload) + (entry_bytes(definition) if table is not None else 0)
+        if whole > self._most:
+            raise too_large(whole, self._most)
+        waited = False
+        while True:
+            self.check()
+            segment = self.segment
+            define = table is not None and table.fp not in segment.defined
+            if segment.fits(whole if define else entry_bytes(payload)):
+                break
+            waited = self._roll(waited)
+        if table is not None and table.cdc and not segment.permitted:
+            self.permit(segment)
+            segment.permitted = True
+        if tracked:
+            segment.track(self._clock())
+        if define and table is not None:
+            segment.add(definition)
+            segment.defined.add(table.fp)
+        place = segment.place
+        segment.add(payload)
+        self.entries += 1
+        self.attention = True
+        self.full = len(segment.plain) > self._fill
+        return place
+
+    def put_if_it_fits(self, payload: bytes, tracked: bool) -> bool:
+        """The same for a record that may be left out: no other segment is begun for it."""
+        fits = self.refusal is None and self.segment.fits(entry_bytes(payload))
+        if fits:
+            self.put(payload, None, tracked)
+        return fits
+
+    def abort_below(self, segment: int, why: str) -> None:
+        """Ends the transactions that have tracked changes in segments up to that one."""
+        with self.lock:
+            for each in list(self.transactions.values()):
+                if each.first is not None and each.first.segment <= segment:
+                    each.abort(why)
+
+    def check(self) -> None:
+        """Raises where nothing can be appended any more."""
+        if self.refusal is not None:
+            raise self.refusal
+
+    def refuse(self, error: CdcError) -> None:
+        """Nothing is appended from now on. The lock is not asked for: whoever holds it may be the caller."""
+        self.refusal = refused_dead(error)
+
+    def _roll(self, waited: bool) -> bool:
+        """The next segment becomes this one; or, where it is still being made, waits for news of it."""
+        spare = self.spares.take(waited)
+        if spare is None:
+            self.changed.wait()
+            return True
+        self._follow(spare)
+        return False
+
+    def _follow(self, spare: Segment) -> None:
+        self._end_segment()
+        self.segment = spare
+        self.segments += 1
+
+    def _end_segment(self) -> None:
+        self._seal()
+        self._steps.append(self.segment)
+        self.rolled = True
+
+    def roll_when_old(self, seconds: float) -> bool:
+        """Ends the segment if its first tracked record is that old, and the next one is there."""
+        with self.lock:
+            since = self.segment.tracked_since
+            if since is None or self._clock() - since < seconds or self.refusal is not None:
+                return False
+            try:
+                spare = self.spares.take(waited=False)
+            except SystemFailedError:
+                # It may be older yet; whoever needs the next segment for a change will be told.
+                return False
+            if spare is not None:
+                self._follow(spare)
+            return spare is not None
+
+    def end(self, error: CdcError) -> None:
+        """Nothing more is appended: open transactions are rolled back, the segment ends."""
+        with self.lock:
+            for each in list(self.transactions.values()):
+                each.abort("the log was closed")
+            self.refusal = error
+            if not self.segment.empty:
+                self._end_segment()
+
+    def firsts(self) -> list[Position]:
+        """Where the tracked changes of open transactions begin."""
+        return [each.first for each in self.transactions.values() if each.first is not None]
+
+    def firsts_any(self) -> list[Position]:
+        """The same for changes of all tables."""
+        return [each.first_any for each in self.transactions.values() if each.first_any is not None]
+
+    def last(self) -> int:
+        """The end of the last entry, as a number."""
+        with self.lock:
+            return key_of(self.segment.place) if self.segment.pending else self._sealed_end
+
+    def seal(self) -> tuple[list[Step], Group]:
+        """What was appended since the last call, and those who wait for it."""
+        with self.lock:
+            self._seal()
+            steps, self._steps = self._steps, []
+            self.rolled = False
+            return steps, self._durable.turn(key_of(self.segment.section_start))
+
+    def _seal(self) -> None:
+        self.full = False
+        section = self.segment.seal(min(self.firsts(), default=None), min(self.firsts_any(), default=None))
+        if section is not None:
+            self._steps.append(section)
+            self._sealed_end = key_of(section.position)
+            self.sealed += len(section.plain)
+
+
+def _permit(segment: Segment) -> None:
+    """No cap: every segment takes changes of cdc tables."""

@@ -1,0 +1,163 @@
+"""How far the log is durable, and who waits for it to be further. Knows no disk and no segment.
+
+Those who wait share one gate for each sync: a thread that was let through lets the next one through, an event loop is
+woken once for all of its tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Final
+
+from tailer.errors import CdcError
+from tailer.position import Position
+
+_OFFSET_BITS: Final = 32
+
+
+def key_of(position: Position) -> int:
+    """A position as one number, which compares as it does."""
+    return position.segment << _OFFSET_BITS | position.offset
+
+
+def position_of(key: int) -> Position:
+    return Position(key >> _OFFSET_BITS, key & 0xFFFFFFFF)
+
+
+class Group:
+    """Those who wait for the same sync. `error`: why it did not come about, where it may be tried again."""
+
+    __slots__ = ("_gate", "_lock", "_loops", "_open", "error")
+
+    def __init__(self) -> None:
+        self.error: CdcError | None = None
+        self._gate = threading.Lock()
+        self._gate.acquire()
+        self._lock = threading.Lock()
+        self._open = False
+        self._loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+
+    def wait(self, timeout: float) -> bool:
+        """Blocks this thread until the sync has come to an end; False when `timeout` seconds (-1: none) are over."""
+        if not self._gate.acquire(timeout=timeout):
+            return False
+        self._gate.release()
+        return True
+
+    def future(self) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        with self._lock:
+            if self._open:
+                future.set_result(None)
+            else:
+                self._loops.setdefault(loop, []).append(future)
+        return future
+
+    def open(self) -> None:
+        """Lets everybody go on."""
+        with self._lock:
+            if self._open:
+                return
+            self._open = True
+            loops, self._loops = self._loops, {}
+        self._gate.release()
+        for loop, futures in loops.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, futures)
+
+
+def _resolve(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
+
+class DurableEnd:
+    """The log's durable end as a number. `dead`: why it will not move any more.
+
+    `demand` asks for a sync, by this thread where that is best; `ask` lets another do it.
+    """
+
+    def __init__(self, end: Position) -> None:
+        self.end = key_of(end)
+        self.dead: CdcError | None = None
+        self.demand: Callable[[], None] = _nothing
+        self.ask: Callable[[], None] = _nothing
+        self._guard = threading.Lock()
+        # One value, so that whoever waits takes a gate that fits the limit: up to it bytes are in the sync under way.
+        self._groups = (self.end, Group(), Group())
+
+    def turn(self, end: int) -> Group:
+        """A sync of everything up to `end` begins: its group. Called while nothing can be appended."""
+        _, _, begins = self._groups
+        self._groups = (end, begins, Group())
+        return begins
+
+    def advance(self, end: int) -> bool:
+        """Everything up to `end` is durable; False, and the end stays, where the log died meanwhile."""
+        with self._guard:
+            if self.dead is None:
+                self.end = end
+            return self.dead is None
+
+    def settle(self, group: Group, error: CdcError | None = None) -> None:
+        """The sync of that group has come to an end. After an error its bytes wait for the next one."""
+        _, running, coming = self._groups
+        self._groups = (self.end, running, coming)
+        group.error = error
+        group.open()
+
+    def stop(self, error: CdcError) -> bool:
+        """From now on the end does not move; False where it was so before."""
+        with self._guard:
+            first = self.dead is None
+            if first:
+                self.dead = error
+            return first
+
+    def release(self) -> None:
+        """Everybody who still waits on a stopped end gets its error."""
+        _, running, coming = self._groups
+        running.open()
+        coming.open()
+
+    def wait(self, end: int, timeout: float | None = None) -> None:
+        """Returns when the log is durable up to `end`. Raises TimeoutError, or what keeps it from being so."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while end > self.end:
+            group = self._group(end)
+            if group is self._groups[2]:
+                self.demand()
+                if end <= self.end:
+                    return
+            left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+            if not group.wait(left):
+                raise TimeoutError(f"not durable after {timeout} s: {position_of(end)}")
+            if group.error is not None and end > self.end:
+                raise group.error
+
+    def wait_task(self, end: int) -> Generator[object, None, None]:
+        """The same for a task of asyncio."""
+        while end > self.end:
+            group = self._group(end)
+            future = group.future()
+            self.ask()
+            if end <= self.end:
+                return
+            yield from future
+            if group.error is not None and end > self.end:
+                raise group.error
+
+    def _group(self, end: int) -> Group:
+        if self.dead is not None:
+            raise self.dead
+        limit, running, coming = self._groups
+        return running if end <= limit else coming
+
+
+def _nothing() -> None:
+    """Nobody syncs yet."""

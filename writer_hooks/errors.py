@@ -1,0 +1,79 @@
+"""The errors of the writer, each with what to do. Knows the classes of `tailer.errors` and no more of the log."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Final
+
+from tailer.errors import CdcError, RefusedError, SystemFailedError, UsageError
+
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+REOPEN: Final = "Close this log and open it again: that recovers what is durable."
+
+
+class SyncFailedError(Exception):
+    """An fsync failed: what the cache holds may never reach the disk, so nothing can go on with this log object."""
+
+    def __init__(self, error: OSError, path: object) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.path = str(path)
+
+
+def dead_after(error: BaseException) -> SystemFailedError:
+    """What everybody gets who waits on a log that died of `error`."""
+    what = "an fsync failed" if isinstance(error, SyncFailedError) else "writing the log failed"
+    file = error.path if isinstance(error, SyncFailedError) else None
+    return SystemFailedError(
+        f"{what}, what was not acknowledged may be lost: {str(error) or type(error).__name__}",
+        file=file,
+        remedy=f"Mend the disk. {REOPEN}",
+    )
+
+
+def refused_dead(dead: CdcError) -> CdcError:
+    """What an append to a dead or closed log gets."""
+    if isinstance(dead, RefusedError | UsageError):
+        return dead
+    return RefusedError(f"the log is dead since a failure: {dead.what}", remedy=REOPEN)
+
+
+def disk_error(what: str, error: OSError, path: Path | None = None) -> CdcError:
+    """An OSError as the documented error it is."""
+    where = str(path) if path is not None else error.filename
+    if isinstance(error, PermissionError):
+        return UsageError(f"{what}: no permission", file=where, remedy="Give this user read and write access to it.")
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return UsageError(f"{what}: there is no such folder", file=where, remedy="Make it, or name another.")
+    if error.errno in NO_SPACE:
+        remedy = "Nothing is lost: free space, and go on with the same log."
+        return SystemFailedError(f"{what}: the disk is full", file=where, remedy=remedy)
+    return SystemFailedError(f"{what}: {error.strerror or error}", file=where, remedy="Look at the disk, then retry.")
+
+
+def not_opened(error: OSError | SyncFailedError, folder: Path) -> CdcError:
+    """What kept a log from being opened."""
+    if isinstance(error, SyncFailedError):
+        return dead_after(error)
+    return disk_error("the log cannot be opened", error, Path(error.filename) if error.filename else folder)
+
+
+def closed() -> RefusedError:
+    return RefusedError("the log is closed", remedy="Open it again.")
+
+
+def forked() -> RefusedError:
+    return RefusedError(
+        "this log belongs to the process that forked this one",
+        remedy="Hand changes to that process, or open a log of another folder here.",
+    )
+
+
+def too_large(size: int, most: int) -> UsageError:
+    return UsageError(
+        "a change is too large for one entry",
+        expected=f"at most {most} bytes with its definition (half a segment)",
+        found=f"{size}",
+        remedy="Split it in a transaction, or open the log with larger segments.",
+    )

@@ -1,0 +1,359 @@
+"""`SegmentLog`: what a service holds. Puts the parts together and decides nothing about bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from tailer.errors import CdcError
+from tailer.limits import MIB
+from tailer.position import Position
+from writer_hooks.appender import AnyChange, AnyTable, Appender
+from writer_hooks.buffer import SyncedSection
+from writer_hooks.cap import Cap, Captured, Guard
+from writer_hooks.create import create_segment, remove_segment
+from writer_hooks.discard import discard
+from writer_hooks.durable import DurableEnd, position_of
+from writer_hooks.errors import SyncFailedError, closed, dead_after, disk_error, forked, not_opened
+from writer_hooks.failed import write_failed
+from writer_hooks.files import Files, RealFiles
+from writer_hooks.framing import Compression, packer
+from writer_hooks.hold import dies_in_child, hold
+from writer_hooks.ids import Ids
+from writer_hooks.options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
+from writer_hooks.places import Places
+from writer_hooks.policy import SyncPolicy
+from writer_hooks.publisher import Publisher
+from writer_hooks.recovery import Recovered
+from writer_hooks.replay import Replayed, replay
+from writer_hooks.segment import Segment
+from writer_hooks.spares import Spares
+from writer_hooks.stats import Stats, numbers
+from writer_hooks.subscribe import Subscribers
+from writer_hooks.syncer import Syncer, SyncThread
+from writer_hooks.ticket import Ticket
+from writer_hooks.transaction import Transaction
+
+if TYPE_CHECKING:
+    from writer_hooks.subscription import Subscription
+
+
+class SegmentLog:
+    """A change log in a folder, with one writer: this object. Any thread or task may use it.
+
+    Made by `SegmentLog.open`, ended by `close` (or as a context manager). After a failed fsync it is dead: everything
+    raises, and opening the log anew recovers what is durable.
+    """
+
+    def __init__(self, files: Files, places: Places, lock: int, recovered: Recovered, options: Options) -> None:
+        """For `open`, which has the lock and has recovered."""
+        self.tables: tuple[AnyTable, ...] = ()
+        self.boot = options.token()
+        self._files = files
+        self._places = places
+        self._lock = lock
+        self._options = options
+        self._leads = options.sync.kind == "batch"
+        self._rings = options.sync.kind == "periodic"
+        self._closing = threading.Lock()
+        self._closed = False
+        self._transactions = 0
+        self._ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
+        self._durable = DurableEnd(recovered.end)
+        self._durable.demand, self._durable.ask = self._demand, self._ask
+        self.appender = appender = Appender(self._durable, options)
+        self._captured = Captured(files, places, options.segment_bytes, max(recovered.used, default=0))
+        self._guard: Guard | None = None
+        if options.cap is not None:
+            self._guard = Guard(files, places, self._captured, options.cap, options.clock, self._abort)
+            appender.permit = self._guard.permit
+        appender.segment = self._make()
+        threads = options.threads
+        self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
+        pack = packer(options.compression)
+        entries = (lambda: appender.entries) if threads and self._leads else None
+        self._syncer = Syncer(files, places, self._durable, self._publisher, appender.seal, self._died, pack, entries)
+        self._syncer.prev = recovered.end
+        self._subscribers = Subscribers(places, self._syncer.attach)
+        appender.spares = Spares(self._make, self._tidy, self._died, appender.changed, threads)
+        self._thread = SyncThread(self._syncer, options.sync, self._tick, options.tick_seconds) if threads else None
+        dies_in_child(self)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str,
+        tables: Sequence[AnyTable] = (),
+        *,
+        sync: SyncPolicy = BATCH,
+        segment_bytes: int = SEGMENT_BYTES,
+        max_age: float | None = None,
+        compression: Compression = None,
+        cap: Cap | None = None,
+        max_unsynced: int = MAX_UNSYNCED,
+        publish_ms: float = 5.0,
+        threads: bool = True,
+        files: Files | None = None,
+        **tests: Unpack[Stand],
+    ) -> SegmentLog:
+        """Opens the log in `folder`, which must exist, and recovers what a run before has left.
+
+        `tables`: those whose changes will be appended; any other may be, too. `sync`: `batch()` (the default),
+        `group(ms)` or `periodic(ms)`. `segment_bytes` (32 MiB): the size of a segment, before compression. `max_age`:
+        seconds after its first captured change that a segment ends at the latest. `compression`: `lz4` or `zstd`.
+        `cap`: a `Cap` of what may lie in `cdc_raw`. `max_unsynced` (16 MiB): when about so much is not yet durable, an
+        append waits. `publish_ms` (5): a sidecar is written at most so often.
+
+        `threads` False: no background thread. A sync then happens in `sync`, `close`, `Ticket.wait` and in an append
+        that begins a new segment or has too much before it; sidecars are written, and the cap kept, right after it, and
+        a segment is made when it is needed: everything in the calls of one thread, always in the same order. `files`,
+        `clock` (seconds, any origin), `wall` (microseconds since the epoch), `boot_id` (the machine's run) and `token`
+        (16 hex digits, this run's) are for tests.
+
+        Raises UsageError (no folder, no permission, an option), RefusedError (another writer), CorruptError (damage
+        where the log was durable), SystemFailedError (the disk).
+        """
+        options = Options(sync, segment_bytes, max_age, compression, cap, max_unsynced, publish_ms, threads, **tests)
+        options.check()
+        files = files if files is not None else RealFiles()
+        places = Places(Path(folder))
+        lock, recovered = hold(files, places, options)
+        try:
+            log = cls(files, places, lock, recovered, options)
+        except BaseException as error:
+            files.close(lock)
+            if isinstance(error, OSError | SyncFailedError):
+                raise not_opened(error, places.folder) from error
+            raise
+        log.tables = tuple(tables)
+        return log
+
+    def append(self, change: AnyChange) -> Ticket:
+        """Appends a change that counts by itself. The ticket is done when it is durable.
+
+        Raises UsageError (too large), RefusedError (the cap; a log that is closed or dead), SystemFailedError (no
+        space): then nothing was appended.
+        """
+        appender = self.appender
+        if appender.full:
+            self.relieve()
+        end = appender.append(change)
+        if appender.attention:
+            self.appended()
+        return Ticket(self._durable, end)
+
+    def begin(self) -> Transaction:
+        """A new transaction; any number may be open at once."""
+        self.relieve()
+        with self.appender.lock:
+            self._transactions += 1
+            number = self._transactions
+        return Transaction(self, number)
+
+    def sync(self) -> None:
+        """Returns when everything is durable that was appended before. Raises SystemFailedError where it cannot be."""
+        end = self.appender.last()
+        self._tick()
+        self._syncer.run()
+        if self._syncer.trouble is not None and self._durable.end < end:
+            raise self._syncer.trouble
+        self._durable.wait(end)
+
+    @property
+    def end(self) -> Position:
+        """How far the log is durable: the end of its last section, `0:0` before there is one."""
+        return position_of(self._durable.end)
+
+    def subscribe(
+        self, start: str = "earliest", *, consumer: str | None = None, buffer_bytes: int = 16 * MIB, **options: Any
+    ) -> Subscription:
+        """The log's changes, for a thread or a task of this process: from memory, and from files where it falls behind.
+
+        `start`: `earliest`, `latest` or `segment:offset`, for a first start; a `consumer` that has committed goes on
+        behind that. `buffer_bytes`: how much of the newest is kept in memory for it. `options`: as in `tailer.open`
+        (`tables`, `table`, `on_error`, …). Raises as that does.
+        """
+        return self._subscribers.subscribe(start, consumer, buffer_bytes, options)
+
+    @property
+    def hooks(self) -> list[Callable[[SyncedSection], None]]:
+        """Called with each section after its fsync, in order; tickets are done by then. They must be quick."""
+        return self._syncer.hooks
+
+    def replay(self, since: Position | Literal["earliest"] = "earliest") -> Iterator[Replayed]:
+        """Committed changes of all tables, in the order in which they count, up to what is durable now.
+
+        Those whose entry (in a transaction: whose commit) begins at `since` or later. Memory is bounded, whatever the
+        size of a transaction. Raises LossError where what it needs was discarded.
+        """
+        start = Position(0, 0) if since == "earliest" else since
+        return replay(self._files, self._places, start, self.end)
+
+    def discard_before(self, position: Position) -> int:
+        """Deletes the writer's segments that `replay(position)` does not need: how many.
+
+        For a service whose own store is durable up to there. Readers' files stay, `cdc-tail clean` is for them. Never
+        deleted are the segment being written and what an open transaction has changes in.
+        """
+        with self.appender.lock:
+            keep = min([self.appender.segment.id, *(each.segment for each in self.appender.firsts_any())])
+        try:
+            return discard(self._files, self._places, position, self.end, keep, self._captured.finished)
+        except OSError as error:
+            raise disk_error("segments could not be discarded", error) from error
+        except SyncFailedError as error:
+            self._died(error)
+            raise dead_after(error) from error
+
+    def stats(self) -> Stats:
+        """Numbers of this moment."""
+        dead, trouble = self._durable.dead, self._publisher.trouble
+        dropped = 0
+        if self._guard is not None:
+            dropped, trouble = self._guard.dropped, trouble or self._guard.trouble
+        return numbers(self.appender, self._syncer, self.end, dropped, dead, trouble)
+
+    def close(self) -> None:
+        """Syncs, rolls open transactions back, ends the segment, and lets the folder go. Again: nothing.
+
+        Raises SystemFailedError where the last changes could not be made durable, or a sidecar not be written; the
+        folder is let go nevertheless, and the next open recovers. A dead log is let go without an error.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        trouble = None if self._durable.dead is not None else self._finish()
+        if self._thread is not None:
+            self._thread.stop()
+        spare = self.appender.spares.stop()
+        if self._durable.dead is None:
+            # `dead` may be set by the last attempt to publish.
+            unpublished = self._publisher.stop()
+            trouble = self._durable.dead or unpublished or trouble
+        self._durable.stop(closed())
+        self.appender.refuse(closed())
+        self._durable.release()
+        self._subscribers.close()
+        self._let_go(spare)
+        if trouble is not None:
+            raise trouble
+
+    def _finish(self) -> CdcError | None:
+        """The last sync; what kept it from being complete."""
+        self.appender.end(closed())
+        self._syncer.closing = True
+        self._syncer.run()
+        return self._durable.dead or self._syncer.trouble
+
+    def _let_go(self, spare: Segment | None) -> None:
+        left = [*self._publisher.abandon(), *self._syncer.left(), self.appender.segment]
+        try:
+            for segment in left if spare is None else [*left, spare]:
+                if segment.fd >= 0:
+                    self._files.close(segment.fd)
+                    segment.fd = -1
+                if segment.empty:
+                    remove_segment(self._files, self._places, segment.id)
+        except OSError as error:
+            raise disk_error("the log was closed, and its empty segments could not be removed", error) from error
+        finally:
+            self._files.close(self._lock)
+
+    def __enter__(self) -> SegmentLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def forget(self) -> None:
+        """This is a forked child: the log is the parent's. Nothing is written, its descriptors are closed."""
+        if self._closed:
+            return
+        error = forked()
+        self._closed = True
+        self._durable.dead = error
+        self.appender.refusal = error
+        for fd in (self.appender.segment.fd, self._lock):
+            if fd >= 0:
+                self._files.close(fd)
+
+    # What the parts call.
+
+    def ticket(self, end: int) -> Ticket:
+        return Ticket(self._durable, end)
+
+    def relieve(self) -> None:
+        """Waits while too much is not durable, before more is appended. Raises what keeps it from being so."""
+        if self.appender.full:
+            end = self.appender.last()
+            self._demand()
+            self._durable.wait(end)
+
+    def appended(self) -> None:
+        """Something was appended that a sync may be waiting for."""
+        appender = self.appender
+        if self._thread is None:
+            self._tick()
+            if appender.rolled:
+                self._syncer.run()
+                self._tidy()
+            return
+        appender.attention = False
+        if self._rings or appender.rolled:
+            self._thread.ring()
+
+    def _demand(self) -> None:
+        if self._thread is None:
+            self._syncer.run()
+        elif not self._leads or not self._syncer.try_run():
+            self._thread.ring()
+
+    def _ask(self) -> None:
+        if self._thread is None:
+            self._syncer.run()
+        else:
+            self._thread.ring()
+
+    def _tick(self) -> None:
+        if self._options.max_age is not None:
+            self.appender.roll_when_old(self._options.max_age)
+
+    def _make(self) -> Segment:
+        options = self._options
+        number = self._ids.take()
+        return create_segment(self._files, self._places, number, self.boot, options.compression, options.segment_bytes)
+
+    def _tidy(self) -> None:
+        """After each new segment: there may be too many."""
+        if self._guard is None:
+            return
+        try:
+            self._guard.drop(self.appender.segment.id)
+        except SyncFailedError as error:
+            self._died(error)
+        except OSError as error:
+            self._guard.trouble = disk_error("segments could not be dropped, it is tried again", error)
+
+    def _abort(self, segment: int) -> None:
+        self.appender.abort_below(segment, "changes of it were dropped from cdc_raw, which was at its cap")
+
+    def _died(self, error: BaseException) -> None:
+        dead = dead_after(error)
+        if not self._durable.stop(dead):
+            return
+        self.appender.refuse(dead)
+        try:
+            write_failed(self._files, self._places.failed, self._options.boot_id(), self.end)
+        except (OSError, SyncFailedError) as failure:
+            # Recovery writes every tail over itself, which has to do.
+            dead.add_note(f"{self._places.failed} could not be written: {failure}")
+        self._durable.release()
+        if self._thread is not None:
+            with self.appender.changed:
+                self.appender.changed.notify_all()

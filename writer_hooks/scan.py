@@ -1,0 +1,122 @@
+"""Sections of the log's own segments, read back: whole ones only, each entry checked. Changes nothing on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tailer.errors import CorruptError, DefinitionError
+from tailer.format.codec import Codec, open_codec
+from tailer.format.entry import HEAD_BYTES, scan_entries
+from tailer.format.header import Header, decode_header
+from tailer.format.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, Section, body_offset, read_section
+from tailer.limits import HEADER_BYTES_MAX, MIB
+from tailer.position import Position
+from writer_hooks.files import Files, read_all
+
+if TYPE_CHECKING:
+    from tailer.format.entry import Numbers
+
+_WINDOW = MIB
+
+
+class Whole(NamedTuple):
+    """A section that checks. `at` and `next_at` are file offsets, `start` and `end` logical ones.
+
+    `data`: its entries; their payloads lie at `starts`, `sizes` long.
+    """
+
+    start: int
+    end: int
+    at: int
+    next_at: int
+    data: bytes
+    starts: Numbers
+    sizes: Numbers
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Each payload with the logical offset of its entry."""
+        base = self.start + MARKER_BYTES - HEAD_BYTES
+        for start, size in zip(self.starts, self.sizes, strict=True):
+            yield base + start, self.data[start : start + size]
+
+
+class Reader:
+    """One segment's file, read in large pieces. Closed by `close`, or as a context manager."""
+
+    def __init__(self, files: Files, path: Path) -> None:
+        self._files = files
+        self._fd = files.open(path, write=False)
+        self.path = path
+        self.size = files.size(self._fd)
+        self._window = b""
+        self._at = 0
+
+    def read(self, length: int, at: int) -> bytes:
+        start = at - self._at
+        if start < 0 or start + length > len(self._window):
+            self._window = read_all(self._files, self._fd, max(length, _WINDOW), at)
+            self._at, start = at, 0
+        return self._window[start : start + length]
+
+    def header(self) -> Header | None:
+        """The header; None where there is none that checks."""
+        try:
+            return decode_header(self.read(min(self.size, HEADER_BYTES_MAX), 0), self.path.name)
+        except (CorruptError, DefinitionError):
+            # Not an error of the log yet: who knows what was promised of this file decides.
+            return None
+
+    def close(self) -> None:
+        self._files.close(self._fd)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def whole_sections(reader: Reader, header: Header) -> Iterator[Whole]:
+    """The sections from the header on, up to the first that is not whole."""
+    codec = open_codec(header)
+    for section in _sections(reader, header):
+        whole = _whole(reader, header, codec, section)
+        if whole is None:
+            return
+        yield whole
+
+
+def last_section(reader: Reader, header: Header, upto: int | None) -> Whole | None:
+    """The last section that ends at the logical offset `upto` or before it (None: the last of all)."""
+    last: Section | None = None
+    for section in _sections(reader, header):
+        if upto is not None and section.end > upto:
+            break
+        last = section
+    return None if last is None else _whole(reader, header, open_codec(header), last)
+
+
+def _sections(reader: Reader, header: Header) -> Iterator[Section]:
+    at = start = header.length
+    while True:
+        head = reader.read(min(HEAD_BYTES_MAX, max(0, reader.size - at)), at)
+        section = read_section(head, header, at, start, reader.size)
+        if isinstance(section, NoSection):
+            return
+        yield section
+        at, start = section.next_at, section.end
+
+
+def _whole(reader: Reader, header: Header, codec: Codec, section: Section) -> Whole | None:
+    begin = body_offset(header, section)
+    body = reader.read(section.next_at - begin, begin)
+    try:
+        data = bytes(codec.decode(body, section.plain_length, Position(header.segment, section.start)))
+    except CorruptError:
+        return None
+    entries = scan_entries(data)
+    if entries.faults or not entries.starts:
+        return None
+    return Whole(*section, data, entries.starts, entries.sizes)

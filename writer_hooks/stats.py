@@ -1,0 +1,52 @@
+"""Numbers of a log, for a service's metrics."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tailer.errors import CdcError
+from tailer.position import Position
+from writer_hooks.appender import Appender
+from writer_hooks.syncer import Syncer
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """`appended_*`: since the log was opened. `unsynced_bytes`: appended and not yet durable.
+
+    `restart`: the position that readers need everything from, held by the oldest of `open_transactions`. `dropped`: the
+    highest segment that the cap took away, 0 for none. `dead`, `trouble`: why the log, or its sidecars, stand still.
+    """
+
+    segment: int
+    segments: int
+    appended_entries: int
+    appended_bytes: int
+    unsynced_bytes: int
+    syncs: int
+    end: Position
+    open_transactions: int
+    restart: Position
+    dropped: int
+    dead: str | None
+    trouble: str | None
+
+
+def numbers(
+    appender: Appender, syncer: Syncer, end: Position, dropped: int, dead: CdcError | None, trouble: CdcError | None
+) -> Stats:
+    with appender.lock:
+        appended = appender.sealed + appender.segment.pending
+        return Stats(
+            segment=appender.segment.id,
+            segments=appender.segments,
+            appended_entries=appender.entries,
+            appended_bytes=appended,
+            unsynced_bytes=appended - syncer.flushed,
+            syncs=syncer.syncs,
+            end=end,
+            open_transactions=len(appender.transactions),
+            restart=min(appender.firsts(), default=end),
+            dropped=dropped,
+            dead=None if dead is None else dead.sentence(),
+            trouble=None if trouble is None else trouble.sentence(),
+        )

@@ -1,0 +1,63 @@
+"""A log's subscribers: made when the first one comes, so that a log without any pays nothing. Knows no row."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tailer.errors import RefusedError, UsageError
+from tailer.position import Position
+from writer_hooks.buffer import SectionBuffer, SyncedSection
+from writer_hooks.places import Places
+
+if TYPE_CHECKING:
+    from writer_hooks.subscription import Subscription
+
+Attach = Callable[[Callable[[SyncedSection], None]], Position]
+"""Adds a hook for durable sections; gives the position behind which they come."""
+
+
+class Subscribers:
+    """All of them share one buffer, whose bound is the largest that one asked for."""
+
+    def __init__(self, places: Places, attach: Attach) -> None:
+        self._places = places
+        self._attach = attach
+        self._lock = threading.Lock()
+        self._buffer: SectionBuffer | None = None
+        self._closed = False
+
+    def subscribe(
+        self, start: str, consumer: str | None, buffer_bytes: int, options: Mapping[str, Any]
+    ) -> Subscription:
+        """See `SegmentLog.subscribe`."""
+        # Only who reads in this process pays for what reads.
+        from tailer.api import open_log
+        from tailer.tail import Tail
+        from writer_hooks.subscription import Subscription
+
+        if buffer_bytes < 0:
+            raise UsageError("buffer_bytes", expected="0 or more", found=buffer_bytes)
+        given = dict(options)
+        tables = given.pop("tables", ())
+        settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
+        tail = Tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
+        return Subscription(tail, self._shared(), buffer_bytes, self._places.own)
+
+    def close(self) -> None:
+        """The log is closed: subscriptions end behind its last section."""
+        with self._lock:
+            self._closed = True
+            if self._buffer is not None:
+                self._buffer.close()
+
+    def _shared(self) -> SectionBuffer:
+        with self._lock:
+            if self._closed:
+                raise RefusedError("the log is closed", remedy="Read its files: tailer.open(folder).")
+            if self._buffer is None:
+                self._buffer = SectionBuffer()
+                self._buffer.end = self._attach(self._buffer.feed)
+            return self._buffer

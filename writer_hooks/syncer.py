@@ -1,0 +1,272 @@
+"""Syncs: one write and one fdatasync for everybody who waits. Knows no record; sections come to it complete.
+
+A segment's last fdatasync and the durable name of its sidecar come before the next segment's first fdatasync, so only
+the newest segment can have a tail that is not durable.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tailer.errors import CdcError
+from tailer.format.section import MARKER_BYTES
+from tailer.position import Position
+from writer_hooks.buffer import SyncedSection
+from writer_hooks.durable import DurableEnd, Group, key_of
+from writer_hooks.errors import NO_SPACE, SyncFailedError, disk_error
+from writer_hooks.files import Files, sync_data, write_all
+from writer_hooks.framing import pack_section
+from writer_hooks.places import Places
+from writer_hooks.policy import SyncPolicy
+from writer_hooks.publisher import Ended, Published, Publisher
+from writer_hooks.segment import Section, Segment
+
+Step = Section | Segment
+"""What is to be synced, in order: sections, and segments that end."""
+
+
+class Written(NamedTuple):
+    """A section in the file, at its file offsets."""
+
+    section: Section
+    at: int
+    next_at: int
+
+
+Pack = Callable[[memoryview], bytes] | None
+
+
+class Syncer:
+    """`seal` gives what was appended, and those who wait for it; `died` hears of what cannot be mended.
+
+    `entries` tells how many were ever appended, where a sync may wait a moment for more of them.
+
+    `hooks` are called with each durable section, in order, by the thread that synced it: they must be quick.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        places: Places,
+        durable: DurableEnd,
+        publisher: Publisher,
+        seal: Callable[[], tuple[list[Step], Group]],
+        died: Callable[[BaseException], None],
+        pack: Pack,
+        entries: Callable[[], int] | None,
+    ) -> None:
+        self._files = files
+        self._places = places
+        self._durable = durable
+        self._publisher = publisher
+        self._seal = seal
+        self._died = died
+        self._pack = pack
+        self._count = entries
+        self._counted = 0
+        self._usual = 1
+        self.gathering = False
+        self._mutex = threading.Lock()
+        self._steps: deque[Step] = deque()
+        self._written: list[Written] = []
+        self._synced: list[Written] = []
+        self._offer: Published | None = None
+        self._last: Published | None = None
+        self.hooks: list[Callable[[SyncedSection], None]] = []
+        self.prev = Position(0, 0)
+        self.flushed = 0
+        """Bytes of all sections that are durable."""
+        self.syncs = 0
+        self.closing = False
+        """No transaction is open any more, and none will be."""
+        self.trouble: CdcError | None = None
+        """Why the last sync was not complete; None after one that was."""
+
+    def run(self) -> None:
+        """Makes everything durable that was appended before the call. Errors go to those who wait."""
+        with self._mutex:
+            self._run()
+
+    def try_run(self) -> bool:
+        """The same; False and nothing done where another thread has yet to take what was appended, or is at it."""
+        if self.gathering:
+            return True
+        if not self._mutex.acquire(blocking=False):
+            return False
+        try:
+            self._run()
+        finally:
+            self._mutex.release()
+        return True
+
+    def left(self) -> list[Segment]:
+        """The segments of what could not be synced."""
+        with self._mutex:
+            return [step.segment if isinstance(step, Section) else step for step in self._steps]
+
+    def _run(self) -> None:
+        if self._durable.dead is not None:
+            return
+        try:
+            self._sync_all()
+        except BaseException as error:
+            # Also Ctrl-C in the thread that syncs: what it has left half done must not be gone on with.
+            self._died(error)
+            raise
+
+    def _sync_all(self) -> None:
+        if self._count is not None:
+            self._gather(self._count)
+        steps, group = self._seal()
+        self._steps.extend(steps)
+        self.trouble = None
+        try:
+            self._sync()
+        except _StoppedError:
+            return
+        except SyncFailedError as error:
+            self._died(error)
+            return
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                self._died(error)
+                return
+            self.trouble = disk_error("what was appended is not durable yet", error)
+        self._durable.settle(group, self.trouble)
+        self._feed()
+        try:
+            if self._offer is not None:
+                self._publisher.offer(self._offer)
+                self._offer = None
+        except SyncFailedError as error:
+            self._died(error)
+
+    def _gather(self, entries: Callable[[], int]) -> None:
+        """Lets those run that the last sync has let go, while they bring more: each would need a sync of its own.
+
+        Without a writer beside this one it costs nothing.
+        """
+        self.gathering = True
+        try:
+            count = entries()
+            enough = 2 * self._usual if self._usual > 1 else 1
+            while count - self._counted < enough:
+                time.sleep(0)
+                before, count = count, entries()
+                if count == before:
+                    break
+            self._usual, self._counted = count - self._counted, count
+        finally:
+            self.gathering = False
+
+    def _sync(self) -> None:
+        while self._steps:
+            step = self._steps[0]
+            if isinstance(step, Section):
+                self._write(step)
+            else:
+                self._end(step)
+            self._steps.popleft()
+        self._flush()
+
+    def _write(self, section: Section) -> None:
+        segment = section.segment
+        packed = pack_section(section.plain, segment.id, segment.at, self._pack)
+        write_all(self._files, segment.fd, packed, segment.at)
+        self._written.append(Written(section, segment.at, segment.at + len(packed)))
+        segment.at += len(packed)
+
+    def _flush(self) -> None:
+        if not self._written:
+            return
+        last = self._written[-1].section
+        sync_data(self._files, last.segment.fd, self._places.own(last.segment.id))
+        self.syncs += 1
+        if not self._durable.advance(key_of(last.position)):
+            raise _StoppedError
+        self.flushed += sum(len(written.section.plain) for written in self._written)
+        self._synced += self._written
+        self._written = []
+        if last.first is not None:
+            self._offer = self._last = Published(last.segment.id, last.first, last.end, last.restart)
+
+    def _end(self, segment: Segment) -> None:
+        self._flush()
+        last = self._last
+        if last is not None:
+            if self.closing:
+                # No transaction outlives the log, whether there was room to say so in the segment or not.
+                last = last._replace(restart=Position(last.segment, last.end))
+            self._publisher.name(last)
+        self._last = self._offer = None
+        self._publisher.end(Ended(segment, last))
+
+    def attach(self, hook: Callable[[SyncedSection], None]) -> Position:
+        """Adds a hook: it gets every section behind the position that is returned."""
+        with self._mutex:
+            self.hooks.append(hook)
+            return self.prev
+
+    def _feed(self) -> None:
+        fed, self._synced = self._synced, []
+        now = time.monotonic() if self.hooks else 0.0
+        for section, at, next_at in fed:
+            end = section.position
+            if self.hooks:
+                start = Position(end.segment, section.start)
+                data = bytes(memoryview(section.plain)[MARKER_BYTES:])
+                synced = SyncedSection(self.prev, start, end, at, next_at, data, section.restart, now)
+                for hook in self.hooks:
+                    hook(synced)
+            self.prev = end
+
+
+class _StoppedError(Exception):
+    """The log died while this sync was under way."""
+
+
+class SyncThread:
+    """Syncs by a policy, for those who cannot do it themselves: tasks, groups, and bytes that nobody waits for."""
+
+    def __init__(self, syncer: Syncer, policy: SyncPolicy, tick: Callable[[], None], tick_seconds: float) -> None:
+        self._syncer = syncer
+        self._seconds = policy.seconds
+        self._tick = tick
+        self._tick_seconds = tick_seconds
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._rung = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="segment-syncer", daemon=True)
+        self._thread.start()
+
+    def ring(self) -> None:
+        """A sync is wanted; returns at once."""
+        if not self._rung:
+            self._rung = True
+            # Two threads may both have seen it silent: then the second finds it open.
+            if self._bell.locked():
+                try:
+                    self._bell.release()
+                except RuntimeError:
+                    return
+
+    def stop(self) -> None:
+        self._stop.set()
+        self.ring()
+        self._thread.join()
+
+    def _run(self) -> None:
+        last = 0.0
+        while not self._stop.is_set():
+            rung = self._bell.acquire(timeout=self._tick_seconds)
+            if self._seconds and rung:
+                self._stop.wait(max(0.0, last + self._seconds - time.monotonic()))
+            self._rung = False
+            last = time.monotonic()
+            self._tick()
+            self._syncer.run()

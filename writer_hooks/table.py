@@ -1,0 +1,351 @@
+"""Tables: their declaration, and changes made of values. Knows no file.
+
+class Order(msgspec.Struct):
+    id: UUID
+    line: int
+    article: str
+    price: Decimal | None = None
+
+orders = Table.of(Order, "shop.orders", key=["id"], clustering=["line"])
+log.append(orders.insert(Order(uuid4(), 1, "tea")))
+log.append(orders.update({"id": id, "line": 1, "price": None}))     # None: the column is deleted
+log.append(orders.delete({"id": id, "line": 1}))
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from tailer.errors import CdcError, UsageError
+from tailer.format.record import (
+    DELETE_PARTITION,
+    DELETE_RANGE,
+    DELETE_ROW,
+    INSERT,
+    UPDATE,
+    encode_record,
+)
+from tailer.schema.model import Column as ColumnDefinition
+from tailer.schema.model import ColumnKind, TableDefinition, TypeField
+from tailer.schema.native import KINDS, check_definition, record_of
+from tailer.types import CqlType, parse_type
+from writer_hooks.cells import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
+from writer_hooks.declare import Declared
+from writer_hooks.row import Change
+from writer_hooks.values import VALUE_ERRORS, ToBytes, to_bytes
+from writer_hooks.whole_row import WholeRow
+
+Values = Mapping[str, Any] | msgspec.Struct
+"""A row's values by column name, or a Struct with such attributes; `msgspec.UNSET` is as good as absent."""
+
+
+def id_of(name: str) -> uuid.UUID:
+    """The id of a table that was given none."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, name)
+
+
+class Column(NamedTuple):
+    """A column: `type` is CQL text; `desc` is for clustering columns."""
+
+    name: str
+    type: str
+    kind: ColumnKind = "regular"
+    desc: bool = False
+
+
+class _Data(NamedTuple):
+    """A static or regular column: its name, its number in the definition, what makes its cells."""
+
+    name: str
+    number: int
+    make: MakeCell
+
+
+class Table:
+    """A table of a log. Immutable; a changed one is declared as a new Table of the same name (and `id`).
+
+    `name`: `keyspace.table`. `types`: user-defined types, as {name: {field: CQL type}}. `cdc`: whether its changes are
+    captured; those of a table without are for the log's own `replay`. `id`: by default made of the name; give another
+    to a table that is dropped and made anew. `encoders`: how values are written down, by default as in
+    `writer_hooks.values`. `fp` marks this version of the declaration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        columns: Sequence[Column],
+        *,
+        cdc: bool = True,
+        types: Mapping[str, Mapping[str, str]] | None = None,
+        id: uuid.UUID | None = None,
+        encoders: Encoders = PYTHON,
+    ) -> None:
+        keyspace, dot, table = name.partition(".")
+        if not (dot and keyspace and table) or "." in table:
+            raise UsageError("the name of a table", expected="keyspace.table", found=name)
+        made_id = id_of(name) if id is None else id
+        types = types or {}
+        given = {each: tuple(TypeField(*field) for field in fields.items()) for each, fields in types.items()}
+        self.name = name
+        self.model = TableDefinition(made_id.hex, keyspace, table, _ordered(columns), cdc, types=given)
+        try:
+            check_definition(self.model)
+        except CdcError as error:
+            raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
+        record = record_of(self.model)
+        self.cdc = cdc
+        self.id = record.table_id
+        self.fp = record.fingerprint
+        self.definition = encode_record(record)
+        columns_of = {
+            kind: [
+                (number, each, parse_type(each.type, given))
+                for number, each in enumerate(self.model.columns)
+                if each.kind == kind
+            ]
+            for kind in KINDS
+        }
+        self._key = _encoders(columns_of["partition_key"], encoders)
+        self._clustering = _encoders(columns_of["clustering"], encoders)
+        self._static = _data(columns_of["static"], encoders)
+        self._regular = _data(columns_of["regular"], encoders)
+        self._struct: type[msgspec.Struct] | None = None
+        self._whole: WholeRow | None = None
+        self._names = frozenset(each.name for each in self.model.columns)
+
+    @classmethod
+    def of(
+        cls,
+        struct: type[msgspec.Struct],
+        name: str,
+        *,
+        key: Sequence[str],
+        clustering: Sequence[str] = (),
+        static: Sequence[str] = (),
+        desc: Sequence[str] = (),
+        cdc: bool = True,
+        id: uuid.UUID | None = None,
+    ) -> Table:
+        """The table that a Struct declares: a column for each field. `desc`: clustering columns in descending order."""
+        declared = Declared(struct)
+        texts = dict(declared.columns)
+        for each in [*key, *clustering, *static, *desc]:
+            if each not in texts:
+                raise UsageError(f"{struct.__name__} has no field {each}", expected=", ".join(texts), found=each)
+        kinds: dict[str, ColumnKind] = dict.fromkeys(key, "partition_key")
+        kinds |= dict.fromkeys(clustering, "clustering")
+        kinds |= dict.fromkeys(static, "static")
+        order = [*key, *clustering, *(each for each in texts if each not in key and each not in clustering)]
+        columns = [Column(each, texts[each], kinds.get(each, "regular"), each in desc) for each in order]
+        types = {each: {field.name: field.type for field in fields} for each, fields in declared.types.items()}
+        table = cls(name, columns, cdc=cdc, types=types, id=id)
+        table._take_struct(struct)
+        return table
+
+    def insert(
+        self,
+        values: Values,
+        *,
+        ttl: int | None = None,
+        write_ts: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Change:
+        """The row is there from now on, whatever becomes of its columns. `ttl`: seconds that it lives."""
+        return self._write(INSERT, values, ttl, write_ts, attrs)
+
+    def update(
+        self,
+        values: Values,
+        *,
+        ttl: int | None = None,
+        write_ts: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Change:
+        """The columns that are given are set, or deleted by None; the row lives as long as one of them."""
+        return self._write(UPDATE, values, ttl, write_ts, attrs)
+
+    def replace(
+        self,
+        values: Values,
+        *,
+        ttl: int | None = None,
+        write_ts: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Change:
+        """The row is what is given and nothing else: what it was before is deleted."""
+        gone = self.delete(values)
+        gone.late = [Late(gone.rows[0], 4)]
+        written = self._write(INSERT, values, ttl, write_ts, attrs)
+        return gone & written
+
+    def delete(self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None) -> Change:
+        """The row of that key is gone."""
+        values = _mapping(values)
+        row = [DELETE_ROW, self._key_of(values), self._clustering_of(values), False, *_NOTHING]
+        return Change(self, [row], (), write_ts, attrs)
+
+    def delete_partition(
+        self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None
+    ) -> Change:
+        """All rows of that partition key are gone, and its static columns."""
+        row = [DELETE_PARTITION, self._key_of(_mapping(values)), None, False, *_NOTHING]
+        return Change(self, [row], (), write_ts, attrs)
+
+    def delete_range(
+        self,
+        values: Values,
+        *,
+        start: Sequence[Any] | None = None,
+        end: Sequence[Any] | None = None,
+        start_inclusive: bool = True,
+        end_inclusive: bool = True,
+        write_ts: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Change:
+        """The rows of a partition between two bounds, in clustering order (of a DESC column the larger value starts).
+
+        A bound has values of the first clustering columns, one or more; None is open.
+        """
+        bounds = [
+            self._bound(start),
+            start_inclusive if start is not None else True,
+            self._bound(end),
+            end_inclusive if end is not None else True,
+        ]
+        row = [DELETE_RANGE, self._key_of(_mapping(values)), None, False, None, None, None, [], bounds]
+        return Change(self, [row], (), write_ts, attrs)
+
+    def _take_struct(self, struct: type[msgspec.Struct]) -> None:
+        simple = [
+            (number, each.name, to_bytes(type_))
+            for number, each in enumerate(self.model.columns)
+            if each.kind == "regular" and not (type_ := parse_type(each.type, self.model.types)).complex
+        ]
+        if not self._static and len(simple) == len(self._regular):
+            self._struct, self._whole = struct, WholeRow(self._key, self._clustering, simple)
+
+    def _write(
+        self, op: int, given: Values, ttl: int | None, write_ts: int | None, attrs: Mapping[str, Any] | None
+    ) -> Change:
+        if type(given) is self._struct and self._whole is not None and ttl is None:
+            try:
+                return Change(self, [self._whole.make(op, given)], (), write_ts, attrs)
+            except VALUE_ERRORS:
+                # Below it is found out which value it is.
+                pass
+        values = _mapping(given)
+        if not values.keys() <= self._names:
+            self._refuse_names(values)
+        late: list[Late] = []
+        key = self._key_of(values)
+        rows: list[Array] = []
+        if self._static:
+            static = self._cells(self._static, values, ttl, late)
+            if static:
+                rows.append([UPDATE, key, None, True, None, None, None, static, None])
+                if op == UPDATE and not any(name in values for name, _ in self._clustering) and self._clustering:
+                    return Change(self, rows, late, write_ts, attrs)
+        cells = self._cells(self._regular, values, ttl, late)
+        row: Array = [op, key, self._clustering_of(values), False, None, None, None, cells, None]
+        if ttl is not None and op == INSERT:
+            row[5] = ttl
+            late.append(Late(row, 6, ttl))
+        rows.append(row)
+        return Change(self, rows, late, write_ts, attrs)
+
+    def _cells(
+        self, columns: Sequence[_Data], values: Mapping[str, Any], ttl: int | None, late: list[Late]
+    ) -> list[Array]:
+        cells: list[Array] = []
+        name = ""
+        try:
+            for name, number, make in columns:
+                if name in values and (value := values[name]) is not msgspec.UNSET:
+                    cells.append(make(number, value, ttl, late))
+        except VALUE_ERRORS as error:
+            raise self._refused(name, values[name], error) from None
+        return cells
+
+    def _key_of(self, values: Mapping[str, Any]) -> list[bytes]:
+        return self._encoded(self._key, values)
+
+    def _clustering_of(self, values: Mapping[str, Any]) -> list[bytes] | None:
+        return self._encoded(self._clustering, values) if self._clustering else None
+
+    def _encoded(self, columns: Sequence[tuple[str, ToBytes]], values: Mapping[str, Any]) -> list[bytes]:
+        name = ""
+        try:
+            return [encode(values[name]) for name, encode in columns]
+        except (KeyError, *VALUE_ERRORS):
+            for name, encode in columns:
+                self._one(name, encode, values)
+            raise
+
+    def _one(self, name: str, encode: ToBytes, values: Mapping[str, Any]) -> None:
+        if values.get(name) is None:
+            raise UsageError(f"{self.name} needs a value for {name}, a column of its key", remedy="Give one.")
+        try:
+            encode(values[name])
+        except VALUE_ERRORS as error:
+            raise self._refused(name, values[name], error) from None
+
+    def _bound(self, values: Sequence[Any] | None) -> list[bytes] | None:
+        if values is None:
+            return None
+        if not 0 < len(values) <= len(self._clustering):
+            raise UsageError(
+                f"a bound of a range in {self.name}",
+                expected=f"values of 1 to {len(self._clustering)} clustering columns",
+                found=len(values),
+            )
+        columns = self._clustering[: len(values)]
+        named = dict(zip((name for name, _ in columns), values, strict=True))
+        return self._encoded(columns, named)
+
+    def _refuse_names(self, values: Mapping[str, Any]) -> None:
+        raise UsageError(
+            f"{self.name} has no column {', '.join(sorted(values.keys() - self._names))}",
+            expected=", ".join(sorted(self._names)),
+            found=", ".join(sorted(values)),
+            remedy="A new column needs a new declaration of the table.",
+        )
+
+    def _refused(self, name: str, value: Any, error: Exception) -> UsageError:
+        column = next(each for each in self.model.columns if each.name == name)
+        return UsageError(
+            f"a value for {self.name}, column {name}: {error}", expected=column.type, found=f"{value!r:.80}"
+        )
+
+
+_NOTHING: Final = (None, None, None, (), None)
+"""What a row has none of: ts, ttl, expires_at, cells, bounds."""
+
+
+def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:
+    made = []
+    for kind in KINDS:
+        of_kind = [each for each in columns if each.kind == kind]
+        keys = kind in KINDS[:2]
+        made += [
+            ColumnDefinition(each.name, kind, each.type, number if keys else -1, each.desc)
+            for number, each in enumerate(of_kind)
+        ]
+    return tuple(made)
+
+
+def _encoders(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[tuple[str, ToBytes]]:
+    return [(each.name, encoders.value(type_)) for _, each, type_ in columns]
+
+
+def _data(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[_Data]:
+    return [_Data(each.name, number, cell_maker(type_, encoders)) for number, each, type_ in columns]
+
+
+def _mapping(values: Values) -> Mapping[str, Any]:
+    if isinstance(values, Mapping):
+        return values
+    return msgspec.structs.asdict(values)

@@ -1,0 +1,147 @@
+"""What can be believed of a dead segment: its end, and whether readers of `cdc_raw` need it. Changes nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tailer.errors import CorruptError
+from tailer.format.header import Header
+from tailer.format.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
+from tailer.format.record import decode_position as position_of_bytes
+from tailer.format.sidecar import Sidecar
+from tailer.position import Position
+from writer_hooks.scan import Reader, Whole, whole_sections
+
+
+class Tail(NamedTuple):
+    """`ended`: its sidecar says DONE. `whole`: everything of it was read, else only that it has an entry.
+
+    `end` is logical, `file_end` in the file; from `rewrite_at` on nothing is published. `tracked`: it holds something
+    for readers of `cdc_raw`, from the section at `first` on at the earliest.
+    """
+
+    ended: bool
+    whole: bool
+    end: int = 0
+    file_end: int = 0
+    rewrite_at: int = 0
+    tracked: bool = False
+    first: int = 0
+
+
+def read_tail(
+    reader: Reader, segment: int, sidecar: Sidecar | None, bound: Position | None, whole: bool
+) -> Tail | None:
+    """None for a segment without an entry. `bound`: where belief ends after a failed fsync.
+
+    Raises CorruptError where something published does not check.
+    """
+    published = sidecar.end if sidecar is not None else 0
+    ended = sidecar is not None and sidecar.completed
+    header = reader.header()
+    if header is None or header.segment != segment:
+        _check_nothing(reader, segment, published)
+        return None
+    limit = _limit(segment, published, bound)
+    if ended or not whole:
+        first = next(whole_sections(reader, header), None)
+        if first is None or (limit is not None and first.end > limit):
+            _check_nothing(reader, segment, published)
+            return None
+        return Tail(ended, False)
+    tail = _walk(reader, header, published, limit, sidecar)
+    if tail.end < published:
+        raise _corrupt(reader, Position(segment, tail.end), published)
+    return tail if tail.end > header.length else None
+
+
+def _limit(segment: int, published: int, bound: Position | None) -> int | None:
+    if bound is None or segment < bound.segment:
+        return None
+    return max(published, bound.offset) if segment == bound.segment else published
+
+
+def _check_nothing(reader: Reader, segment: int, published: int) -> None:
+    if published:
+        raise _corrupt(reader, Position(segment, 0), published)
+
+
+def _corrupt(reader: Reader, at: Position, published: int) -> CorruptError:
+    return CorruptError(
+        "a segment does not check where it was durable",
+        at=at,
+        file=str(reader.path),
+        expected=f"whole sections up to {published}",
+        found=f"none from {at.offset} on",
+        remedy="The file is damaged: restore it, or move it away and accept what is lost.",
+    )
+
+
+def _walk(reader: Reader, header: Header, published: int, limit: int | None, sidecar: Sidecar | None) -> Tail:
+    end = file_end = rewrite_at = header.length
+    finder = Finder(header.segment, header.length)
+    for section in whole_sections(reader, header):
+        if limit is not None and section.end > limit:
+            break
+        end, file_end = section.end, section.next_at
+        if end <= published:
+            rewrite_at = file_end
+        if sidecar is None:
+            finder.look(section)
+    first = sidecar.first if sidecar is not None and sidecar.first is not None else finder.first
+    return Tail(False, True, end, file_end, rewrite_at, finder.tracked, first)
+
+
+class Finder:
+    """Looks for what readers of `cdc_raw` need, without what stands in other segments.
+
+    `first`: the section where it begins; the header's length where it may begin before what can be recognised.
+    """
+
+    def __init__(self, segment: int, header_length: int) -> None:
+        self._segment = segment
+        self._header_length = header_length
+        self._captured: set[bytes] = set()
+        self._open_before = False
+        self._found: int | None = None
+
+    @property
+    def tracked(self) -> bool:
+        return self._found is not None or self._open_before
+
+    @property
+    def first(self) -> int:
+        """Where tracked records begin."""
+        return self._header_length if self._open_before or self._found is None else self._found
+
+    def look(self, section: Whole) -> None:
+        for _, payload in section.payloads():
+            if self._is_tracked(payload) and self._found is None:
+                self._found = section.start
+
+    def _is_tracked(self, payload: bytes) -> bool:
+        kind = payload[1]
+        if kind == CHANGE:
+            return payload[_FP] in self._captured
+        if kind not in (DEFINITION, COMMIT, STATE):
+            return False
+        record = decode_record(payload)
+        if isinstance(record, Definition):
+            if record.cdc:
+                self._captured.add(record.fingerprint)
+            return record.cdc
+        if isinstance(record, Commit):
+            self._note(record.first)
+            return record.first is not None
+        if isinstance(record, State):
+            self._note(record.restart)
+        return False
+
+    def _note(self, first: bytes | None) -> None:
+        """A transaction that began in an earlier segment: any record of this one may be of it."""
+        if first is not None and position_of_bytes(first).segment < self._segment:
+            self._open_before = True
+
+
+_FP = slice(22, 30)
+"""Where a change names its definition: behind the array's head, the kind, and the table's id."""

@@ -1,0 +1,193 @@
+"""Transactions of one writer: many at once, their records between those of others, their rows at the commit.
+
+What a commit tells its readers is counted here: where the section with the first tracked change begins (`first`), and
+how many valid changes there are from that change on; the same for changes of all tables (`first_any`, `n_any`).
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final, NamedTuple, Protocol
+
+from tailer.errors import RefusedError, UsageError
+from tailer.format.record import (
+    COMMIT,
+    FILLER,
+    Begin,
+    Commit,
+    Rollback,
+    RollbackTo,
+    Savepoint,
+    encode_position,
+    encode_record,
+)
+from tailer.position import Position
+from writer_hooks.appender import AnyChange, Appender
+from writer_hooks.durable import key_of
+from writer_hooks.ticket import Ticket
+
+_OPEN: Final = "open"
+
+
+class _Counts(NamedTuple):
+    """What a commit would say now. Going back to a savepoint brings back those it had."""
+
+    first: Position | None = None
+    n: int = 0
+    first_any: Position | None = None
+    n_any: int = 0
+
+
+class Owner(Protocol):
+    """The log, for its transactions."""
+
+    appender: Appender
+
+    def ticket(self, end: int) -> Ticket: ...
+
+    def appended(self) -> None: ...
+
+
+class Transaction:
+    """Changes of any tables that count together, at the commit, or never. One thread at a time.
+
+    As a context manager it commits at the end of the block and rolls back when that raises; `ticket` is the commit's.
+    """
+
+    def __init__(self, log: Owner, id: int) -> None:
+        self.id = id
+        self.ticket: Ticket | None = None
+        self._log = log
+        self._appender = log.appender
+        self._counts = _Counts()
+        self._savepoints: dict[str, tuple[Position, _Counts]] = {}
+        self._state = _OPEN
+        with self._appender.lock:
+            self._appender.put(encode_record(Begin(id)), None, False)
+            self._appender.transactions[id] = self
+        log.appended()
+
+    @property
+    def first(self) -> Position | None:
+        return self._counts.first
+
+    @property
+    def first_any(self) -> Position | None:
+        return self._counts.first_any
+
+    @property
+    def open(self) -> bool:
+        """Neither committed nor rolled back."""
+        return self._state == _OPEN
+
+    def append(self, change: AnyChange) -> None:
+        """The change counts when the transaction is committed.
+
+        A change that the cap refuses leaves a transaction that can only be rolled back.
+        """
+        appender = self._appender
+        with appender.lock:
+            self._check()
+            write_ts = change.write_ts
+            payload = change.encode(self.id, appender.now() if write_ts is None else write_ts)
+            counts = self._counts
+            tracked = change.table.cdc or counts.first is not None
+            try:
+                appender.put(payload, change.table, tracked)
+            except RefusedError:
+                self._state = "refused: a change of it did not go into the log"
+                raise
+            section = appender.segment.section_start
+            self._counts = _Counts(
+                counts.first or (section if tracked else None),
+                counts.n + tracked,
+                counts.first_any or section,
+                counts.n_any + 1,
+            )
+        self._log.appended()
+
+    def savepoint(self, name: str) -> None:
+        """A place that `rollback_to` goes back to; one of the same name is replaced."""
+        with self._appender.lock:
+            self._check()
+            place = self._put(encode_record(Savepoint(self.id, name)))
+            self._savepoints.pop(name, None)
+            self._savepoints[name] = (place, self._counts)
+        self._log.appended()
+
+    def rollback_to(self, name: str) -> None:
+        """What was appended since that savepoint never counts; the savepoint stays, later ones are gone."""
+        with self._appender.lock:
+            self._check()
+            if name not in self._savepoints:
+                raise UsageError(
+                    "a transaction has no such savepoint", expected=", ".join(self._savepoints) or "none", found=name
+                )
+            place, counts = self._savepoints[name]
+            self._put(encode_record(RollbackTo(self.id, encode_position(place))))
+            self._counts = counts
+            names = list(self._savepoints)
+            for later in names[names.index(name) + 1 :]:
+                del self._savepoints[later]
+        self._log.appended()
+
+    def commit(self) -> Ticket:
+        """Everything that was appended counts from here on, once the ticket is done."""
+        appender = self._appender
+        with appender.lock:
+            self._check()
+            self._put(_commit_record(self.id, self._counts))
+            self._close("committed")
+            end = key_of(appender.segment.place)
+        self.ticket = self._log.ticket(end)
+        self._log.appended()
+        return self.ticket
+
+    def rollback(self) -> None:
+        """Nothing of it ever counts. Of a transaction that is not open any more nothing is asked."""
+        with self._appender.lock:
+            self.abort("rolled back")
+        self._log.appended()
+
+    def abort(self, why: str) -> None:
+        """`rollback`, for those who hold the append lock. A record tells it where there is room for one; none is
+        needed, as what never commits is never delivered."""
+        if self.id in self._appender.transactions:
+            tracked = self._counts.first is not None
+            self._close(why)
+            self._appender.put_if_it_fits(encode_record(Rollback(self.id)), tracked)
+
+    def _put(self, payload: bytes) -> Position:
+        return self._appender.put(payload, None, self._counts.first is not None)
+
+    def _close(self, state: str) -> None:
+        self._state = state
+        del self._appender.transactions[self.id]
+
+    def _check(self) -> None:
+        self._appender.check()
+        if self._state != _OPEN:
+            raise RefusedError(f"transaction {self.id} is not open any more: {self._state}", remedy="Begin another.")
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.rollback()
+        elif self.open:
+            self.commit()
+
+
+def _commit_record(txn: int, counts: _Counts) -> bytes:
+    first, n, first_any, n_any = counts
+    if first_any is None:
+        # Of nothing: without a filler it would be shorter than an entry may be.
+        return encode_record((COMMIT, txn, None, 0, None, 0, FILLER))
+    return encode_record(Commit(txn, _bytes(first), n, _bytes(first_any), n_any))
+
+
+def _bytes(position: Position | None) -> bytes | None:
+    return None if position is None else encode_position(position)

@@ -24,7 +24,7 @@ from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.sink.text import printable
 
 NAME: Final = "cdc-tail"
-COMMANDS: Final = ("follow", "stream", "inspect", "schema", "verify", "status", "consumers", "clean", "demo")
+COMMANDS: Final = ("follow", "stream", "inspect", "schema", "verify", "status", "consumers", "clean", "write", "demo")
 """In the order of the help. A new command is its name here and its file beside this one."""
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"

@@ -19,13 +19,17 @@ def demo(
             "--seconds",
             metavar="N",
             min=0,
-            help="How long the replay takes. Default: up to 25, less where Spark is slow.",
+            help="How long the writing takes. Default: up to 25, less where Spark is slow.",
         ),
     ] = None,
+    cassandra: Annotated[
+        bool, typer.Option("--cassandra", help="Replay a recorded Cassandra server's log instead.")
+    ] = False,
 ) -> None:
-    """Replay a recorded server's log while a Spark query follows it; ends by itself in under two minutes."""
-    from tailer.demo.show import run_demo
+    """A service writes a log, is killed and recovers, while a Spark query follows it; ends in under two minutes."""
+    from tailer.demo.show import SERVICE, cassandra_story, run_demo
     from tailer.sink.pretty import wants_colour
 
     stream = sys.stdout.buffer
-    run_demo(stream, colour=wants_colour(stream, os.environ), seconds=seconds)
+    story = cassandra_story() if cassandra else SERVICE
+    run_demo(stream, story, colour=wants_colour(stream, os.environ), seconds=seconds)

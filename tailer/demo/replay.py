@@ -3,8 +3,8 @@
     FOLDER/commitlog/   the server's own folder
     FOLDER/cdc_raw/     hard links of the same files, and the sidecars
 
-`python -m tailer.demo.replay FOLDER --seconds N` does it in a process of its own and prints a JSON line for each
-sidecar that it published.
+`python -m tailer.demo.replay FOLDER` does it in a process of its own and prints a JSON line for each sidecar that it
+published; after the first one it waits for a line with the seconds that the rest may take, or takes `--seconds`.
 """
 
 from __future__ import annotations
@@ -151,15 +151,15 @@ def _holding(following: int) -> Callable[[float], None]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tailer.demo.replay", description="Replays a recorded log.")
     parser.add_argument("folder", type=Path, help="where commitlog/ and cdc_raw/ are made")
-    parser.add_argument("--seconds", type=float, default=25.0, help="how long it takes (default: %(default)s)")
     parser.add_argument(
-        "--hold", action="store_true", help="after the first sidecar, wait for a line with the seconds for the rest"
+        "--seconds", type=float, help="how long it takes (default: a line says it, waited for after the first sidecar)"
     )
     options = parser.parse_args(arguments)
     recording = load_recording()
-    pause = _holding(count_publications(recording) - 1) if options.hold else time.sleep
+    hold = options.seconds is None
+    pause = _holding(count_publications(recording) - 1) if hold else time.sleep
     try:
-        replay(recording, options.folder, options.seconds, published=_print, pause=pause)
+        replay(recording, options.folder, options.seconds or 0.0, published=_print, pause=pause)
     except OSError as error:
         sys.stderr.write(f"The recorded log could not be written: {error}\n")
         return 8

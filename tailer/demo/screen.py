@@ -55,7 +55,7 @@ class Screen:
         for number in range(min(len(batch), ROWS_SHOWN)):
             self._row(batch.slice(number, number + 1), delays[number])
         known = [delay for delay in delays if delay is not None]
-        newest = f", the newest {_milliseconds(min(known))} after its sidecar" if known else ""
+        newest = f", the newest {_milliseconds(min(known))} after it was durable" if known else ""
         more = f"{len(batch)} changes" if len(batch) > ROWS_SHOWN else f"{len(batch)} shown"
         self.say(self._painted(_DIM, f"micro-batch {self.batches}: {more}{newest}"))
         if self._first is None:

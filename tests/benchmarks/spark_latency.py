@@ -2,13 +2,14 @@
 
 Counted is the time from the sidecar's write, just before `close` wakes the readers, to the moment when `foreachBatch`
 has collected the row: for (a) `cdc_tail` in a session with Spark's defaults, (b) in one with our settings
-(`tailer/spark/session.py`), and (c) `empty_source.py` with the same settings as (b), the floor: a source that waits in
-the same way and yields the same row ready-made. Three sessions live side by side, each over a log of its own; rows
+(`tailer/spark/session.py`), (c) the same over a log of `writer_hooks`, from the return of its fsync, and (d)
+`empty_source.py` with the same settings as (b), the floor: a source that waits in the same way and yields the same row
+ready-made. Four sessions live side by side, each over a log of its own; rows
 come one at a time, in short blocks that take turns, so that all meet the same machine while the others are idle. Quiet
 minutes, longer than Spark keeps an idle Python worker, lie between: the batch behind one is counted with the others,
 and told apart.
 
-    python -m tests.benchmarks.spark_latency --keep        # about 11 minutes
+    python -m tests.benchmarks.spark_latency --keep        # about 14 minutes
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any, NamedTuple
 import tailer
 from tests.benchmarks.empty_source import write_batch
 from tests.benchmarks.measured import ROOT, facts, figure, percentiles, publish, result
+from tests.benchmarks.native_rows import GrowingNative
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "spark_latency"
@@ -46,11 +48,13 @@ class Case(NamedTuple):
     what: str
     settings: str
     empty: bool
+    native: bool = False
 
 
 CASES = {
     "defaults": Case("Spark's defaults", "defaults", empty=False),
     "settings": Case("our settings", "settings", empty=False),
+    "native": Case("a log of writer_hooks, our settings", "settings", empty=False, native=True),
     "floor": Case("empty source, our settings", "settings", empty=True),
 }
 
@@ -112,7 +116,7 @@ class Query:
 class Arm:
     """One case while it runs: its log and its query."""
 
-    def __init__(self, growing: GrowingSegment, query: Query) -> None:
+    def __init__(self, growing: GrowingSegment | GrowingNative, query: Query) -> None:
         self.growing = growing
         self.query = query
 
@@ -133,7 +137,8 @@ def arms(material: Material, parent: Path) -> Iterator[dict[str, Arm]]:
         log = stack.enter_context((parent / "log").open("wb"))
         made: dict[str, Arm] = {}
         for name, case in CASES.items():
-            growing = stack.enter_context(GrowingSegment(parent / name, material))
+            home = parent / name
+            growing = stack.enter_context(GrowingNative(home) if case.native else GrowingSegment(home, material))
             growing.write_row()
             growing.publish()
             form, options = "cdc_tail", {}
@@ -148,7 +153,7 @@ def arms(material: Material, parent: Path) -> Iterator[dict[str, Arm]]:
         yield made
 
 
-def _empty_options(growing: GrowingSegment) -> dict[str, str]:
+def _empty_options(growing: GrowingSegment | GrowingNative) -> dict[str, str]:
     """The floor's row is the one that a reader of its log makes."""
     batch, sidecar = growing.folder.with_name("batch.arrow"), next(growing.folder.glob("*_cdc.idx"))
     (rows,) = tailer.open(growing.folder, state=growing.folder.with_name("state")).read("earliest", "latest")
@@ -232,9 +237,9 @@ def figures(whole: Mapping[str, Sequence[float]], behind: Mapping[str, Sequence[
             quiet = percentiles(behind[name])
             made.append(figure(f"{case.what}: behind a quiet minute, p50", "ms", {"median": quiet["p50"]}))
     for one in ("p50", "p99"):
-        for name in ("settings", "defaults"):
+        for name in ("settings", "native", "defaults"):
             value = {"median": found[name][one] / found["floor"][one]}
-            bound = TARGETS[f"{one}_to_floor"] if name == "settings" else None
+            bound = TARGETS[f"{one}_to_floor"] if name in ("settings", "native") else None
             made.append(figure(f"{CASES[name].what}: {one}", "× empty source", value, at_most=bound))
     return made
 

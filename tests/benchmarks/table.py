@@ -19,9 +19,11 @@ from tests.benchmarks.measured import RESULTS, ROOT
 PAGE = ROOT / "docs" / "performance.md"
 TITLES = {
     "decode": "The range reader, warm, on one core",
+    "native": "The same rows as a native log",
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
     "two_spans": "Two spans at once, and memory",
     "throughput": "A fresh process, all included",
+    "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
 }

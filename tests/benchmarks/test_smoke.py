@@ -12,10 +12,23 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import decode, idle, latency, shapes, spark_latency, table, throughput, two_spans
+from tests.benchmarks import (
+    decode,
+    handover,
+    idle,
+    latency,
+    native,
+    shapes,
+    spark_latency,
+    table,
+    throughput,
+    two_spans,
+    writer,
+)
+from tests.benchmarks.shape_logs import Shape, write
 from tests.benchmarks.shape_logs import shapes as shapes_of
-from tests.benchmarks.shape_logs import write
 from tests.helpers.cli import ROOT
+from tests.helpers.log_writer import encode_mutation, insert, simple_table
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +106,17 @@ def test_decode(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     assert all(len(seconds) == 2 for seconds in result["runs"].values())
 
 
+def test_native(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = simple_table("ks", "t")
+    rows = tuple(encode_mutation(insert(table, number, f"c{number}", number)) for number in range(20))
+    folder = write(Shape((table,), rows), tmp_path / "cdc_raw", 20_000)
+    native.main([str(folder), "--table", "ks.t", "--repeat", "1"])
+    result = told(capsys)
+    check_figures(result)
+    assert result["rows"] > 20
+    assert result["runs"].keys() == {f"{log} {form}" for log in ("cassandra", "native") for form in decode.FORMS}
+
+
 def test_shapes(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     folder, name = few
     shapes.main([folder, "--table", name, "--repeat", "1", "--mib", "0.02", "--distinct", "20"])
@@ -110,6 +134,17 @@ def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     check_figures(result)
     assert result["runs"].keys() == set(two_spans.CASES)
     assert len(result["memory"]) == 12
+
+
+def test_writer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    writer.main(["--seconds", "0.05", "--repeat", "1", "--rows", "2000", "--folder", str(tmp_path)])
+    result = told(capsys)
+    check_figures(result)
+    (run,) = result["runs"]
+    assert len(run) == len(writer.POLICIES) * 2 * len(writer.COUNTS) + 3
+    assert {name: set(cases) for name, cases in run.items() if "log" not in cases} == {}
+    assert run["batch threads 64"]["log"].keys() >= {"rows", "per_second", "p50", "p99"}
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.spark
@@ -153,3 +188,10 @@ def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.Cap
     table.main(["--fill", "--page", str(page)])
     made = capsys.readouterr().out
     assert page.read_text() == f"before\n<!-- measured -->\n\n{made}\n<!-- end of measured -->\nbehind\n"
+
+
+def test_handover(capsys: pytest.CaptureFixture[str]) -> None:
+    handover.main(["--rounds", "1"])
+    result = told(capsys)
+    assert result["runs"].keys() == {"queue", "buffer", "subscription"}
+    check_figures(result)

@@ -1,0 +1,128 @@
+"""What does a durable row cost a service, next to the bare disk and to SQLite?
+
+Appends a second and the time until a row is durable, for each sync policy and 1, 8 and 64 writers, as threads and as
+tasks of one event loop. Behind each case, in the same round: the floor, the same bytes with the same syncs written bare
+(`pwrite` + `fdatasync`) into a file that is there already. Then SQLite's WAL with one insert a transaction; and how
+fast one thread on one core appends under `periodic` without waiting.
+
+    python -m tests.benchmarks.writer --seconds 2 --repeat 5 --keep
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.measured import CORES, facts, figure, percentiles, pin, publish
+from tests.benchmarks.writer_cases import WRITERS, Run, WatchedFiles, floor, one_core, opened, sqlite
+from writer_hooks import batch, group, periodic
+
+NAME = "writer"
+QUESTION = "How many rows a second does a log make durable, and how soon, by the bare disk and by SQLite?"
+TARGETS = {
+    "batch_64_by_floor": 0.75,
+    "batch_64_by_sqlite_full": 5.0,
+    "periodic_appends_per_second_on_one_core": 150_000,
+}
+POLICIES = {"batch": batch(), "group 2 ms": group(2), "periodic 10 ms": periodic(10)}
+COUNTS = (1, 8, 64)
+BEST = ("batch", "threads", 64)
+
+Case = tuple[str, str, int]
+
+
+def measure(folder: Path, seconds: float, rows: int) -> Iterator[tuple[Case, Mapping[str, Run]]]:
+    """One round of all cases."""
+    numbers = itertools.count()
+    for (policy, sync), (kind, write), writers in itertools.product(POLICIES.items(), WRITERS.items(), COUNTS):
+        files = WatchedFiles()
+        with opened(folder / str(next(numbers)), sync, files) as log:
+            files.watching = True
+            run = write(log, writers, seconds)
+            files.watching = False
+        yield (policy, kind, writers), {"log": run, "floor": floor(folder, files.groups, run.rows)}
+    for synchronous in ("FULL", "NORMAL"):
+        yield ("sqlite", synchronous, 1), {"log": sqlite(folder, synchronous, seconds)}
+    pin(0)
+    try:
+        with opened(folder / "one", periodic(10)) as log:
+            yield ("one core", "periodic", 1), {"log": one_core(log, rows)}
+    finally:
+        os.sched_setaffinity(0, CORES)
+
+
+def run(seconds: float, repeat: int, rows: int, where: Path | None) -> dict[str, Any]:
+    before = facts()
+    rounds: list[dict[Case, Mapping[str, Run]]] = []
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory(prefix="cdc-tail-writer-", dir=where) as folder:
+            rounds.append(dict(measure(Path(folder), seconds, rows)))
+    return {
+        "name": NAME,
+        "question": QUESTION,
+        **before,
+        "load_after": [round(load, 2) for load in os.getloadavg()],
+        "repeat": repeat,
+        "seconds": seconds,
+        "targets": TARGETS,
+        "runs": [{" ".join(map(str, case)): _told(runs) for case, runs in each.items()} for each in rounds],
+        "figures": list(figures(rounds)),
+    }
+
+
+def _told(runs: Mapping[str, Run]) -> dict[str, Any]:
+    return {
+        name: {"rows": run.rows, "per_second": round(run.rate, 1)} | (percentiles(run.waits) if run.waits else {})
+        for name, run in runs.items()
+    }
+
+
+def figures(rounds: Sequence[Mapping[Case, Mapping[str, Run]]]) -> Iterator[dict[str, Any]]:
+    """The table: rates, waits and ratios, the ratios round by round."""
+    for case in rounds[0]:
+        name = " ".join(map(str, case)) + (" writers" if case[0] in POLICIES else "")
+        runs = [each[case]["log"] for each in rounds]
+        target = TARGETS["periodic_appends_per_second_on_one_core"] if case[0] == "one core" else None
+        yield figure(name, "rows/s", _high([run.rate for run in runs]), at_least=target)
+        if runs[0].waits:
+            for mark in ("p50", "p99"):
+                yield figure(name, f"{mark} ms", _low([percentiles(run.waits)[mark] for run in runs]))
+        if "floor" in rounds[0][case]:
+            ratios = [each[case]["log"].rate / each[case]["floor"].rate for each in rounds]
+            target = TARGETS["batch_64_by_floor"] if case == BEST else None
+            yield figure(name, "× the floor's rate", _high(ratios), at_least=target)
+    for synchronous in ("FULL", "NORMAL"):
+        ratios = [each[BEST]["log"].rate / each["sqlite", synchronous, 1]["log"].rate for each in rounds]
+        target = TARGETS["batch_64_by_sqlite_full"] if synchronous == "FULL" else None
+        yield figure("batch threads 64 writers", f"× SQLite's rate, {synchronous}", _high(ratios), at_least=target)
+
+
+def _high(values: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "best": max(values)}
+
+
+def _low(values: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "best": min(values)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.writer", description=QUESTION)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each case (default: %(default)s)")
+    parser.add_argument("--repeat", type=int, default=5, help="rounds (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=600_000, help="rows on one core (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the logs are written: a folder on the disk in question")
+    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
+    chosen = parser.parse_args(arguments)
+    publish(run(chosen.seconds, chosen.repeat, chosen.rows, chosen.folder), chosen.keep)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -25,7 +25,7 @@ class SyncedSection(NamedTuple):
 
     `prev`: the logical end of the section before it, across segments. `start`, `end`: logical edges; `at`, `next_at`:
     the same in the file. `data`: its plain bytes behind the marker. `restart`: see the sidecar's. `synced`: seconds of
-    the monotonic clock at which it became durable.
+    the monotonic clock at which it became durable. `captured`: its segment has something for readers, up to here.
     """
 
     prev: Position
@@ -36,6 +36,7 @@ class SyncedSection(NamedTuple):
     data: bytes
     restart: Position
     synced: float
+    captured: bool = True
 
 
 class Absent(enum.Enum):

@@ -79,6 +79,8 @@ class Subscription:
         self._batches: Iterator[pyarrow.RecordBatch] = iter(())
         self._thread: ThreadPoolExecutor | None = None
         self._open = False
+        self._passed = Position(0, 0)
+        """Behind sections of a segment that has nothing for readers yet; its file goes if it never gets any."""
         buffer.hold(room)
         try:
             tail.open()
@@ -126,7 +128,8 @@ class Subscription:
 
     def stats(self) -> SubscriptionStats:
         position, end = self.position, self._buffer.end
-        same = position.segment == end.segment
+        standing = self._standing()
+        same = standing.segment == end.segment
         known = {*self._tail.survey.segments(), *self._buffer.segments}
         return SubscriptionStats(
             mode=self._mode,
@@ -135,8 +138,8 @@ class Subscription:
             segments=len(self._segments),
             entries=self._tail.definitions.entries - self._learnt,
             rows=self._rows,
-            lag_segments=sum(position.segment < each <= end.segment for each in known),
-            lag_bytes=max(end.offset - (position.offset if same else 0), 0),
+            lag_segments=sum(standing.segment < each <= end.segment for each in known),
+            lag_bytes=max(end.offset - (standing.offset if same else 0), 0),
             lag_ms=self._lag * 1000,
             position=position,
             committed=self._committed,
@@ -174,7 +177,7 @@ class Subscription:
                 return
 
     def _at_end(self) -> bool:
-        return self._buffer.take(self.position) is Absent.CLOSED
+        return self._buffer.take(self._standing()) is Absent.CLOSED
 
     def _read(self, step: Step) -> Iterator[pyarrow.RecordBatch]:
         """The step's batches; when the last is handed out, the tail stands behind the step."""
@@ -196,7 +199,10 @@ class Subscription:
         """A step that brings something; None when there is none in time, or no more at all."""
         while True:
             left = WAIT_SECONDS if until is None else max(until - time.monotonic(), 0.0)
-            found = self._buffer.take(self.position, left if self._mode == "buffer" else 0.0)
+            found = self._buffer.take(self._standing(), left if self._mode == "buffer" else 0.0)
+            if isinstance(found, SyncedSection) and not found.captured:
+                self._passed = found.end
+                continue
             if isinstance(found, SyncedSection):
                 step = self._from_buffer(found)
                 if step is not None:
@@ -212,6 +218,10 @@ class Subscription:
                     return step
             if until is not None and time.monotonic() >= until:
                 return None
+
+    def _standing(self) -> Position:
+        """What the next section of the buffer follows."""
+        return max(self.position, self._passed)
 
     def _from_buffer(self, section: SyncedSection) -> Step | None:
         """The section's step; None where its file was discarded meanwhile."""

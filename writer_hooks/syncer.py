@@ -219,7 +219,9 @@ class Syncer:
             if self.hooks:
                 start = Position(end.segment, section.start)
                 data = bytes(memoryview(section.plain)[MARKER_BYTES:])
-                synced = SyncedSection(self.prev, start, end, at, next_at, data, section.restart, now)
+                synced = SyncedSection(
+                    self.prev, start, end, at, next_at, data, section.restart, now, section.first is not None
+                )
                 for hook in self.hooks:
                     hook(synced)
             self.prev = end

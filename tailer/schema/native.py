@@ -18,12 +18,15 @@ from tailer.format.record import (
 )
 from tailer.position import Position
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
-from tailer.types import parse_type
+from tailer.types import CqlType, parse_type
 
 KINDS: Final[tuple[ColumnKind, ...]] = ("partition_key", "clustering", "static", "regular")
 """The word of each number that a record has for a column's kind."""
 
 KEY_DIGITS: Final = 2 * TABLE_KEY_BYTES
+
+
+_REMEDY: Final = "Mend the declaration of the table in the program that writes the log."
 
 
 def definition_key(table_id: bytes, fingerprint: bytes) -> str:
@@ -78,11 +81,24 @@ def check_definition(definition: TableDefinition, at: Position | None = None) ->
     if kinds != sorted(kinds) or 0 not in kinds:
         raise _refused(definition, at, "columns in the order key, clustering, static, regular", kinds)
     for column in definition.columns:
-        type_ = parse_type(column.type, definition.types)
+        type_ = _type_of(column, definition, at)
         if type_.kind == "counter":
             raise _refused(definition, at, "columns that hold values", f"the counter {column.name}")
         if type_.complex and column.kind in ("partition_key", "clustering"):
             raise _refused(definition, at, "frozen types in the key", f"{column.name} {column.type}")
+
+
+def _type_of(column: Column, definition: TableDefinition, at: Position | None) -> CqlType:
+    try:
+        return parse_type(column.type, definition.types)
+    except DefinitionError as error:
+        raise DefinitionError(
+            f"the definition of {definition.name}, column {column.name}: {error.what}",
+            at=at,
+            expected=error.expected,
+            found=error.found,
+            remedy=_REMEDY,
+        ) from None
 
 
 def _columns(record: Definition) -> list[Column]:
@@ -101,5 +117,5 @@ def _refused(of: Definition | TableDefinition, at: Position | None, expected: st
         at=at,
         expected=expected,
         found=found,
-        remedy="Mend the declaration of the table in the program that writes the log.",
+        remedy=_REMEDY,
     )

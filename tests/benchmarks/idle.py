@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,10 @@ def await_rows(process: subprocess.Popen[bytes]) -> None:
 
 
 def drain(stream: Any) -> None:
-    while stream.read(1 << 16):
-        pass
+    # Whoever ends the process closes the stream, perhaps in the middle of a read.
+    with suppress(ValueError):
+        while stream.read(1 << 16):
+            pass
 
 
 def used(pid: int) -> dict[int, tuple[str, float]]:

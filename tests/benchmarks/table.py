@@ -24,6 +24,7 @@ TITLES = {
     "two_spans": "Two spans at once, and memory",
     "throughput": "A fresh process, all included",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
+    "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
 }

@@ -83,7 +83,9 @@ def add_update(made: Made, entry: int, number: int, table: TableDefinition) -> N
     key = parts[0] if len(parts) == 1 else b"".join(struct.pack(">H", len(part)) + part + b"\0" for part in parts)
     update = len(made.updates)
     made.updates.append((entry, number, *made.put(key)))
-    for row in range(made.draw(st.integers(0, 4))):
+    # Numbers run on through an entry; a row takes two where it is deleted and written.
+    first = 2 * sum(made.updates[line[0]][0] == entry for line in made.rows)
+    for row in range(first, first + 2 * made.draw(st.integers(0, 4)), 2):
         kind = made.draw(st.sampled_from([ROW_LINE] * 12 + [STATIC_ROW, PARTITION_DELETION, RANGE_START]))
         if kind == RANGE_START:
             at = (len(made.values), 0, len(made.cells), 0)

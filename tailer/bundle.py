@@ -23,7 +23,7 @@ class Part(NamedTuple):
     """A transaction, or changes that count at once: the numbers of its entries in the group, in their order."""
 
     of: Transaction | None
-    entries: Sequence[int]
+    entries: Numbers
 
 
 class Bundle:
@@ -53,15 +53,15 @@ class Bundle:
     def add(self, part: Part) -> bool:
         """Takes a part; False where the rows of one of its entries cannot be counted."""
         data, of = self._group.data, part.of
-        counts = []
-        for entry in part.entries:
+        entries, counts = part.entries.tolist(), []
+        for entry in entries:
             start = int(self._group.starts[entry])
             head = change_head(data[start : start + int(self._group.sizes[entry])])
             if head is None:
                 return False
             counts.append(head.rows)
         before = self.rows
-        for entry, count in zip(part.entries, counts, strict=True):
+        for entry, count in zip(entries, counts, strict=True):
             self._entries.append(entry)
             self._offsets.append(int(self._group.offsets[entry]) if of is None else of.commit)
             self._before.append(before if of is not None else self.rows)

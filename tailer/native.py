@@ -7,7 +7,7 @@ commit, perhaps in earlier segments: `tailer.transactions` finds them, once for 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ from tailer.change.build import ValueFault
 from tailer.change.compile import Compiled
 from tailer.change.explain import Misfit, explain_misfit, explain_value
 from tailer.change.explain_native import explain_native
-from tailer.change.native import read_native, read_native_typed
+from tailer.change.native import read_native
 from tailer.change.place import Place
 from tailer.change.schema_row import schema_batch
 from tailer.errors import CdcError, LossError
@@ -117,7 +117,7 @@ class NativeSpan:
         most, most_bytes = self._most
         if len(bundle) >= most or bundle.size >= most_bytes:
             yield from self._flush(group, bundle)
-        if len(numbers) > ALONE_MAX or not bundle.add(Part(None, numbers.tolist())):
+        if len(numbers) > ALONE_MAX or not bundle.add(Part(None, numbers)):
             yield from self._flush(group, bundle)
             yield from self._read_changes(group, numbers)
 
@@ -129,11 +129,13 @@ class NativeSpan:
         found = self._found.get(offset)
         if found is None or found.lost is not None or held_back(self._task.walk_skips, found):
             return False
+        import numpy as np
+
         most, most_bytes = self._most
         entries = bundle.entries_of(found)
         if entries is None or len(entries) > ALONE_MAX or len(bundle) >= most or bundle.size >= most_bytes:
             return False
-        return bundle.add(Part(found, entries))
+        return bundle.add(Part(found, np.array(entries, np.int64)))
 
     def _flush(self, group: Group, bundle: Bundle) -> Iterator[AnyBatch]:
         """The bundle's rows; one part after another where something in it does not decode."""
@@ -153,7 +155,7 @@ class NativeSpan:
             return
         for part in parts:
             if part.of is None:
-                yield from self._read_changes(group, np_numbers(part.entries))
+                yield from self._read_changes(group, part.entries)
             else:
                 yield from self._read_transaction(part.of)
 
@@ -218,7 +220,9 @@ class NativeSpan:
         if self._task.typed is None:
             scanned, (batch, faults) = read_native(*what, before)
             return scanned, batch, faults, None, {}
-        scanned, made = read_native_typed(*what, self._task.typed, before)
+        from tailer.change.typed.choice import read_native as read_typed
+
+        scanned, made = read_typed(*what, self._task.typed, before)
         return scanned, made.batch, made.faults, made.misfit, made.ignored
 
     def _count_left_out(self, ignored: Mapping[str, int]) -> None:
@@ -316,12 +320,6 @@ class NativeSpan:
             except FileNotFoundError:
                 raise lost_segment(segment, self._task.span) from None
         return self._others[1]
-
-
-def np_numbers(numbers: Sequence[int]) -> Numbers:
-    import numpy as np
-
-    return np.array(numbers, np.int64)
 
 
 def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> Walk:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +15,6 @@ from tailer.change.place import Place
 from tailer.format.native.scan import Scanned
 from tailer.format.scan import Offsets
 from tailer.kernel.choice import scan_native_now
-from tailer.schema.typed import TypedTable
-
-if TYPE_CHECKING:
-    from tailer.change.typed.batch import TypedBuilt
 
 Numbers = npt.NDArray[np.int64]
 
@@ -36,30 +31,14 @@ def read_native(
 ) -> tuple[Scanned, Built]:
     """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_native`.
 
-    `place` without attributes; `compiled`: of definitions by table id and fingerprint. `before`: by entry, how many
+    `place` without attributes; `compiled`: of definitions by table id and fingerprint. The typed form's is
+    `typed.choice.read_native`. `before`: by entry, how many
     rows were counted before that its own do not count from, where several transactions are read at once.
     """
     scanned = renumbered(scan_native_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
     return scanned, build_now(len(scanned.index.rows))(
         scanned.index, scanned.data, compiled, with_attrs(place, scanned)
     )
-
-
-def read_native_typed(
-    data: bytes,
-    starts: Offsets,
-    sizes: Offsets,
-    compiled: Compiled,
-    first: int,
-    number_from: int | None,
-    place: Place,
-    typed: TypedTable,
-    before: Numbers | None = None,
-) -> tuple[Scanned, TypedBuilt]:
-    """The same in a typed form; the index lacks lines of rows that are in the batch."""
-    from tailer.change.typed.choice import read_native
-
-    return read_native(data, starts, sizes, compiled, first, number_from, place, typed, before)
 
 
 def renumbered(scanned: Scanned, before: Numbers | None) -> Scanned:

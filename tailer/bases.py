@@ -13,12 +13,12 @@ from typing import Final
 from tailer.definitions import BEGINNING, Known
 from tailer.errors import CdcError, SystemFailedError
 from tailer.options import TailOptions
-from tailer.plan import View
 from tailer.position import Position
 from tailer.schema.compare import differences
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.server import Server, Tls, as_base, read_server
+from tailer.source.view import View
 
 ASK_SECONDS: Final = 60.0
 

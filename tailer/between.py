@@ -13,11 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import ACCEPT, LossError, RefusedError
 from tailer.offset import NodeOffset
-from tailer.plan import ACCEPT
 from tailer.position import Position, Span
-from tailer.read import ReadTask
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal
 from tailer.schema.records import (
@@ -33,6 +31,7 @@ from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.segment import SegmentFile
 from tailer.spans import cut, section_span
+from tailer.task import ReadTask
 from tailer.tasks import TaskMaker
 
 OpenSegment = Callable[[int], SegmentFile]

@@ -24,7 +24,6 @@ from tailer.native_finds import NativeFinds
 from tailer.notices import DefinitionNotices
 from tailer.position import Position, Span
 from tailer.quiet import QuietTables
-from tailer.read import ReadTask
 from tailer.schema.decode import deltas
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.journal import Journal
@@ -35,6 +34,7 @@ from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.selection import Selection
 from tailer.source.heads import entries_of, payloads
 from tailer.source.run import Run
+from tailer.task import ReadTask
 from tailer.tasks import TaskMaker, builtin
 
 BEGINNING: Final = Position(0, 0)

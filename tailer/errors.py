@@ -5,9 +5,12 @@ Inside the package everything raises these; only the edges (`cli`, `spark`) turn
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tailer.position import Position
+
+ACCEPT: Final = "Restore the files, or go on without these changes with --accept-loss (failOnDataLoss=false in Spark)."
+"""The remedy of a loss."""
 
 
 class CdcError(Exception):

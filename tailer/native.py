@@ -19,12 +19,11 @@ from tailer.change.explain_native import explain_native
 from tailer.change.native import read_native
 from tailer.change.place import Place
 from tailer.change.schema_row import schema_batch
-from tailer.errors import CdcError, LossError
+from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.format.index import Status
 from tailer.format.native.scan import Scanned
 from tailer.format.record import CHANGE, COMMIT, KIND_IGNORABLE, STATE, Commit, decode_record
 from tailer.format.record_head import IN_TRANSACTION, NO_RECORD, UNUSUAL, change_head
-from tailer.plan import ACCEPT
 from tailer.position import Position, Span
 from tailer.source.group import Group, OnFault, entry_bytes, read_groups
 from tailer.source.kinds import kinds_of
@@ -36,8 +35,8 @@ from tailer.transactions import RunPlace, Transaction, Walk, runs_from
 if TYPE_CHECKING:
     from tailer.change.batch import Batch
     from tailer.change.typed.batch import TypedBatch
-    from tailer.read import ReadTask
     from tailer.source.run import Numbers
+    from tailer.task import ReadTask
 
     AnyBatch = Batch | TypedBatch
 

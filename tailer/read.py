@@ -6,8 +6,7 @@ Knows no sidecar, no position to save and no sink; what cannot be delivered goes
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tailer.change.batch import Batch
@@ -21,16 +20,15 @@ from tailer.errors import CdcError, DefinitionError
 from tailer.format.index import Index, Status
 from tailer.kernel.choice import expect, scan_now
 from tailer.limits import ENTRY_OVERHEAD, MIB
-from tailer.position import Position, Span
+from tailer.position import Position
 from tailer.schema.builtin import system_tables
-from tailer.schema.model import TableDefinition
 from tailer.schema.native import is_native
 from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
 from tailer.source.group import Group, OnFault, entry_bytes, read_groups
 from tailer.source.segment import SegmentFile
 from tailer.source.segments import NoSegments, Segments
-from tailer.transactions import Transaction
+from tailer.task import Change, Definitions, ReadTask
 
 if TYPE_CHECKING:
     from tailer.change.typed.batch import TypedBatch
@@ -46,44 +44,7 @@ TYPED_CHUNK_BYTES: Final = 4 * MIB
 AnyBatch: TypeAlias = "Batch | TypedBatch"
 """Rows in the generic form or in a typed one."""
 
-Definitions = Mapping[str, TableDefinition]
-
 NO_SEGMENTS: Final = NoSegments()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of definitions inside a span, made by the entry that ends at `end` (logical): later ones see it."""
-
-    end: int
-    definitions: Definitions
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTask:
-    """All that decides the rows of a span. `definitions` as of its start, by table id; `changes` those inside it.
-
-    `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
-    consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
-    `typed`: rows come in that typed form.
-
-    Of a native log: transactions that began below segment `known_from` are of an unknown history; `walk_skips`: changes
-    of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's commits
-    found, where the reader cannot walk by itself.
-    """
-
-    node: str
-    span: Span
-    definitions: Definitions
-    changes: tuple[Change, ...]
-    selection: Selection
-    complete: bool = False
-    schema_changes: bool = False
-    skips: tuple[tuple[int, int], ...] = ()
-    typed: TypedTable | None = None
-    known_from: int = 0
-    walk_skips: tuple[tuple[int, int, int], ...] = ()
-    walk: tuple[Transaction, ...] | None = None
 
 
 class Reader:

@@ -12,10 +12,10 @@ from tailer.errors import CdcError, LossError
 from tailer.format.record import STATE, State, decode_position, decode_record, record_kind
 from tailer.format.section import NoSection, Section
 from tailer.offset import NodeOffset
-from tailer.plan import View
 from tailer.position import Position
 from tailer.source.segment import SegmentFile
 from tailer.source.survey import Survey
+from tailer.source.view import View
 
 SeenRestart = Callable[[Position], Position | None]
 """The restart at a section's end that was read before, None where it was not."""

@@ -23,10 +23,10 @@ from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.follow import steps
 from tailer.limits import SETTLE_ONCE_SECONDS
 from tailer.position import Position
-from tailer.read import ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.step import Step
 from tailer.tail import Tail
+from tailer.task import ReadTask
 
 if TYPE_CHECKING:
     import pyarrow

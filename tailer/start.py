@@ -11,8 +11,9 @@ import msgspec
 from tailer.errors import LossError, UsageError
 from tailer.limits import OFFSET_MAX
 from tailer.offset import Memory, NodeOffset, decode_node_offset
-from tailer.plan import ReachSegment, View
+from tailer.plan import ReachSegment
 from tailer.position import Position, Span
+from tailer.source.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tailer.errors import CdcError
 from tailer.offset import Memory, NodeOffset
-from tailer.read import ReadTask
+from tailer.task import ReadTask
 
 
 @dataclass(slots=True)

@@ -21,17 +21,17 @@ from tailer.cleaned import Cleaned
 from tailer.consumers import LOCK_SECONDS, Consumer, NodeState, make_folder
 from tailer.definitions import Known
 from tailer.ends import SegmentEnds
-from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.errors import ACCEPT, CdcError, DefinitionError, LossError
 from tailer.format.section import Section
 from tailer.kernel.choice import take_notices
 from tailer.limits import MIB, SETTLE_SECONDS
 from tailer.notices import StaleFlags
 from tailer.offset import Memory, NodeOffset
 from tailer.options import TailOptions
-from tailer.plan import ACCEPT, Plan, SegmentView, accept_loss, plan
+from tailer.plan import Plan, accept_loss, plan
 from tailer.position import Position, Span
 from tailer.quarantine import Quarantine
-from tailer.read import AnyBatch, Reader, ReadTask, unknown_notice
+from tailer.read import AnyBatch, Reader, unknown_notice
 from tailer.restart import check_restart, restart_of
 from tailer.schema.journal import Journal, state_folder
 from tailer.schema.typed import TypedTable
@@ -41,10 +41,12 @@ from tailer.source.reach import Reacher
 from tailer.source.run import Run
 from tailer.source.segment import KeySource, no_keys
 from tailer.source.survey import Survey
+from tailer.source.view import SegmentView
 from tailer.source.wake import Waker, open_waker
 from tailer.start import check_there, clip, resolve_start, standing
 from tailer.state_lock import state_lock
 from tailer.step import Step
+from tailer.task import ReadTask
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from tailer.position import Position, Span
-from tailer.read import Change, Definitions, ReadTask
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.model import TableDefinition
 from tailer.selection import Selection
+from tailer.task import Change, Definitions, ReadTask
 
 
 @cache

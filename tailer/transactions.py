@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, LossError
+from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.format.record import (
     COMMIT,
     ROLLBACK_TO,
@@ -26,7 +26,6 @@ from tailer.format.record import (
 from tailer.format.record_head import IN_TRANSACTION, change_head
 from tailer.format.section import NoSection
 from tailer.limits import OFFSET_MAX
-from tailer.plan import ACCEPT
 from tailer.position import Position
 from tailer.source.kinds import kinds_of, of_transactions
 from tailer.source.run import Run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,10 +11,17 @@ from tailer.errors import UsageError
 from tailer.format.record import CHANGE
 from writer_hooks.cells import Array, Late
 
-if TYPE_CHECKING:
-    from writer_hooks.table import Table
-
 _encode = msgspec.msgpack.Encoder().encode
+
+
+class RowsTable(Protocol):
+    """What a change has to know of its table (`writer_hooks.table.Table`): the two halves of its key, and the rest."""
+
+    name: str
+    id: bytes
+    fp: bytes
+    cdc: bool
+    definition: bytes
 
 
 class Change(msgspec.Struct):
@@ -24,7 +31,7 @@ class Change(msgspec.Struct):
     change, in types of JSON (and bytes).
     """
 
-    table: Table
+    table: RowsTable
     rows: list[Array]
     late: Sequence[Late] = ()
     write_ts: int | None = None

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from tailer.errors import CorruptError, DefinitionError
-from tailer.format.codec import LENGTH_REMEDY, SectionLengthError
 from tailer.format.header import Header
+from tailer.format.section import LENGTH_REMEDY, SectionLengthError
 from tailer.limits import SECTION_BYTES_MAX
 from tailer.position import Position
 

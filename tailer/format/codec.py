@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn, Protocol
 
 from tailer.errors import CorruptError, DefinitionError
+from tailer.format.cipher import open_cipher
 from tailer.format.header import Header
+from tailer.format.section import LENGTH_REMEDY, SectionLengthError
 from tailer.limits import SECTION_BYTES_MAX
 from tailer.position import Position
 
@@ -21,14 +23,6 @@ _PACKAGE: Final = "org.apache.cassandra.io.compress."
 _LZ4_LENGTH: Final = struct.Struct("<i")
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _DAMAGED: Final = "The segment is damaged: restore it, or keep what does not check aside with --on-error quarantine."
-LENGTH_REMEDY: Final = (
-    "What follows in the segment has no known place: restore the file, or go on at the next segment with --accept-loss "
-    "(failOnDataLoss=false in Spark)."
-)
-
-
-class SectionLengthError(CorruptError):
-    """The plain length of a section is not that of its body: no logical offset behind it can be known any more."""
 
 
 class Codec(Protocol):
@@ -51,8 +45,6 @@ def open_codec(header: Header, key: bytes | None = None) -> Codec:
     Raises DefinitionError for a compressor or cipher that is not known here, and for a key that is missing or unfit.
     """
     if header.encrypted:
-        from tailer.format.cipher import open_cipher
-
         return open_cipher(header, key, LZ4.decode)
     if header.compressed:
         return _compressor(header.parameters)

@@ -18,6 +18,7 @@ import struct
 import zlib
 from typing import Final, NamedTuple
 
+from tailer.errors import CorruptError
 from tailer.format.header import Header
 from tailer.limits import OFFSET_MAX, SECTION_BYTES_MAX
 
@@ -31,6 +32,16 @@ EMPTY_BODY_BYTES_MAX: Final = 16
 _MARKER: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">i")
 _CRC_INPUT: Final = struct.Struct(">III")
+
+
+LENGTH_REMEDY: Final = (
+    "What follows in the segment has no known place: restore the file, or go on at the next segment with --accept-loss "
+    "(failOnDataLoss=false in Spark)."
+)
+
+
+class SectionLengthError(CorruptError):
+    """The plain length of a section is not that of its body: no logical offset behind it can be known any more."""
 
 
 class Section(NamedTuple):

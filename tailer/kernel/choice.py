@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from tailer.kernel.store import WITHOUT
 from tailer.limits import KIB, MIB
 
 if TYPE_CHECKING:
@@ -47,10 +48,6 @@ _ENTRIES: Final = "tailer.kernel.entries"
 _SCAN: Final = "tailer.kernel.scan"
 _RECORDS: Final = "tailer.kernel.records.scan"
 _PATIENCE_SECONDS: Final = 0.05
-
-
-WITHOUT: Final = "no compiled code, the plain reader goes on, slower"
-"""What a user is told, before the reason."""
 
 
 class Scan(Protocol):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from tailer.kernel import store
-from tailer.kernel.choice import WITHOUT
+from tailer.kernel.store import WITHOUT
 
 _NICE: Final = 10
 

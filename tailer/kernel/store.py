@@ -30,6 +30,9 @@ _PARTIAL: Final = ".partial"
 _LOCK: Final = ".lock"
 _NEWS: Final = "news"
 _PROCESSOR_LINES: Final = ("model name", "flags", "Features", "CPU part")
+WITHOUT: Final = "no compiled code, the plain reader goes on, slower"
+"""What a user is told, before the reason."""
+
 _VARIABLES: Final = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailer.errors import CorruptError
-from tailer.format.codec import SectionLengthError
 from tailer.format.entry import NO_ENTRIES, Entries
-from tailer.format.section import MARKER_BYTES, NoSection, Section, later_marker
+from tailer.format.section import MARKER_BYTES, NoSection, Section, SectionLengthError, later_marker
 from tailer.limits import MIB
 from tailer.position import Position
 from tailer.source.segment import SegmentFile

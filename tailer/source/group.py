@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.codec import SectionLengthError
 from tailer.format.entry import HEAD_BYTES, NO_ENTRIES, EntryFault
-from tailer.format.section import MARKER_BYTES, NoSection
+from tailer.format.section import MARKER_BYTES, NoSection, SectionLengthError
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position, Span
 from tailer.source.run import Run, run_of

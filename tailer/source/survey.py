@@ -15,10 +15,10 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.offset import NodeOffset
-from tailer.plan import SegmentView
 from tailer.position import Position
 from tailer.source.folder import NOTHING, Listing, LogFile, SidecarFile, look
 from tailer.source.segment import KeySource, SegmentFile, no_keys
+from tailer.source.view import SegmentView
 
 ORPHAN_SECONDS: Final = 1.0
 """Two looks this far apart must both miss the log before its sidecar counts as a loss."""

@@ -13,7 +13,6 @@ from tailer.between import FileTask
 from tailer.errors import HeldBackError
 from tailer.follow import steps
 from tailer.options import TailOptions
-from tailer.read import ReadTask
 from tailer.schema.typed import TypedTable
 from tailer.spans import cut
 from tailer.spark.carry import carry
@@ -25,6 +24,7 @@ from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
 from tailer.step import Step
 from tailer.tail import Tail
+from tailer.task import ReadTask
 
 if TYPE_CHECKING:
     import pyarrow

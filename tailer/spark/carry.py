@@ -18,9 +18,9 @@ from tailer.errors import RefusedError
 from tailer.limits import MIB
 from tailer.native import walk_of
 from tailer.position import Position, Span
-from tailer.read import ReadTask
 from tailer.source.segment import KeySource, SegmentFile
 from tailer.source.segments import Segments
+from tailer.task import ReadTask
 from tailer.transactions import RunPlace, Transaction
 
 TRANSACTIONS_BYTES_MAX: Final = 64 * MIB

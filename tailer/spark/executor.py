@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tailer.between import FileTask
-from tailer.errors import CdcError, LossError, UsageError
+from tailer.errors import ACCEPT, CdcError, LossError, UsageError
 from tailer.kernel.choice import take_notices
-from tailer.plan import ACCEPT
 from tailer.position import Position, Span
-from tailer.read import Change, Reader, ReadTask, unknown_notice
+from tailer.read import Reader, unknown_notice
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.selection import Selection
@@ -30,6 +29,7 @@ from tailer.source.keystore import keystore_keys
 from tailer.source.segment import KeySource, SegmentFile, no_keys
 from tailer.source.segments import FolderSegments, Segments
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
+from tailer.task import Change, ReadTask
 from tailer.tasks import builtin
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from tailer.format.section import NoSection
 from tailer.kernel.choice import WORTH_BYTES, expect, twin_now
 from tailer.options import TailOptions
 from tailer.position import Position
-from tailer.read import AnyBatch, Reader, ReadTask
+from tailer.read import AnyBatch, Reader
 from tailer.sink.json_lines import JsonLinesSink
 from tailer.source.segment import SegmentFile
 from tailer.tail import Tail
+from tailer.task import ReadTask
 from tests.benchmarks.measured import CORES, compile_ahead, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed

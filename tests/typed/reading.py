@@ -22,11 +22,12 @@ from tailer.follow import steps
 from tailer.format.index import Index
 from tailer.format.scan import scan
 from tailer.options import TailOptions
-from tailer.read import AnyBatch, Reader, ReadTask
+from tailer.read import AnyBatch, Reader
 from tailer.schema.history import DefinitionHistory
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.source.group import Group, OnFault
 from tailer.tail import Tail
+from tailer.task import ReadTask
 
 OPTIONS = TypedOptions(decimals="string", case_sensitive=True)
 

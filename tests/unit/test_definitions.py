@@ -15,13 +15,13 @@ from tailer.format.entry import Entries
 from tailer.format.section import NoSection, Section
 from tailer.options import TailOptions
 from tailer.position import Position, Span
-from tailer.read import ReadTask
 from tailer.schema.journal import Journal
 from tailer.schema.records import SchemaRecord
 from tailer.schema.rows import SchemaDelta
 from tailer.selection import Selection
 from tailer.source.run import run_of
 from tailer.source.segment import SegmentFile
+from tailer.task import ReadTask
 from tests.oracle.schema import Follower
 from tests.oracle.segments import segments
 from tests.unit.schema.made import ID_A, SIMPLE, column, create, data, heading

@@ -8,8 +8,9 @@ import pytest
 
 from tailer.errors import CorruptError, LossError
 from tailer.offset import Memory, NodeOffset
-from tailer.plan import Plan, Reach, SegmentView, accept_loss, plan
+from tailer.plan import Plan, Reach, accept_loss, plan
 from tailer.position import Position, Span
+from tailer.source.view import SegmentView
 
 BUDGET = 1000
 

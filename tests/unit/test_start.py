@@ -6,8 +6,9 @@ import pytest
 
 from tailer.errors import CorruptError, LossError, UsageError
 from tailer.offset import NodeOffset
-from tailer.plan import Reach, SegmentView
+from tailer.plan import Reach
 from tailer.position import Position, Span
+from tailer.source.view import SegmentView
 from tailer.start import clip, resolve_start, standing
 
 

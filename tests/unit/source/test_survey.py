@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tailer.offset import NodeOffset
-from tailer.plan import SegmentView
 from tailer.source.survey import LONE_SECONDS, Closed, Survey
+from tailer.source.view import SegmentView
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
 
 ONE = 1_700_000_000_001

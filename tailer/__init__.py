@@ -30,7 +30,7 @@ from tailer.position import Position
 
 if TYPE_CHECKING:
     from tailer.api import Log
-    from tailer.runner import ChangeConsumer, Running
+    from tailer.tail.run import ChangeConsumer, Running
 
 __all__ = [
     "CdcError",
@@ -54,7 +54,7 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
     """A node's log folder (`cdc_raw`), ready to `read` or `follow`.
 
     `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. Further options are the fields of
-    `tailer.options.TailOptions`: `node`, `schema_file`, `server`, `state`, `consumer`, `keystore`, `stopped`,
+    `tailer.options.tail.TailOptions`: `node`, `schema_file`, `server`, `state`, `consumer`, `keystore`, `stopped`,
     `assume_finished_after`, `settle_seconds`, `on_error`, `accept_loss`, `schema_changes`.
     `table="keyspace.table"` gives that one table in the typed form, whose options are `on_schema_change`, `decimals`,
     `meta_prefix` and `case_sensitive`. Raises UsageError for a
@@ -68,22 +68,22 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
 def run(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> None:
     """Hand a folder's changes to `consumer`, an object with `start`, `on_definitions`, `on_changes` and `stop`.
 
-    See `tailer.runner.run`, and `run_in_thread`, `run_in_process` for consumers beside the caller.
+    See `tailer.tail.run.run`, and `run_in_thread`, `run_in_process` for consumers beside the caller.
     """
-    from tailer import runner
+    from tailer.tail import run as runner
 
     runner.run(folder, consumer, **options)
 
 
 def run_in_thread(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> Running:
     """`run`, in a thread of its own."""
-    from tailer import runner
+    from tailer.tail import run as runner
 
     return runner.run_in_thread(folder, consumer, **options)
 
 
 def run_in_process(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> Running:
     """`run`, in a process of its own, to which the consumer is pickled."""
-    from tailer import runner
+    from tailer.tail import run as runner
 
     return runner.run_in_process(folder, consumer, **options)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailer.errors import UsageError
-from tailer.follow import steps
-from tailer.kernel.choice import take_notices
+from tailer.jit.ready import take_notices
 from tailer.limits import SETTLE_ONCE_SECONDS
-from tailer.options import TailOptions
-from tailer.source.folder import check_folder
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.segments.folder import check_folder
+from tailer.tail.follow import steps
+from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow

@@ -33,7 +33,7 @@ FreshFolder = Callable[..., Path]
 def pytest_configure() -> None:
     """Compiles before any test is imported: a process that finds no code would compile by itself, and again."""
     if os.environ["CDC_TAIL_JIT"] == "1" and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
-        subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +50,9 @@ def sets_root() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def compiled_code() -> Path:
     """The folder with all compiled code, made if need be."""
-    from tailer.kernel import store
+    from tailer.jit import store
 
-    subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
     folder = store.kept()
     assert folder is not None
     return folder

@@ -11,7 +11,7 @@ from typing import Protocol
 from zlib import crc32
 
 from tailer.errors import CdcError, SystemFailedError
-from tailer.format.section import MARKER_BYTES
+from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position
 from writer_hooks.durable import DurableEnd, Group, key_of

@@ -15,7 +15,7 @@ from tailer.types.cql import Shape
 from writer_hooks.values import ToBytes, to_bytes
 
 Array = list[Any]
-"""An array of a record, as `tailer.format.record` lays it out."""
+"""An array of a record, as `tailer.scan.record.record` lays it out."""
 
 
 class Late(NamedTuple):

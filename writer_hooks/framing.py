@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from tailer.format.header import encode_header
-from tailer.format.record import STATE, encode_position
-from tailer.format.section import MARKER_BYTES, encode_marker
+from tailer.framing.header import encode_header
+from tailer.framing.section import MARKER_BYTES, encode_marker
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position
+from tailer.scan.record.record import STATE, encode_position
 from writer_hooks.places import DESCRIPTOR
 
 Compression = Literal["lz4", "zstd"] | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailer.format.name import SegmentName, parse_log_name, parse_sidecar_name
+from tailer.framing.name import SegmentName, parse_log_name, parse_sidecar_name
 
 DESCRIPTOR = 7
 """Segments are framed as this descriptor of Cassandra's says."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tailer.errors import CdcError
-from tailer.format.sidecar import Sidecar, encode_sidecar
+from tailer.framing.sidecar import Sidecar, encode_sidecar
 from tailer.position import Position
 from writer_hooks.errors import SyncFailedError, disk_error
 from writer_hooks.files import Files, replace, sync_file, sync_folder, unlink_if_there

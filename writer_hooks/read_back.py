@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from tailer.format.record import Change, Definition, Elements, Row
+from tailer.scan.record.record import Change, Definition, Elements, Row
 from tailer.schema.model import TableDefinition
-from tailer.schema.native import definition_of
+from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tailer.errors import CorruptError
-from tailer.format.sidecar import Sidecar, decode_sidecar
+from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.position import Position
 from writer_hooks.create import remove_segment
 from writer_hooks.failed import read_failed

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tailer.errors import CorruptError, LossError
-from tailer.format.header import Header
-from tailer.format.record import (
+from tailer.framing.header import Header
+from tailer.limits import ENTRY_OVERHEAD, MIB
+from tailer.position import Position
+from tailer.scan.record.record import (
     Change,
     Commit,
     Definition,
@@ -21,8 +23,6 @@ from tailer.format.record import (
     decode_position,
     decode_record,
 )
-from tailer.limits import ENTRY_OVERHEAD, MIB
-from tailer.position import Position
 from writer_hooks.files import Files
 from writer_hooks.places import Places
 from writer_hooks.read_back import RowValues, known, row_values

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tailer.errors import CorruptError
-from tailer.format.header import Header
-from tailer.format.record import State, decode_position, decode_record
+from tailer.framing.header import Header
 from tailer.position import Position
+from tailer.scan.record.record import State, decode_position, decode_record
 from writer_hooks.files import Files
 from writer_hooks.places import Places, log_ids
 from writer_hooks.scan import Reader, last_section

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from tailer.errors import UsageError
-from tailer.format.record import CHANGE
+from tailer.scan.record.record import CHANGE
 from writer_hooks.cells import Array, Late
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailer.errors import CorruptError, DefinitionError
-from tailer.format.codec import Codec, open_codec
-from tailer.format.entry import HEAD_BYTES, scan_entries
-from tailer.format.header import Header, decode_header
-from tailer.format.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, Section, body_offset, read_section
+from tailer.framing.codec import Codec, open_codec
+from tailer.framing.entry import HEAD_BYTES, scan_entries
+from tailer.framing.header import Header, decode_header
+from tailer.framing.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, Section, body_offset, read_section
 from tailer.limits import HEADER_BYTES_MAX, MIB
 from tailer.position import Position
 from writer_hooks.files import Files, read_all
 
 if TYPE_CHECKING:
-    from tailer.format.entry import Numbers
+    from tailer.framing.entry import Numbers
 
 _WINDOW = MIB
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tailer.format.section import MARKER_BYTES
+from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD, OFFSET_MAX
 from tailer.position import Position
 from writer_hooks.framing import STATE_BYTES, add_entry, state_record

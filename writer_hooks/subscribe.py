@@ -35,7 +35,7 @@ class Subscribers:
         """See `SegmentLog.subscribe`."""
         # Only who reads in this process pays for what reads.
         from tailer.api import open_log
-        from tailer.tail import Tail
+        from tailer.tail.tail import Tail
         from writer_hooks.subscription import Subscription
 
         if buffer_bytes < 0:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from tailer.errors import CdcError
-from tailer.follow import WAIT_SECONDS
-from tailer.format.entry import scan_entries
-from tailer.format.section import Section
+from tailer.framing.entry import scan_entries
+from tailer.framing.section import Section
 from tailer.position import Position
-from tailer.source.run import run_of
-from tailer.step import Step
-from tailer.tail import Tail
+from tailer.segments.run import run_of
+from tailer.tail.follow import WAIT_SECONDS
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
 from writer_hooks.buffer import Absent, SectionBuffer, SyncedSection
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tailer.errors import CdcError
-from tailer.format.section import MARKER_BYTES
+from tailer.framing.section import MARKER_BYTES
 from tailer.position import Position
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.durable import DurableEnd, Group, key_of

@@ -21,17 +21,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tailer.errors import CdcError, UsageError
-from tailer.format.record import (
-    DELETE_PARTITION,
-    DELETE_RANGE,
-    DELETE_ROW,
-    INSERT,
-    UPDATE,
-    encode_record,
-)
+from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE, encode_record
 from tailer.schema.model import Column as ColumnDefinition
 from tailer.schema.model import ColumnKind, TableDefinition, TypeField
-from tailer.schema.native import KINDS, check_definition, record_of
+from tailer.schema.record_definitions import KINDS, check_definition, record_of
 from tailer.types import CqlType, parse_type
 from writer_hooks.cells import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
 from writer_hooks.declare import Declared

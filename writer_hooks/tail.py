@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tailer.errors import CorruptError
-from tailer.format.header import Header
-from tailer.format.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
-from tailer.format.record import decode_position as position_of_bytes
-from tailer.format.sidecar import Sidecar
+from tailer.framing.header import Header
+from tailer.framing.sidecar import Sidecar
 from tailer.position import Position
+from tailer.scan.record.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
+from tailer.scan.record.record import decode_position as position_of_bytes
 from writer_hooks.scan import Reader, Whole, whole_sections
 
 

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol
 
 from tailer.errors import RefusedError, UsageError
-from tailer.format.record import (
+from tailer.position import Position
+from tailer.scan.record.record import (
     COMMIT,
     FILLER,
     Begin,
@@ -21,7 +22,6 @@ from tailer.format.record import (
     encode_position,
     encode_record,
 )
-from tailer.position import Position
 from writer_hooks.appender import AnyChange, Appender
 from writer_hooks.durable import key_of
 from writer_hooks.ticket import Ticket

@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
-from tailer.sink.text import printable
+from tailer.sinks.text import printable
 
 NAME: Final = "cdc-tail"
 COMMANDS: Final = ("follow", "stream", "inspect", "schema", "verify", "status", "consumers", "clean", "write", "demo")

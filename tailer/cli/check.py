@@ -1,6 +1,6 @@
 """Checks every CRC of a folder, segment by segment, for `verify`. Says what is damage by the rules of the follower.
 
-Where promised bytes end, and what a crash may leave behind them, is decided by `source/reach.py`; here damage is only
+Where promised bytes end, and what a crash may leave behind them, is decided by `planning/reach.py`; here damage is only
 collected, and the check goes on behind it where that is possible. Prints nothing.
 """
 
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.section import MARKER_BYTES, NoSection
+from tailer.framing.section import MARKER_BYTES, NoSection
 from tailer.limits import OFFSET_MAX
-from tailer.offset import NodeOffset
+from tailer.planning.reach import Reacher
+from tailer.planning.survey import Survey
 from tailer.position import Position
-from tailer.source.fault import SKIP_ENTRY
-from tailer.source.reach import Reacher
-from tailer.source.run import Run, run_of
-from tailer.source.segment import SegmentFile
-from tailer.source.survey import Survey
+from tailer.segments.fault import SKIP_ENTRY
+from tailer.segments.run import Run, run_of
+from tailer.segments.segment import SegmentFile
+from tailer.state.offset import NodeOffset
 
 _PAUSE_SECONDS: Final = 0.1
 

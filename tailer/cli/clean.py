@@ -10,12 +10,12 @@ from typing import Annotated, Final
 
 import typer
 
-from tailer.amounts import parse_bytes, parse_seconds
-from tailer.clean import CleanOptions, clean
-from tailer.cli.options import Dir, Stopped
 from tailer.errors import UsageError
-from tailer.retention import Decision, HeldSegment, Limits
-from tailer.sink.text import printable, size_text
+from tailer.options.amounts import parse_bytes, parse_seconds
+from tailer.options.terminal import Dir, Stopped
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.needed import Decision, HeldSegment, Limits
+from tailer.sinks.text import printable, size_text
 
 app = typer.Typer(add_completion=False)
 

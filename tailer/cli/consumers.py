@@ -13,10 +13,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tailer.cli.options import Dir, Report, ReportChoice, State, report_form
 from tailer.cli.status_text import consumer_lines
 from tailer.errors import UsageError
-from tailer.sink.text import printable
+from tailer.options.terminal import Dir, Report, ReportChoice, State, report_form
+from tailer.sinks.text import printable
 
 app = typer.Typer(add_completion=False)
 
@@ -52,9 +52,9 @@ def consumers(
     if action is Action.LIST:
         _list(folder, state, report_form(output))
         return
-    from tailer.move import drop_consumer, seek_consumer
-    from tailer.schema.journal import state_folder
-    from tailer.source.folder import check_folder
+    from tailer.retention.move_consumer import drop_consumer, seek_consumer
+    from tailer.segments.folder import check_folder
+    from tailer.state.journal import state_folder
 
     check_folder(folder)
     if action is Action.DROP:
@@ -77,7 +77,7 @@ def _check(action: Action, name: str | None, position: str | None, node: str | N
 
 
 def _list(folder: Dir, state: State, form: Report) -> None:
-    from tailer.observe import observe_consumers
+    from tailer.retention.gather import observe_consumers
 
     found, problems = observe_consumers(folder, state)
     if form is Report.JSON:

@@ -28,7 +28,7 @@ def demo(
 ) -> None:
     """A service writes a log, is killed and recovers, while a Spark query follows it; ends in under two minutes."""
     from tailer.demo.show import SERVICE, cassandra_story, run_demo
-    from tailer.sink.pretty import wants_colour
+    from tailer.sinks.pretty import wants_colour
 
     stream = sys.stdout.buffer
     story = cassandra_story() if cassandra else SERVICE

@@ -9,10 +9,13 @@ from typing import Final
 import msgspec
 
 from tailer.errors import CdcError, CorruptError
-from tailer.format.entry import HEAD_BYTES
-from tailer.format.header import Header
-from tailer.format.peek import TABLE_ID_BYTES, peek
-from tailer.format.record import (
+from tailer.framing.entry import HEAD_BYTES
+from tailer.framing.header import Header
+from tailer.framing.peek import TABLE_ID_BYTES, peek
+from tailer.framing.section import MARKER_BYTES, NoSection, Section
+from tailer.limits import ENTRY_OVERHEAD
+from tailer.scan.record.head import change_head
+from tailer.scan.record.record import (
     BEGIN,
     CHANGE,
     COMMIT,
@@ -25,10 +28,7 @@ from tailer.format.record import (
     decode_record,
     record_kind,
 )
-from tailer.format.record_head import change_head
-from tailer.format.section import MARKER_BYTES, NoSection, Section
-from tailer.limits import ENTRY_OVERHEAD
-from tailer.source.segment import SegmentFile
+from tailer.segments.segment import SegmentFile
 
 KINDS: Final = {
     DEFINITION: "definition",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from tailer.cli.options import (
+from tailer.cli.rows import open_sink
+from tailer.options.terminal import (
     AcceptLoss,
     AssumeFinishedAfter,
     CommitWhen,
@@ -49,11 +50,10 @@ from tailer.cli.options import (
     settle_seconds,
     typed_output_form,
 )
-from tailer.cli.rows import open_sink
-from tailer.sink.text import printable
+from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
-    from tailer.options import CommitEvery, TailOptions
+    from tailer.options.tail import CommitEvery, TailOptions
 
 _ALLOCATIONS: Final = 50_000
 """Objects made and not yet freed, from one collection to the next; Python's own 700 is less than a batch of rows."""
@@ -93,7 +93,7 @@ def follow(
     output: OutputChoice = None,
 ) -> None:
     """Follow a log folder: each durable change as a row on standard output, in log order."""
-    from tailer.options import TailOptions
+    from tailer.options.tail import TailOptions
 
     form = output_form(output) if typed is None else typed_output_form(output)
     every = commit_every(commit)
@@ -127,8 +127,8 @@ def follow(
 
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Output) -> None:
-    from tailer.follow import follow as run
-    from tailer.tail import Tail
+    from tailer.tail.follow import follow as run
+    from tailer.tail.tail import Tail
 
     with Tail(folder, options) as tail, _gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.typed)

@@ -16,7 +16,10 @@ import typer
 
 from tailer.cli.entry_facts import EntryFacts, TableCount, TableNames, entry_facts
 from tailer.cli.inspect_text import entry_line, folder_lines, segment_lines, table_lines
-from tailer.cli.options import (
+from tailer.cli.segment_facts import SegmentFacts, segment_facts
+from tailer.errors import UsageError
+from tailer.framing.name import parse_log_name
+from tailer.options.terminal import (
     Keystore,
     KeystorePasswordFile,
     Report,
@@ -27,11 +30,8 @@ from tailer.cli.options import (
     key_source,
     report_form,
 )
-from tailer.cli.segment_facts import SegmentFacts, segment_facts
-from tailer.errors import UsageError
-from tailer.format.name import parse_log_name
-from tailer.source.folder import Listing, LogFile, check_folder, look
-from tailer.source.segment import KeySource, SegmentFile
+from tailer.segments.folder import Listing, LogFile, check_folder, look
+from tailer.segments.segment import KeySource, SegmentFile
 
 app = typer.Typer(add_completion=False)
 

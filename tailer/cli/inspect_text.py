@@ -8,7 +8,7 @@ from typing import Final
 from tailer.cli.entry_facts import EntryFacts, FaultFacts, TableFacts, TableNames
 from tailer.cli.segment_facts import SegmentFacts, SidecarFacts, TailFacts
 from tailer.position import Position
-from tailer.sink.text import aligned, printable, size_text
+from tailer.sinks.text import aligned, printable, size_text
 
 _LABEL_COLUMNS: Final = 11
 _SECTION_HEAD: Final = ["START", "END", "FILE OFFSET", "IN FILE", "PLAIN"]

@@ -6,8 +6,8 @@ import contextlib
 import sys
 from collections.abc import Iterator, Mapping
 
-from tailer.known import Progress
-from tailer.source.folder import LogFile
+from tailer.definitions.whole_folder import Progress
+from tailer.segments.folder import LogFile
 
 
 @contextlib.contextmanager

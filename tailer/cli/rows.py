@@ -6,8 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tailer.cli.options import Output
-from tailer.sink.base import Sink
+from tailer.options.terminal import Output
+from tailer.sinks.base import Sink
 
 if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
@@ -18,14 +18,14 @@ def open_sink(form: Output, typed: TypedTable | None = None) -> Sink:
     stream = sys.stdout.buffer
     match form:
         case Output.JSON:
-            from tailer.sink.json_lines import JsonLinesSink
+            from tailer.sinks.json_lines import JsonLinesSink
 
             return JsonLinesSink(stream)
         case Output.ARROW:
-            from tailer.sink.arrow import ArrowSink
+            from tailer.sinks.arrow import ArrowSink
 
             return ArrowSink(stream, typed)
         case Output.PRETTY:
-            from tailer.sink.pretty import PrettySink, wants_colour
+            from tailer.sinks.pretty import PrettySink, wants_colour
 
             return PrettySink(stream, colour=wants_colour(stream, os.environ))

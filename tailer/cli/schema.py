@@ -13,7 +13,8 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
-from tailer.cli.options import (
+from tailer.errors import DefinitionError
+from tailer.options.terminal import (
     Dir,
     Keystore,
     KeystorePasswordFile,
@@ -27,13 +28,12 @@ from tailer.cli.options import (
     key_source,
     report_form,
 )
-from tailer.errors import DefinitionError
 from tailer.position import Position
-from tailer.sink.text import printable
+from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
-    from tailer.known import Learnt
-    from tailer.selection import Selection
+    from tailer.definitions.whole_folder import Learnt
+    from tailer.schema.selection import Selection
 
 FULL_TABLES: Final = 10
 """More tables than this are shown one a line, unless they were named."""
@@ -91,8 +91,8 @@ def schema(
 ) -> None:
     """Show the tables that are known for a folder: from its journal, its log, a file, a server. Writes nothing."""
     from tailer.cli.progress import progress_bar
-    from tailer.known import learn
-    from tailer.options import TailOptions
+    from tailer.definitions.whole_folder import learn
+    from tailer.options.tail import TailOptions
 
     options = TailOptions(
         tables=tuple(table or ()),
@@ -173,8 +173,8 @@ def _nothing(learnt: Learnt, selection: Selection) -> None:
 
 def _position(text: str) -> Position | None:
     """The position that a user's text names; None is the end of all that is known."""
-    from tailer.plan import Reach
-    from tailer.start import resolve_start
+    from tailer.planning.named_positions import resolve_start
+    from tailer.planning.plan import Reach
 
     if text == "latest":
         return None

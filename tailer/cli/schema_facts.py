@@ -9,13 +9,13 @@ from uuid import UUID
 import msgspec
 
 from tailer.cli.schema_words import changes
-from tailer.known import Learnt
+from tailer.definitions.history import DefinitionEvent
+from tailer.definitions.tasks import builtin
+from tailer.definitions.whole_folder import Learnt
 from tailer.position import Position
-from tailer.schema.history import DefinitionEvent
 from tailer.schema.model import TableDefinition, TypeField
-from tailer.schema.records import SchemaRecord
-from tailer.selection import Selection, is_system
-from tailer.tasks import builtin
+from tailer.schema.selection import Selection, is_system
+from tailer.state.journal_records import SchemaRecord
 
 BUILT_IN: Final = "built in"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from tailer.cli.schema_facts import SourceFacts
 from tailer.cli.schema_text import source_text
 from tailer.cli.schema_words import changes
+from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
-from tailer.schema.history import DefinitionHistory
-from tailer.schema.journal import Journal, state_folder
 from tailer.schema.model import TableDefinition
-from tailer.schema.records import RetractRecord, SchemaRecord
-from tailer.sink.text import printable
+from tailer.sinks.text import printable
+from tailer.state.journal import Journal, state_folder
+from tailer.state.journal_records import RetractRecord, SchemaRecord
 
 Course = list[tuple[Position, TableDefinition]]
 """One table's definitions, each with the position it is valid from."""

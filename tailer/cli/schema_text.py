@@ -8,9 +8,9 @@ from typing import Final
 
 from tailer.cli.schema_cql import table_lines, type_lines
 from tailer.cli.schema_facts import BUILT_IN, ChangeFacts, Shown, SourceFacts, TableFacts
-from tailer.definitions import BEGINNING
+from tailer.definitions.learning import BEGINNING
 from tailer.schema.model import TypeField
-from tailer.sink.text import aligned, printable
+from tailer.sinks.text import aligned, printable
 
 _HEAD: Final = ["TABLE", "CDC", "COLUMNS", "SINCE", ""]
 _BEGINNING: Final = str(BEGINNING)

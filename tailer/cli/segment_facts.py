@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from tailer.errors import CdcError
-from tailer.format.header import Header
-from tailer.format.section import NoSection
-from tailer.source.folder import Listing, LogFile, SidecarFile
-from tailer.source.segment import SegmentFile
+from tailer.framing.header import Header
+from tailer.framing.section import NoSection
+from tailer.segments.folder import Listing, LogFile, SidecarFile
+from tailer.segments.segment import SegmentFile
 
 
 class SidecarFacts(msgspec.Struct, frozen=True):

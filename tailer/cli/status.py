@@ -14,14 +14,14 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from tailer.amounts import Lag, parse_bytes, parse_lag
-from tailer.clean import CleanOptions
-from tailer.cli.options import Node, Report, ReportChoice, State, Stopped, report_form
 from tailer.cli.status_text import node_lines
 from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError
+from tailer.options.amounts import Lag, parse_bytes, parse_lag
+from tailer.options.terminal import Node, Report, ReportChoice, State, Stopped, report_form
 from tailer.position import Position
-from tailer.sink.text import printable, size_text
-from tailer.status import ConsumerStatus, NodeStatus
+from tailer.retention.clean import CleanOptions
+from tailer.retention.status import ConsumerStatus, NodeStatus
+from tailer.sinks.text import printable, size_text
 
 app = typer.Typer(add_completion=False)
 
@@ -66,8 +66,8 @@ def status(
     output: ReportChoice = None,
 ) -> None:
     """Show a log folder: its segments, its consumers and their lag, what clean would free, how near the disk cap is."""
-    from tailer.observe import observe
-    from tailer.spark.options import parse_options
+    from tailer.options.spark import parse_options
+    from tailer.retention.gather import observe
 
     limit = None if max_lag is None else parse_lag("--max-lag", max_lag)
     if limit is not None and watch:

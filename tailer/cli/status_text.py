@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tailer.sink.text import aligned, size_text
-from tailer.status import ConsumerStatus, NodeStatus, SegmentStatus
+from tailer.retention.status import ConsumerStatus, NodeStatus, SegmentStatus
+from tailer.sinks.text import aligned, size_text
 
 _RIGHT: Final = frozenset({1, 2})
 

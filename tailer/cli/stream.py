@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tailer.cli.options import (
+from tailer.errors import UsageError
+from tailer.options.terminal import (
     AcceptLoss,
     AssumeFinishedAfter,
     Decimals,
@@ -40,7 +41,7 @@ from tailer.cli.options import (
     output_form,
     typed_output_form,
 )
-from tailer.cli.stream_options import (
+from tailer.options.terminal_stream import (
     Checkpoint,
     Conf,
     Consumer,
@@ -58,8 +59,7 @@ from tailer.cli.stream_options import (
     check_places,
     pairs,
 )
-from tailer.errors import UsageError
-from tailer.sink.text import printable
+from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
     from tailer.spark.sinks.base import QuerySink
@@ -155,8 +155,8 @@ def _form(to: To, output: Output | None, typed: str | None) -> Output | None:
 
 def _run(options: dict[str, str], place: _Place, conf: dict[str, str], every: float, once: bool) -> None:
     from tailer.cli.stream_progress import progress_line
-    from tailer.source.folder import check_folder
-    from tailer.spark.options import parse_options
+    from tailer.options.spark import parse_options
+    from tailer.segments.folder import check_folder
     from tailer.spark.run import run_query, stop
     from tailer.spark.session import open_session
 
@@ -183,8 +183,8 @@ def _open_sink(place: _Place, options: dict[str, str]) -> QuerySink:
     match place.to:
         case To.CONSOLE:
             from tailer.cli.rows import open_sink
+            from tailer.options.spark import parse_options
             from tailer.spark.form import typed_form
-            from tailer.spark.options import parse_options
             from tailer.spark.sinks.console import ConsoleSink, change_rows, typed_rows
 
             assert place.form is not None

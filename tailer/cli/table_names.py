@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailer.cli.entry_facts import TableNames
-from tailer.definitions import BEGINNING, Known
+from tailer.definitions.learning import BEGINNING, Known
 from tailer.errors import CorruptError
-from tailer.format.section import NoSection
+from tailer.framing.section import NoSection
 from tailer.schema.builtin import system_tables
 from tailer.schema.cql_file import read_cql
-from tailer.schema.journal import Journal, state_folder
-from tailer.selection import Selection
-from tailer.source.run import run_of
-from tailer.source.segment import SegmentFile
+from tailer.schema.selection import Selection
+from tailer.segments.run import run_of
+from tailer.segments.segment import SegmentFile
+from tailer.state.journal import Journal, state_folder
 
 
 def table_names(folder: Path, files: Iterable[SegmentFile], schema: Path | None, state: Path | None) -> TableNames:

@@ -16,7 +16,9 @@ import msgspec
 import typer
 
 from tailer.cli.check import Checked, Checker, Progress
-from tailer.cli.options import (
+from tailer.errors import CdcError, CorruptError
+from tailer.limits import MIB
+from tailer.options.terminal import (
     AssumeFinishedAfter,
     Dir,
     Keystore,
@@ -29,12 +31,10 @@ from tailer.cli.options import (
     report_form,
     settle_seconds,
 )
-from tailer.errors import CdcError, CorruptError
-from tailer.limits import MIB
-from tailer.offset import NodeOffset
-from tailer.sink.text import printable, size_text
-from tailer.source.folder import check_folder, look
-from tailer.source.survey import Survey
+from tailer.planning.survey import Survey
+from tailer.segments.folder import check_folder, look
+from tailer.sinks.text import printable, size_text
+from tailer.state.offset import NodeOffset
 
 app = typer.Typer(add_completion=False)
 

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tailer.amounts import parse_bytes, parse_seconds
 from tailer.errors import UsageError
+from tailer.options.amounts import parse_bytes, parse_seconds
 
 if TYPE_CHECKING:
     from writer_hooks import SegmentLog, SyncPolicy, Ticket

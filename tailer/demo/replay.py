@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from tailer.demo.recording import RecordedSegment, Recording, load_recording
-from tailer.format.name import parse_log_name
-from tailer.format.sidecar import Sidecar, encode_sidecar
+from tailer.framing.name import parse_log_name
+from tailer.framing.sidecar import Sidecar, encode_sidecar
 
 MARKER_BYTES: Final = 8
 """A sync marker: where its section ends, and a CRC."""

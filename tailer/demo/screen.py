@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import IO, Final
 
-from tailer.change.batch import Batch
-from tailer.sink.pretty import PrettySink, terminal_columns
+from tailer.rows.batch import Batch
+from tailer.sinks.pretty import PrettySink, terminal_columns
 
 ROWS_SHOWN: Final = 3
 """Of each micro-batch: more goes by too fast to be read."""

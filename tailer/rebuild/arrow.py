@@ -13,8 +13,8 @@ from tailer.errors import DefinitionError
 from tailer.rebuild.changes import key_values
 from tailer.rebuild.rows import TableRow, Value
 from tailer.rebuild.table import Plan
+from tailer.rows.arrow_types import arrow_type
 from tailer.types import CqlType
-from tailer.types.arrow import arrow_type
 from tailer.types.collections import parts_of
 from tailer.types.values import Decimals, elements_reader, reader
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tailer.between import place
-from tailer.offset import NodeOffset
-from tailer.schema.journal import Journal
-from tailer.schema.records import LossRecord, SkipRecord
+from tailer.planning.batch_tasks import place
 from tailer.spark.offsets import Json
+from tailer.state.journal import Journal
+from tailer.state.journal_records import LossRecord, SkipRecord
+from tailer.state.offset import NodeOffset
 
 BACKLOG: Final = "backlog"
 GIVEN_UP: Final = "givenUp"

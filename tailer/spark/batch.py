@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from tailer.between import FileTask
 from tailer.errors import HeldBackError
-from tailer.follow import steps
-from tailer.options import TailOptions
+from tailer.options.spark import SourceOptions
+from tailer.options.tail import TailOptions
+from tailer.planning.batch_tasks import FileTask
+from tailer.planning.spans import cut
+from tailer.reading.task import ReadTask
 from tailer.schema.typed import TypedTable
-from tailer.spans import cut
 from tailer.spark.carry import carry
 from tailer.spark.errors import told
 from tailer.spark.executor import JobPacker
 from tailer.spark.form import check_form, typed_form
-from tailer.spark.options import SourceOptions
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
-from tailer.step import Step
-from tailer.tail import Tail
-from tailer.task import ReadTask
+from tailer.tail.follow import steps
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,12 +16,12 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.limits import MIB
-from tailer.native import walk_of
 from tailer.position import Position, Span
-from tailer.source.segment import KeySource, SegmentFile
-from tailer.source.segments import Segments
-from tailer.task import ReadTask
-from tailer.transactions import RunPlace, Transaction
+from tailer.reading.record_span import walk_of
+from tailer.reading.task import ReadTask
+from tailer.reading.transactions import RunPlace, Transaction
+from tailer.segments.segment import KeySource, SegmentFile
+from tailer.segments.segments import Segments
 
 TRANSACTIONS_BYTES_MAX: Final = 64 * MIB
 """What a partition carries of its transactions beside its span: Spark's messages have a limit."""
@@ -75,7 +75,7 @@ def carry(file: SegmentFile, task: ReadTask, segments: Segments) -> CarriedSpan:
 
 
 class CarriedSegments:
-    """The other segments of a carried span (`source.segments.Segments`)."""
+    """The other segments of a carried span (`segments.segments.Segments`)."""
 
     def __init__(self, others: Sequence[tuple[int, str, Carried]], keys: KeySource) -> None:
         self._others: Mapping[int, tuple[str, Carried]] = {segment: (name, held) for segment, name, held in others}

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tailer.between import FileTask
+from tailer.definitions.tasks import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
-from tailer.kernel.choice import take_notices
+from tailer.jit.ready import take_notices
+from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
-from tailer.read import Reader, unknown_notice
+from tailer.reading.reader import Reader, unknown_notice
+from tailer.reading.task import Change, ReadTask
 from tailer.schema.model import TableDefinition
+from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
-from tailer.selection import Selection
-from tailer.source.keystore import keystore_keys
-from tailer.source.segment import KeySource, SegmentFile, no_keys
-from tailer.source.segments import FolderSegments, Segments
+from tailer.segments.keystore import keystore_keys
+from tailer.segments.segment import KeySource, SegmentFile, no_keys
+from tailer.segments.segments import FolderSegments, Segments
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
-from tailer.task import Change, ReadTask
-from tailer.tasks import builtin
 
 if TYPE_CHECKING:
     import pyarrow

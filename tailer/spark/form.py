@@ -16,15 +16,15 @@ import msgspec
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from tailer.change.typed.form import form_of
-from tailer.consumers import check_name, read_consumer
 from tailer.errors import CdcError, DefinitionError, UsageError
-from tailer.options import TailOptions
-from tailer.schema.journal import state_folder
+from tailer.options.spark import SourceOptions
+from tailer.options.tail import TailOptions
+from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
-from tailer.spark.options import SourceOptions
-from tailer.tail import Tail
+from tailer.state.consumers import check_name, read_consumer
+from tailer.state.journal import state_folder
+from tailer.tail.tail import Tail
 
 MARK: Final = "cdc_tail.form"
 

@@ -14,24 +14,24 @@ from typing import Final
 
 import msgspec
 
-from tailer.between import Between, FileTask, RowOptions, pin_start, place
-from tailer.consumers import Mark, NodeState
 from tailer.errors import CdcError, LossError, RefusedError
-from tailer.follow import Stalled
 from tailer.limits import MIB
-from tailer.offset import Memory, NodeOffset
-from tailer.options import TailOptions
+from tailer.options.tail import TailOptions
+from tailer.planning.batch_tasks import Between, FileTask, RowOptions, pin_start, place
 from tailer.position import Position
-from tailer.read import Reader
-from tailer.schema.records import OptionsRecord, SegmentEndRecord
+from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
-from tailer.source.group import OnFault
-from tailer.source.segment import SegmentFile
+from tailer.segments.group import OnFault
+from tailer.segments.segment import SegmentFile
 from tailer.spark.backlog import GivenUp, backlog, newest
 from tailer.spark.carry import CarriedSpan, carry
 from tailer.spark.offsets import Json
-from tailer.step import Step
-from tailer.tail import Tail
+from tailer.state.consumers import Mark, NodeState
+from tailer.state.journal_records import OptionsRecord, SegmentEndRecord
+from tailer.state.offset import Memory, NodeOffset
+from tailer.tail.follow import Stalled
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
 
 LOCK_SECONDS: Final = 10.0
 """How long a new reader waits for the lock of a dying predecessor."""

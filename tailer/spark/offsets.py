@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.offset import NodeOffset, decode_node_offset
+from tailer.state.offset import NodeOffset, decode_node_offset
 
 VERSION: Final = 1
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
+from tailer.options.spark import SourceOptions
 from tailer.schema.typed import TypedTable
-from tailer.source.folder import check_folder
-from tailer.source.wake import POLL_SECONDS
+from tailer.segments.folder import check_folder
+from tailer.segments.wake import POLL_SECONDS
 from tailer.spark.backlog import BACKLOG, GIVEN_UP
 from tailer.spark.executor import JobPacker
 from tailer.spark.node import Node
 from tailer.spark.offsets import Json, SourceOffset, decode_offset
-from tailer.spark.options import SourceOptions
 
 SLICE_SECONDS: Final = 0.1
 UNLIMITED: Final = 2**62

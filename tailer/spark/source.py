@@ -9,11 +9,11 @@ from collections.abc import MutableMapping
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
-from tailer.change.batch import arrow_schema
 from tailer.errors import UsageError
+from tailer.options.spark import parse_options
+from tailer.rows.batch import arrow_schema
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form
-from tailer.spark.options import parse_options
 
 NAME = "cdc_tail"
 

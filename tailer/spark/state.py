@@ -16,18 +16,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.whole_folder import learn
 from tailer.errors import DefinitionError, UsageError
-from tailer.known import learn
+from tailer.options.spark import SourceOptions, parse_options
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
-from tailer.schema.history import DefinitionHistory
 from tailer.schema.model import TableDefinition
-from tailer.source.keystore import keystore_keys
-from tailer.source.segment import KeySource, no_keys
+from tailer.segments.keystore import keystore_keys
+from tailer.segments.segment import KeySource, no_keys
 from tailer.spark.arrow_map import map_in_arrow
-from tailer.spark.options import SourceOptions, parse_options
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.values import Decimals
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from tailer.options.spark import SourceOptions
 from tailer.spark.errors import told
 from tailer.spark.offsets import Json
-from tailer.spark.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow

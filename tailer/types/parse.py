@@ -11,7 +11,7 @@ from tailer.limits import OFFSET_MAX, TYPE_DEPTH_MAX
 from tailer.types.collections import list_of, map_of, set_of, tuple_of, udt_of, vector_of
 from tailer.types.cql import CqlType
 from tailer.types.java import read_class
-from tailer.types.natives import NATIVES, custom
+from tailer.types.kinds import NATIVES, custom
 from tailer.types.syntax import TypeTree, read_type
 
 _KEY_DEPTH_MAX: Final = 8

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tailer.format.header import decode_header, encode_header
-from tailer.format.section import MARKER_BYTES, encode_marker
+from tailer.framing.header import decode_header, encode_header
+from tailer.framing.section import MARKER_BYTES, encode_marker
 
 
 def copies(perf: Path, folder: Path, count: int) -> int:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tailer
-from tailer.sink.json_lines import JsonLinesSink
+from tailer.sinks.json_lines import JsonLinesSink
 from tests.benchmarks.decoding import (
     FORM_NAMES,
     FORMS,

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, get_args
 
 from tailer.errors import CdcError
-from tailer.format.entry import scan_entries
-from tailer.format.section import NoSection
-from tailer.kernel.choice import WORTH_BYTES, expect, twin_now
-from tailer.options import TailOptions
+from tailer.framing.entry import scan_entries
+from tailer.framing.section import NoSection
+from tailer.jit.ready import WORTH_BYTES, expect, twin_now
+from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.read import AnyBatch, Reader
-from tailer.sink.json_lines import JsonLinesSink
-from tailer.source.segment import SegmentFile
-from tailer.tail import Tail
-from tailer.task import ReadTask
+from tailer.reading.reader import AnyBatch, Reader
+from tailer.reading.task import ReadTask
+from tailer.segments.segment import SegmentFile
+from tailer.sinks.json_lines import JsonLinesSink
+from tailer.tail.tail import Tail
 from tests.benchmarks.measured import CORES, compile_ahead, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed
@@ -121,7 +121,7 @@ def warm_up() -> bool:
     """Compile if need be, and load what is compiled; whether it runs (not with CDC_TAIL_JIT=0)."""
     compile_ahead()
     expect(WORTH_BYTES)
-    return twin_now("tailer.kernel.scan") is not None
+    return twin_now("tailer.scan.mutation.compiled.scan") is not None
 
 
 def copy_of(perf: Path, parent: Path) -> Path:

@@ -93,7 +93,7 @@ def commit() -> str | None:
 def compile_ahead() -> None:
     """Leave the compiled code in its cache, in a process of its own; nothing to do where it is there already."""
     if os.environ.get("CDC_TAIL_JIT") != "0":
-        subprocess.run([sys.executable, "-m", "tailer.kernel.compile"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def pin(number: int) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tailer.change.compile import Compiled, compile_definitions
-from tailer.format.index import HAS_TIMESTAMP, ROW_LINE
-from tailer.format.key import split_partition_key
-from tailer.format.record import (
+from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.scan.index import HAS_TIMESTAMP, ROW_LINE
+from tailer.scan.key import split_partition_key
+from tailer.scan.mutation.scan import scan
+from tailer.scan.record.record import (
     CLUSTERING,
     INSERT,
     PARTITION_KEY,
@@ -27,7 +28,6 @@ from tailer.format.record import (
     encode_record,
     fingerprint_of,
 )
-from tailer.format.scan import scan
 from tailer.schema.model import TableDefinition
 from tests.benchmarks.decoding import Work, payloads_of
 from tests.helpers.log_writer import PLAIN, LogFolder

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tailer.format.section import MARKER_BYTES
+from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD
-from tailer.sink.json_lines import JsonLinesSink
+from tailer.sinks.json_lines import JsonLinesSink
 from tests.benchmarks.decoding import (
     FORM_NAMES,
     FORMS,

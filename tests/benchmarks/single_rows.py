@@ -18,9 +18,9 @@ from typing import NamedTuple, Self
 
 from tailer.demo.recording import Recording, load_recording
 from tailer.demo.replay import write_recording
-from tailer.format.entry import scan_entries
-from tailer.format.header import encode_header
-from tailer.format.section import MARKER_BYTES, encode_marker
+from tailer.framing.entry import scan_entries
+from tailer.framing.header import encode_header
+from tailer.framing.section import MARKER_BYTES, encode_marker
 from tailer.limits import ENTRY_OVERHEAD
 from tests.helpers.cli import run_process
 

@@ -27,10 +27,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from tailer.kernel.choice import WORTH_BYTES, expect
+from tailer.jit.ready import WORTH_BYTES, expect
 from tailer.limits import MIB
-from tailer.read import Reader
-from tailer.sink.json_lines import JsonLinesSink
+from tailer.reading.reader import Reader
+from tailer.sinks.json_lines import JsonLinesSink
 from tests.benchmarks.decoding import (
     FORM_NAMES,
     FORMS,

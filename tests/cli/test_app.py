@@ -18,8 +18,8 @@ import typer
 from tailer import errors
 from tailer.cli import app as application
 from tailer.cli.app import COMMANDS
-from tailer.cli.options import CommitEvery, Output, commit_every, output_form, settle_seconds
 from tailer.errors import CdcError, CorruptError, UsageError
+from tailer.options.terminal import CommitEvery, Output, commit_every, output_form, settle_seconds
 from tailer.position import Position
 from tests.helpers.cli import ROOT, run_cli, run_process
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tailer.change.batch import ChangeBatch
 from tailer.errors import CdcError
-from tailer.follow import follow
-from tailer.options import TailOptions
+from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.quarantine import Quarantine
-from tailer.read import Reader
-from tailer.source.segment import KeySource, no_keys
-from tailer.tail import Tail
+from tailer.reading.reader import Reader
+from tailer.rows.batch import ChangeBatch
+from tailer.segments.segment import KeySource, no_keys
+from tailer.state.quarantine import Quarantine
+from tailer.tail.follow import follow
+from tailer.tail.tail import Tail
 
 LONGEST_SECONDS = 120
 STEPS_MAX = 200

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tailer.errors import CdcError
-from tailer.options import TailOptions
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.tail.tail import Tail
 from tests.damage.deliver import deliver
 from tests.damage.sample import SECTIONS, SEGMENT, TABLE, make
 from tests.helpers.cli import run_cli

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailer.source.segment import KeySource, no_keys
+from tailer.segments.segment import KeySource, no_keys
 from tests.damage import counts
 from tests.damage.deliver import Outcome, check_sentence, deliver
 from tests.damage.sample import Patient

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tailer.options import TailOptions
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.tail.tail import Tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     TS,

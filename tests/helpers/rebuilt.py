@@ -15,8 +15,8 @@ from typing import Any
 from unittest import mock
 
 import tailer
-from tailer.known import learn
-from tailer.options import TailOptions
+from tailer.definitions.whole_folder import learn
+from tailer.options.tail import TailOptions
 from tailer.rebuild import Table
 from tailer.rebuild.changes import changed, truncation
 from tailer.rebuild.facts import Fact
@@ -25,8 +25,8 @@ from tailer.rebuild.show import row_json
 from tailer.rebuild.state import join
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
-from tailer.source.keystore import keystore_keys
-from tailer.source.segment import KeySource, no_keys
+from tailer.segments.keystore import keystore_keys
+from tailer.segments.segment import KeySource, no_keys
 from tests.helpers.sets import STAGES, key_options, stage_folders
 from tests.oracle.jsontext import Json, Number, dumps, loads
 

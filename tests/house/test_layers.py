@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 
-from tests.house.source_tree import imports, module_name, python_files, tree
+import pytest
 
-LAYERS = (
-    ("position", "errors", "limits", "offset"),
-    ("format",),
-    ("types", "kernel"),
-    ("schema",),
-    ("plan", "selection"),
-    ("source",),
-    ("change",),
-    ("sink", "rebuild"),
-    ("read", "follow", "consumers", "retention"),
-    ("spark",),
-    ("demo",),
-    ("cli",),
+from tests.house.levels import LEVEL_OF, LEVELS, room
+from tests.house.source_tree import PACKAGES, ROOT, imports, module_name, python_files, tree
+
+COMPILED = (
+    "tailer.jit",
+    "tailer.framing.compiled",
+    "tailer.scan.mutation.compiled",
+    "tailer.scan.record.compiled",
+    "tailer.types.compiled",
+    "tailer.rows.generic.compiled",
+    "tailer.rows.typed.compiled",
 )
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-LOOP = RANK["follow"]
-"""Modules at the top of `tailer` that the table does not name belong to the loop: reader, follower, consumers."""
-
 HOMES = {
     "delta": ("tailer.spark.delta",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
     "cassandra": ("tailer.schema.server",),
-    "inotify_simple": ("tailer.source",),
-    "llvmlite": ("tailer.kernel", "tailer.types.fast"),
-    "numba": ("tailer.kernel", "tailer.types.fast", "tailer.change.fast", "tailer.change.typed"),
-    "typer": ("tailer.cli",),
-    "rich": ("tailer.cli", "tailer.demo", "tailer.sink"),
+    "inotify_simple": ("tailer.segments",),
+    "llvmlite": COMPILED,
+    "numba": COMPILED,
+    "typer": ("tailer.cli", "tailer.options"),
+    "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
 }
-PURE = ("tailer.format", "tailer.types", "tailer.plan")
+LOOSE_MAX = 9
+PURE = (
+    "tailer.framing",
+    "tailer.scan",
+    "tailer.types",
+    "tailer.planning.plan",
+    "tailer.planning.loss",
+    "tailer.retention.needed",
+    "tailer.retention.status",
+)
 WRITER_USERS = ("tailer.cli.write", "tailer.demo")
 """Who in `tailer` may import `writer_hooks`, and only when it is used."""
-WRITER_TOOLS = ("position", "errors", "limits", "format", "types", "schema", "source", "change", "read")
+WRITER_TOOLS = ("position", "errors", "limits", "framing", "scan", "types", "schema", "segments", "rows", "reading")
 """What of `tailer` the writer may use."""
 WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe")
 """Readers in the writer's own process, which run the reader's whole line."""
@@ -46,22 +50,73 @@ DISK = {"open", "os.open", "os.write", "os.fsync", "os.fdatasync", "os.rename", 
 OUTSIDE_WORLD = {"os", "io", "pathlib", "time", "random", "socket", "logging", "subprocess", "tempfile", "threading"}
 
 
-def rank(module: str) -> int:
-    parts = module.split(".")
-    return RANK.get(parts[1], LOOP)
-
-
 def within(module: str, homes: tuple[str, ...]) -> bool:
     return any(module == home or module.startswith(f"{home}.") for home in homes)
 
 
-def test_lower_layers_never_import_higher_ones() -> None:
+def test_a_room_imports_lower_levels_only() -> None:
     upward = [
         f"{place} imports {target}"
         for importer, target, place in imports()
-        if importer.startswith("tailer.") and target.startswith("tailer.") and rank(target) > rank(importer)
+        if within(target, PACKAGES)
+        and room(target) != room(importer)
+        and LEVEL_OF[room(target)] >= LEVEL_OF[room(importer)]
     ]
     assert upward == []
+
+
+def test_every_room_has_a_level() -> None:
+    package = ROOT / "tailer"
+    there = {path.stem for path in package.iterdir() if (path.suffix == ".py" or path.is_dir()) and path.stem[0] != "_"}
+    assert there | {"writer_hooks"} == {name for names in LEVELS for name in names}
+
+
+def test_few_modules_stand_outside_the_rooms() -> None:
+    assert len(list((ROOT / "tailer").glob("*.py"))) <= LOOSE_MAX
+
+
+def test_nothing_below_the_rows_knows_arrow() -> None:
+    below = LEVEL_OF["rows"]
+    users = {
+        place
+        for importer, target, place in imports()
+        if within(target, ("pyarrow",)) and LEVEL_OF[room(importer)] < below
+    }
+    assert users == set()
+
+
+def test_there_is_no_circle() -> None:
+    """Imports inside functions and behind TYPE_CHECKING count too."""
+    modules = {module_name(file) for file in python_files()}
+    graph: dict[str, set[str]] = {module: set() for module in modules}
+    for importer, target, _ in imports():
+        named = target if target in modules else target.rpartition(".")[0]
+        if named in modules and named != importer:
+            graph[importer].add(named)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_nobody_sets_another_objects_attributes() -> None:
+    """What an object holds is its own to change: `self.tail.typed = …` reaches into another."""
+    found = [
+        f"{module_name(file)}:{target.lineno} {ast.unparse(target)}"
+        for file in python_files()
+        for node in ast.walk(tree(file))
+        for target in _targets(node)
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute)
+    ]
+    assert found == []
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return [
+            part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+        ]
+    return [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
 
 
 def test_foreign_libraries_stay_in_their_folder() -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import tailer
-from tailer import native
+from tailer.reading import record_span as native
 from tests.helpers.cli import run_cli
 from writer_hooks import SegmentLog, Table, Transaction, periodic
 

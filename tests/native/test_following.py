@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 import tailer
-from tailer.clean import CleanOptions, clean
-from tailer.consumers import consumer_path, read_consumer
 from tailer.errors import LossError
-from tailer.follow import steps
-from tailer.move import seek_consumer
-from tailer.offset import NodeOffset
-from tailer.options import TailOptions
-from tailer.retention import Ages
-from tailer.schema.journal import state_folder
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.move_consumer import seek_consumer
+from tailer.retention.needed import Ages
+from tailer.state.consumers import consumer_path, read_consumer
+from tailer.state.journal import state_folder
+from tailer.state.offset import NodeOffset
+from tailer.tail.follow import steps
+from tailer.tail.tail import Tail
 from tests.helpers.logs.folder import LogFolder
 from tests.helpers.logs.native import (
     REGULAR,

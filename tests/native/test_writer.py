@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 
 import tailer
-from tailer.clean import CleanOptions, clean
-from tailer.options import TailOptions
-from tailer.retention import Ages
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.needed import Ages
+from tailer.tail.tail import Tail
 from tests.native.logs import as_rows
 from writer_hooks import SegmentLog
 from writer_hooks.table import Column, Table

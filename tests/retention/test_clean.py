@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tailer.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
-from tailer.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
-from tailer.consumers import registered
 from tailer.errors import LossError, RefusedError
-from tailer.move import drop_consumer
-from tailer.offset import NodeOffset
-from tailer.options import TailOptions
-from tailer.retention import Ages, Limits
-from tailer.schema.journal import state_folder
-from tailer.source.survey import Survey
-from tailer.state_lock import state_lock
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.planning.survey import Survey
+from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
+from tailer.retention.move_consumer import drop_consumer
+from tailer.retention.needed import Ages, Limits
+from tailer.state.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
+from tailer.state.consumers import registered
+from tailer.state.journal import state_folder
+from tailer.state.lock import state_lock
+from tailer.state.offset import NodeOffset
+from tailer.tail.tail import Tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 from tests.retention.killed import Killed, killed_at
 
@@ -165,7 +165,7 @@ class TestRefusal:
         assert run(folder) == [0, 1, 2, 3, 4]
 
     def test_a_consumer_that_starts_waits_for_it(self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tailer.state_lock.WAIT_SECONDS", 0.1)
+        monkeypatch.setattr("tailer.state.lock.WAIT_SECONDS", 0.1)
         with state_lock(state_folder(folder.path)):
             tail = Tail(folder.path, TailOptions(consumer="a"))
             with pytest.raises(RefusedError, match="locked"):

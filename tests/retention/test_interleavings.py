@@ -18,14 +18,14 @@ import pytest
 from hypothesis import settings, strategies
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tailer.clean import CleanOptions, clean
-from tailer.cleaned import Ids, read_cleaned
 from tailer.errors import RefusedError
-from tailer.move import drop_consumer, seek_consumer
-from tailer.options import TailOptions
-from tailer.retention import Ages
-from tailer.schema.journal import state_folder
-from tailer.tail import Tail
+from tailer.options.tail import TailOptions
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.move_consumer import drop_consumer, seek_consumer
+from tailer.retention.needed import Ages
+from tailer.state.cleaned import Ids, read_cleaned
+from tailer.state.journal import state_folder
+from tailer.tail.tail import Tail
 from tests.retention.killed import Killed, killed_at
 from tests.retention.server import MadeServer
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import tailer
-from tailer.options import TailOptions
+from tailer.options.tail import TailOptions
 from tests.helpers.rebuilt import bare, known_tables, rebuilt, spelled
 from tests.oracle.jsontext import Number, loads
 from tests.server.expected import ChangeRow, differences, rows_from_dump

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tailer.clean import clean
-from tailer.cleaned import Ids, read_cleaned
-from tailer.retention import Ages
-from tailer.schema.journal import state_folder
+from tailer.retention.clean import clean
+from tailer.retention.needed import Ages
+from tailer.state.cleaned import Ids, read_cleaned
+from tailer.state.journal import state_folder
 from tests.server.followers import CommandFollower
 from tests.server.harness import Node
 

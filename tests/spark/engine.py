@@ -15,15 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailer.between import Between
-from tailer.change.batch import ChangeBatch
-from tailer.schema.journal import Journal, state_folder
-from tailer.source.segment import SegmentFile
+from tailer.options.spark import parse_options
+from tailer.planning.batch_tasks import Between
+from tailer.rows.batch import ChangeBatch
+from tailer.segments.segment import SegmentFile
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.form import typed_form
 from tailer.spark.offsets import decode_offset
-from tailer.spark.options import parse_options
 from tailer.spark.planner import Planner
+from tailer.state.journal import Journal, state_folder
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tailer.clean import clean
 from tailer.errors import RefusedError
-from tailer.retention import Ages
+from tailer.retention.clean import clean
+from tailer.retention.needed import Ages
 from tests.helpers.log_writer import TS, LogFolder, completed, create_table, encode_mutation, segment_of
 from tests.spark.soak.workload import FIRST_SEGMENT, mutation, row
 from tests.spark.soak.workload import TABLE as SOAK_TABLE

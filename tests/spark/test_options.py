@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tailer.errors import CorruptError, LossError, RefusedError, UsageError
-from tailer.offset import NodeOffset
+from tailer.options.spark import NAMES, parse_options
 from tailer.position import Position
 from tailer.spark.errors import CdcTailError, find_error, told
 from tailer.spark.offsets import SourceOffset, decode_offset
-from tailer.spark.options import NAMES, parse_options
 from tailer.spark.session import settings
+from tailer.state.offset import NodeOffset
 
 
 def test_defaults() -> None:

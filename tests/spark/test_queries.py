@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tailer.change.batch import ChangeBatch
 from tailer.errors import SinkError
+from tailer.rows.batch import ChangeBatch
 from tailer.spark.errors import find_error
 from tailer.spark.run import SinkRun
 from tests.conftest import FreshFolder
@@ -23,7 +23,7 @@ from tests.oracle.stages import Replay, every_row
 from tests.spark.engine import lines_of
 from tests.spark.test_typed import typed_rows
 from tests.spark.versions import ONE_BATCH
-from tests.typed.reading import rows_of_arrow
+from tests.unit.rows.typed.reading import rows_of_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

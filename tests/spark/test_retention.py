@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tailer.clean import CleanOptions, clean
 from tailer.errors import LossError
-from tailer.move import drop_consumer, seek_consumer
 from tailer.position import Position
-from tailer.retention import Ages
-from tailer.schema.journal import state_folder
-from tailer.state_lock import state_lock
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.move_consumer import drop_consumer, seek_consumer
+from tailer.retention.needed import Ages
+from tailer.state.journal import state_folder
+from tailer.state.lock import state_lock
 from tests.conftest import FreshFolder
 from tests.helpers.log_writer import (
     LogFolder,
@@ -99,7 +99,7 @@ def test_a_query_registers_under_the_lock(folder: LogFolder, monkeypatch: pytest
     engine = Engine(folder.path)
     engine.available_now()
     drop_consumer(state_folder(folder.path), "spark")
-    monkeypatch.setattr("tailer.state_lock.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("tailer.state.lock.WAIT_SECONDS", 0.05)
     for query in (engine, Engine(folder.path)):
         with state_lock(state_folder(folder.path)), pytest.raises(Exception, match="state folder is locked"):
             query.available_now()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tailer.change.batch import COLUMNS, ChangeBatch
 from tailer.errors import SinkError, SystemFailedError, UsageError
+from tailer.rows.batch import COLUMNS, ChangeBatch
 from tailer.spark.run import run_query
 from tailer.spark.sinks.base import QuerySink
 from tailer.spark.sinks.console import ConsoleSink

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from tailer.errors import DefinitionError, RefusedError
+from tailer.options.spark import parse_options
 from tailer.spark.executor import read_job
 from tailer.spark.fit import fit
 from tailer.spark.form import check_form, form_schema, typed_form
-from tailer.spark.options import parse_options
 from tailer.spark.planner import Planner
 from tests.conftest import FreshFolder
 from tests.helpers.log_writer import (
@@ -40,8 +40,8 @@ from tests.helpers.logs.growing import GrowingLog
 from tests.helpers.sets import key_options
 from tests.oracle import Row, expected, recording
 from tests.spark.engine import Engine
-from tests.typed.reading import rows_of_arrow
-from tests.typed.test_recorded import same_rows
+from tests.unit.rows.typed.reading import rows_of_arrow
+from tests.unit.rows.typed.test_recorded import same_rows
 
 TABLE = simple_table("ks", "t")
 WIDER = replace(TABLE, columns=(*TABLE.columns, Column("w", "regular", "int")))

@@ -14,7 +14,7 @@ from tailer.spark.source import generic_schema
 from tests.conftest import FreshFolder
 from tests.house.source_tree import ROOT
 from tests.spark.engine import Engine
-from tests.unit.kernel.twins import compiled_only
+from tests.unit.scan.compiled.twins import compiled_only
 
 
 @pytest.fixture

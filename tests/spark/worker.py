@@ -20,11 +20,11 @@ def main(jobs: Path, worth: str | None) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     from pyspark.sql.datasource import InputPartition
 
-    from tailer.kernel import choice
+    from tailer.jit import ready
     from tailer.spark.stream import read_partition
 
     if worth is not None:
-        choice.WORTH_BYTES = int(worth)  # type: ignore[misc]
+        ready.WORTH_BYTES = int(worth)  # type: ignore[misc]
     schema, packed = pickle.loads(jobs.read_bytes())
     for job in packed:
         rows = sum(batch.num_rows for batch in read_partition(InputPartition(job), schema))

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tailer.format.codec import open_codec
-from tailer.format.entry import scan_entries
-from tailer.format.header import Header, decode_header
-from tailer.format.name import parse_log_name
-from tailer.format.record import Record, decode_record
-from tailer.format.section import NoSection, Stop, body_offset, read_section
-from tailer.format.sidecar import Sidecar, decode_sidecar
+from tailer.framing.codec import open_codec
+from tailer.framing.entry import scan_entries
+from tailer.framing.header import Header, decode_header
+from tailer.framing.name import parse_log_name
+from tailer.framing.section import NoSection, Stop, body_offset, read_section
+from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.position import Position
+from tailer.scan.record.record import Record, decode_record
 from writer_hooks import Column, Table
 
 ORDERS = Table("shop.orders", [Column("id", "bigint", "partition_key"), Column("note", "text")])

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tailer.errors import RefusedError, UsageError
-from tailer.format.record import Change, Definition, State, decode_position
-from tailer.format.section import Stop
-from tailer.format.sidecar import Sidecar
+from tailer.framing.section import Stop
+from tailer.framing.sidecar import Sidecar
 from tailer.position import Position
+from tailer.scan.record.record import Change, Definition, State, decode_position
 from tests.writer.plain import ORDERS, PLAIN, Clock, kinds, read_segment, segments, sidecars, until
 from writer_hooks import Column, SegmentLog, Table, batch, group, periodic
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tailer.format.record import Change, decode_record
+from tailer.scan.record.record import Change, decode_record
 from tests.writer.test_table import ORDERS, WIDE
 from writer_hooks import read_back
 from writer_hooks.cells import Delta

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tailer.options import TailOptions
+from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.tail import Tail
+from tailer.tail.tail import Tail
 from tests.writer.crash.crashes import Recorder, raw_files
 from tests.writer.crash.log import LOG_NAME, parse_segment
 from tests.writer.crash.reader import Delivered, read_folder

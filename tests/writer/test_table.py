@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from tailer.errors import UsageError
-from tailer.format.record import decode_record
-from tailer.schema.native import definition_of
+from tailer.scan.record.record import decode_record
+from tailer.schema.record_definitions import definition_of
 from writer_hooks.cells import Delta
 from writer_hooks.declare import Cql
 from writer_hooks.table import Column, Table

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tailer.errors import RefusedError, UsageError
-from tailer.format.record import Change, Commit, Rollback, RollbackTo, Savepoint, State, decode_position
 from tailer.position import Position
+from tailer.scan.record.record import Change, Commit, Rollback, RollbackTo, Savepoint, State, decode_position
 from tests.writer.plain import ORDERS, PLAIN, Segment, kinds, segments, sidecars
 from writer_hooks import SegmentLog
 

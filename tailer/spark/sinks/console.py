@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tailer.change.batch import ChangeBatch
-from tailer.consumers import replace_file
 from tailer.errors import CdcError, RefusedError
-from tailer.sink.base import Rows
+from tailer.rows.batch import ChangeBatch
+from tailer.sinks.base import Rows
 from tailer.spark.sinks.base import PlainSink
+from tailer.state.consumers import replace_file
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,8 +41,8 @@ def change_rows(table: pyarrow.Table) -> Rows:
 
 def typed_rows(table: TypedTable) -> Make:
     """What makes rows of a typed form of the columns that Spark gives."""
-    from tailer.change.typed.batch import TypedBatch
-    from tailer.change.typed.form import form_of
+    from tailer.rows.typed.batch import TypedBatch
+    from tailer.rows.typed.form import form_of
     from tailer.spark.fit import fit
 
     form = form_of(table)

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tailer.definitions.history import DefinitionHistory
 from tailer.schema.cql_file import read_cql
 from tailer.schema.decode import deltas
 from tailer.schema.follow import SchemaState
-from tailer.schema.history import DefinitionHistory
 from tailer.schema.model import Column, TableDefinition
 from tests.helpers.sets import CASES, FRAMED, PLAIN, STAGES
 from tests.unit.schema.recorded import schema_mutations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tailer.errors import DefinitionError
 from tailer.schema.model import TypeField
 from tailer.types import parse_type
-from tailer.types.natives import NATIVES
+from tailer.types.kinds import NATIVES
 
 TYPES = {"udt": (TypeField("a", "int"), TypeField("b", "frozen<list<text>>"), TypeField("c", "tuple<varint, udt2>")),
          "udt2": (TypeField("d", "map<decimal, duration>"),)}  # fmt: skip

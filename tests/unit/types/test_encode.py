@@ -16,7 +16,7 @@ from tailer.rebuild import Table
 from tailer.schema.model import TypeField
 from tailer.types import CqlType, parse_type
 from tailer.types.encode import encoder, key_encoder, varint_bytes
-from tailer.types.natives import NATIVES
+from tailer.types.kinds import NATIVES
 from tailer.types.read_json import read_json
 from tailer.types.vint import read_signed, read_unsigned, write_signed, write_unsigned
 from tests.helpers.rebuilt import recorded

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tailer.format.key import join_partition_key, split_partition_key
+from tailer.scan.key import join_partition_key, split_partition_key
 from tailer.types import CqlType, Shape, murmur3_token, parse_type
 
 NO_NUMBERS = ("NaN", "Infinity", "-Infinity")

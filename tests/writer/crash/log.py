@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tailer.format.codec import open_codec
-from tailer.format.header import Header
+from tailer.framing.codec import open_codec
+from tailer.framing.header import Header
 from tailer.position import Position
 
 DEFINITION, CHANGE, BEGIN, SAVEPOINT, ROLLBACK_TO, COMMIT, ROLLBACK, STATE = range(1, 9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from tailer.format.record import Cell, Change, ColumnItem, Definition, Row, encode_record, fingerprint_of
+from tailer.scan.record.record import Cell, Change, ColumnItem, Definition, Row, encode_record, fingerprint_of
 
 STAMP = 1_700_000_000_000_000
 

@@ -1,0 +1,175 @@
+"""Definitions by position: what the journal's records make of them, and what was valid where.
+
+A definition is valid for entries that begin at its position or later; that position is the end of the entry that
+changed it. Opens nothing: records in, definitions out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tailer.position import Position
+from tailer.schema.follow import SchemaState
+from tailer.schema.model import TableDefinition
+from tailer.schema.record_definitions import is_native
+from tailer.schema.rows import SchemaDelta
+from tailer.state.journal_records import AnyRecord, NativeRecord, RetractRecord, SchemaRecord
+
+
+class DefinitionEvent(NamedTuple):
+    """Definitions that changed at a position, and which record said so (0: not journalled).
+
+    By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
+    """
+
+    at: Position
+    changed: Mapping[str, TableDefinition]
+    source: str
+    n: int
+
+
+class DefinitionHistory:
+    """Every definition with the position it is valid from.
+
+    Records count in the order of their positions, at one position in the order of their numbers; a retracted record has
+    no effect anywhere. Adding records at the end is cheap; one that belongs further up replays what follows.
+    """
+
+    def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
+        self._records: list[SchemaRecord | NativeRecord] = []
+        self._retracted: set[int] = set()
+        self._late: dict[int, list[SchemaRecord]] = {}
+        self._state = SchemaState()
+        self._events: list[DefinitionEvent] = []
+        self._positions: list[Position] = []
+        self._native: dict[str, list[NativeRecord]] = {}
+        self._generation = 0
+        self._cached = 0
+        self._valid: dict[str, TableDefinition] = {}
+        self.extend(records)
+
+    @property
+    def state(self) -> SchemaState:
+        """The merged rows after the last record."""
+        return self._state
+
+    @property
+    def newest(self) -> Mapping[str, TableDefinition]:
+        """The newest definition of every table, by table id; dropped ones too."""
+        native = {id: held[-1].definition for id, held in self._native.items()}
+        return MappingProxyType({**self._state.definitions, **native})
+
+    def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
+        """The definition that every table had last at a position, by table id."""
+        known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}
+        for id, held in self._native.items():
+            if count := bisect_right(held, at, key=lambda record: record.at):
+                known[id] = held[count - 1].definition
+        return known
+
+    def native_key(self, id: str, at: Position) -> str | None:
+        """The key of the definition that a native log's table had last at `at`; None if none is known that early."""
+        held = self._native.get(id, [])
+        count = bisect_right(held, at, key=lambda record: record.at)
+        return held[count - 1].key if count else None
+
+    @property
+    def events(self) -> Sequence[DefinitionEvent]:
+        """All changes, in order."""
+        return tuple(self._events)
+
+    def extend(self, records: Iterable[AnyRecord]) -> None:
+        """Take in journal records; those that say nothing of definitions are passed over."""
+        late = False
+        for record in records:
+            if isinstance(record, RetractRecord):
+                self._retracted.add(record.of)
+                late = True
+            elif isinstance(record, SchemaRecord | NativeRecord):
+                late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
+                self._records.append(record)
+                if isinstance(record, SchemaRecord) and record.found is not None:
+                    self._late.setdefault(record.found.segment, []).append(record)
+                if not late:
+                    self._apply(record)
+        if late:
+            self._records.sort(key=_order)
+            self._reset()
+            for record in self._records:
+                self._apply(record)
+
+    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = "log") -> Mapping[str, TableDefinition]:
+        """Take in one mutation's changes that are not journalled; gives the definitions it changed in the end."""
+        before = dict(self._state.definitions)
+        self.extend([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])
+        return {id: held for id, held in self._state.definitions.items() if before.get(id) != held}
+
+    def as_of(self, at: Position) -> Mapping[str, TableDefinition]:
+        """The definitions, by table id, for an entry that begins at `at`."""
+        count = bisect_right(self._positions, at)
+        if count != self._cached:
+            # A new dictionary each time: mappings handed out before stay what they were.
+            forward = count > self._cached
+            held = dict(self._valid) if forward else {}
+            for event in self._events[self._cached if forward else 0 : count]:
+                held.update(event.changed)
+            self._cached, self._valid = count, held
+        return MappingProxyType(self._valid)
+
+    def version_at(self, at: Position) -> tuple[int, int]:
+        """A key of `as_of(at)`: as long as it is the same, so are the definitions. Cheap enough for every span."""
+        return self._generation, bisect_right(self._positions, at)
+
+    def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
+        """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
+        return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
+
+    def source_of(self, id: str, at: Position | None = None) -> DefinitionEvent | None:
+        """The change that made a table's definition what it is at `at` (by default: at the end)."""
+        count = len(self._events) if at is None else bisect_right(self._positions, at)
+        events = reversed(self._events[:count])
+        return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
+
+    def state_at(self, at: Position) -> SchemaState:
+        """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
+        state = SchemaState()
+        for record in self._records:
+            if isinstance(record, SchemaRecord) and record.at <= at and record.n not in self._retracted:
+                state.apply(record.deltas)
+        return state
+
+    def late(self, segment: int) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
+        """Changes that were met in a segment when the planner was past them: where they stood, in order."""
+        held = [record for record in self._late.get(segment, ()) if record.n not in self._retracted]
+        return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
+
+    def records(self, start: Position, end: Position) -> list[SchemaRecord]:
+        """The schema records valid from after `start` and up to `end`, in order."""
+        between = (record for record in self._records if start < record.at <= end)
+        return [r for r in between if isinstance(r, SchemaRecord) and r.n not in self._retracted]
+
+    def _reset(self) -> None:
+        self._state = SchemaState()
+        self._events, self._positions = [], []
+        self._native = {}
+        self._generation += 1
+        self._cached, self._valid = 0, {}
+
+    def _apply(self, record: SchemaRecord | NativeRecord) -> None:
+        if record.n and record.n in self._retracted:
+            return
+        if isinstance(record, NativeRecord):
+            self._native.setdefault(record.definition.id, []).append(record)
+            changed = {record.key: record.definition}
+        else:
+            changed = self._state.apply(record.deltas)
+        if changed:
+            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
+            self._positions.append(record.at)
+
+
+def _order(record: SchemaRecord | NativeRecord) -> tuple[Position, int]:
+    return record.at, record.n

@@ -1,0 +1,108 @@
+"""What the planner learns of a native log while it checks its bytes: definitions, and where a restart must begin.
+
+Reads no segment: runs are handed in. Says nothing of rows.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.errors import CdcError
+from tailer.limits import ENTRY_OVERHEAD
+from tailer.position import Position
+from tailer.scan.record.head import FINGERPRINT_AT, IN_TRANSACTION, TABLE_AT, TXN_AT
+from tailer.scan.record.kinds import kinds_of
+from tailer.scan.record.record import (
+    CHANGE,
+    COMMIT,
+    DEFINITION,
+    STATE,
+    Definition,
+    State,
+    decode_position,
+    decode_record,
+)
+from tailer.schema.record_definitions import definition_key, definition_of
+from tailer.segments.run import Run
+from tailer.state.journal_records import NativeRecord
+
+EDGES_MAX: Final = 4096
+"""Section edges whose restart is kept; what is older is read again."""
+
+MayDeliver = Callable[[bytes], bool]
+"""Whether a change of the table with this key may give a row."""
+
+
+class _Found(NamedTuple):
+    start: Position
+    payload: bytes
+
+
+class NativeFinds:
+    """What runs of native segments held, until somebody asks."""
+
+    def __init__(self) -> None:
+        self._pending: dict[Position, _Found] = {}
+        self._restarts: OrderedDict[Position, Position] = OrderedDict()
+
+    def collect(self, segment: int, run: Run, may_deliver: MayDeliver, schema_rows: bool) -> bool:
+        """Note what a run holds; whether it may give a row."""
+        kinds = kinds_of(run.data, run.starts, run.sizes)
+        definitions = (kinds == DEFINITION).nonzero()[0].tolist()
+        for number in definitions:
+            start, size, offset = int(run.starts[number]), int(run.sizes[number]), int(run.offsets[number])
+            end = Position(segment, offset + ENTRY_OVERHEAD + size)
+            self._pending[end] = _Found(Position(segment, offset), run.data[start : start + size])
+        if len(kinds) and kinds[-1] == STATE:
+            self._note_restart(segment, run)
+        if (kinds == COMMIT).any() or (schema_rows and definitions):
+            return True
+        seen: set[bytes] = set()
+        for start in run.starts[(kinds == CHANGE) | (kinds == IN_TRANSACTION)].tolist():
+            key = run.data[start + TABLE_AT : start + TABLE_AT + 16] + run.data[start + FINGERPRINT_AT : start + TXN_AT]
+            if key not in seen and may_deliver(key):
+                return True
+            seen.add(key)
+        return False
+
+    def restart(self, edge: Position) -> Position | None:
+        """Where a reader that stands at a section's end must begin; None where that section was not seen here."""
+        return self._restarts.get(edge)
+
+    def settle(self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]) -> list[NativeRecord]:
+        """The definitions met since the last call that are news, in log order. `refuse` gets what does not decode."""
+        found = [(end, self._pending[end]) for end in sorted(self._pending)]
+        self._pending.clear()
+        records: list[NativeRecord] = []
+        newest: dict[str, str] = {}
+        for end, item in found:
+            try:
+                record = decode_record(item.payload, item.start)
+                if not isinstance(record, Definition):
+                    continue
+                definition = definition_of(record, item.start)
+            except CdcError as error:
+                refuse(error, item.start)
+                continue
+            key = definition_key(record.table_id, record.fingerprint)
+            if key != newest.get(definition.id, history.native_key(definition.id, end)):
+                records.append(NativeRecord(at=end, fp=record.fingerprint.hex(), definition=definition))
+            newest[definition.id] = key
+        return records
+
+    def _note_restart(self, segment: int, run: Run) -> None:
+        start = int(run.starts[-1])
+        try:
+            state = decode_record(run.data[start : start + int(run.sizes[-1])])
+        except CdcError:
+            # Without it a reader begins where it did before: earlier than need be, and right.
+            return
+        if isinstance(state, State):
+            edge = Position(segment, run.edge)
+            self._restarts[edge] = decode_position(state.restart)
+            self._restarts.move_to_end(edge)
+            if len(self._restarts) > EDGES_MAX:
+                self._restarts.popitem(last=False)

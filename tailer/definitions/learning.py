@@ -1,0 +1,244 @@
+"""Definitions beside the planner: learnt from the log in log order, from a file and from a server, and journalled
+before the offset that needs them leaves (architecture section 5). Reads no segment: sections are handed to `collect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.in_records import NativeFinds
+from tailer.definitions.may_deliver import QuietTables
+from tailer.definitions.notices import DefinitionNotices
+from tailer.definitions.tasks import TaskMaker, builtin
+from tailer.errors import CdcError, DefinitionError, RefusedError
+from tailer.limits import ENTRY_OVERHEAD
+from tailer.position import Position, Span
+from tailer.reading.task import ReadTask
+from tailer.rows.explain import explain
+from tailer.rows.neutral import neutral_rows
+from tailer.rows.place import Place
+from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.scan.index import Status
+from tailer.scan.mutation.scan import scan
+from tailer.schema.decode import deltas
+from tailer.schema.model import TableDefinition
+from tailer.schema.rows import SchemaDelta
+from tailer.schema.selection import Selection
+from tailer.schema.typed import TypedOptions, TypedTable, typed_table
+from tailer.segments.heads import entries_of, payloads
+from tailer.segments.run import Run
+from tailer.state.journal import Journal
+from tailer.state.journal_records import NativeRecord, SchemaRecord
+
+BEGINNING: Final = Position(0, 0)
+LOG: Final = "log"
+
+
+class _Found(NamedTuple):
+    """A schema mutation that was met: positions of its start and its end, and its bytes."""
+
+    start: Position
+    end: Position
+    payload: bytes
+
+
+class Known:
+    """What is known of tables at each position; see the module."""
+
+    def __init__(self, journal: Journal, selection: Selection, *, tolerant: bool) -> None:
+        self._journal = journal
+        self._selection = selection
+        self._tolerant = tolerant
+        records = journal.read()
+        self._taken = len(records)
+        self._history = DefinitionHistory(records)
+        self._digests = {_digest(r.source, r.deltas): r.at for r in records if isinstance(r, SchemaRecord)}
+        self._pending: dict[Position, _Found] = {}
+        self._notices: list[str] = []
+        self._about = DefinitionNotices(selection)
+        self._notices.extend(self._about.about(self._history.newest.values()))
+        self._maker = TaskMaker(self._history, selection)
+        self.quiet = QuietTables(self._history, selection)
+        self.native = NativeFinds()
+        self.complete = False
+        self.known_from = 0
+        """Transactions of a native log that began below this segment are of an unknown history."""
+        self.entries = 0
+        """How many were collected."""
+        self.touched = False
+        """Whether something was collected that may give rows; set back by who asks."""
+
+    @property
+    def history(self) -> DefinitionHistory:
+        return self._history
+
+    def collect(self, segment: int, run: Run) -> None:
+        """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
+        self.entries += len(run.starts)
+        if run.native:
+            quiet = self.quiet
+            self.touched |= self.native.collect(segment, run, quiet.may_deliver_native, quiet.schema_rows)
+            return
+        if not self.touched:
+            self.touched = any(map(self.quiet.may_deliver, payloads(run)))
+        for offset, payload in entries_of(run, _schema_ids()):
+            end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
+            self._pending[end] = _Found(Position(segment, offset), end, payload)
+
+    def settle(self, planned: Position | None) -> None:
+        """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.
+
+        A native log's definitions count where they stand, planned or not: nothing else goes by their keys.
+        """
+        self._add(self.native.settle(self._history, self._refuse))
+        found = [self._pending[at] for at in sorted(self._pending)]
+        self._pending.clear()
+        records: list[SchemaRecord] = []
+        for item in found:
+            changes = self._decode(item)
+            if not changes:
+                continue
+            late = planned is not None and item.end <= planned
+            at, found_at = (planned, item.end) if planned is not None and late else (item.end, None)
+            records.extend(self._fresh(at, LOG, changes, found_at))
+        self._add(records)
+
+    def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
+        """What a file or a server says, valid from `at`; whether that is news."""
+        given = tuple(changes)
+        before = len(self._history.events)
+        records = self._fresh(at, source, given)
+        if not records and self._history.state_at(at).apply(given):
+            # Known, but overruled or taken back since: who gives it again wants it to count.
+            records = [SchemaRecord(at=at, source=source, deltas=given, again=self._taken)]
+        self._add(records)
+        return len(self._history.events) != before
+
+    def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
+        """The span with the definitions that its rows need."""
+        made = self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
+        return replace(made, known_from=self.known_from) if self.known_from else made
+
+    def latest(self) -> Mapping[str, TableDefinition]:
+        """The newest definition of every user table, by id."""
+        return self._history.newest
+
+    def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
+        """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
+
+        DefinitionError if nothing defines it.
+        """
+        of_name = [known for known in self.latest().values() if known.name == table]
+        if not of_name:
+            raise DefinitionError(
+                f"no definition for table {table}, whose typed form was asked for",
+                remedy="Give it with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST.",
+            )
+        earlier = [known for known in self._history.as_of(start).values() if known.name == table]
+        later = [event.changed.values() for event in self._history.events if event.at > start]
+        earlier += [known for changed in later for known in changed if known.name == table]
+        newest = max(of_name, key=lambda known: (not known.dropped, self._since(known.id)))
+        return typed_table(newest, earlier, options)
+
+    def wide(self) -> bool:
+        """Whether wanted rows may lie in segments without sidecar."""
+        return self._selection.wide(self.latest().values())
+
+    def take_notices(self) -> list[str]:
+        notices, self._notices = self._notices, []
+        return notices
+
+    def _since(self, id: str) -> Position:
+        event = self._history.source_of(id)
+        return BEGINNING if event is None else event.at
+
+    def sync(self) -> None:
+        """Take in what the journal has beyond what is known here: this run's own records, and those of others."""
+        if self._journal.count == self._taken:
+            return
+        records = self._journal.read()
+        if len(records) < self._taken:
+            raise RefusedError(
+                "the state folder was deleted or replaced while it was in use",
+                expected=f"{self._taken} records in the journal",
+                found=len(records),
+                remedy="Start again; with a new consumer or checkpoint if it is gone.",
+            )
+        fresh, self._taken = records[self._taken :], len(records)
+        before = len(self._history.events)
+        self._history.extend(fresh)
+        for record in fresh:
+            if isinstance(record, SchemaRecord):
+                self._digests.setdefault(_digest(record.source, record.deltas), record.at)
+        for event in self._history.events[before:]:
+            self._notices.extend(self._about.about(event.changed.values()))
+
+    def _refuse(self, error: CdcError, at: Position) -> None:
+        if not self._tolerant:
+            raise error
+        self._notices.append(f"a definition at {at} was left out: {error.sentence()}")
+
+    def _add(self, records: Sequence[SchemaRecord | NativeRecord]) -> None:
+        if records:
+            self._journal.append(records)
+            self.sync()
+
+    def _fresh(
+        self, at: Position, source: str, changes: tuple[SchemaDelta, ...], found: Position | None = None
+    ) -> list[SchemaRecord]:
+        """The record, unless the same is known from this position or an earlier one."""
+        digest = _digest(source, changes)
+        known = self._digests.get(digest)
+        if known is not None and known <= at:
+            return []
+        self._digests[digest] = at
+        return [SchemaRecord(at=at, source=source, deltas=changes, found=found)]
+
+    def _decode(self, found: _Found) -> tuple[SchemaDelta, ...]:
+        compiled = _schema_tables()
+        index = scan(found.payload, [0], [len(found.payload)], compiled.scan_tables)
+        try:
+            if index.stopped.status != Status.OK:
+                place = Place("", found.start.segment, [found.start.offset])
+                raise explain(index, found.payload, compiled, place)
+            return tuple(deltas(neutral_rows(index, found.payload, compiled)))
+        except DefinitionError as error:
+            placed = error if error.at is not None else _placed(error, found.start)
+            if not self._tolerant:
+                raise placed from None
+            self._notices.append(f"a schema change at {found.start} was left out: {placed.sentence()}")
+            return ()
+
+
+def _placed(error: DefinitionError, at: Position) -> DefinitionError:
+    return DefinitionError(
+        error.what,
+        at=at,
+        expected=error.expected,
+        found=error.found,
+        remedy="Leave this change out with --on-error quarantine, and give the definitions with --schema or --server.",
+    )
+
+
+def _digest(source: str, changes: tuple[SchemaDelta, ...]) -> bytes:
+    return blake2b(source.encode() + msgspec.json.encode(changes, order="sorted"), digest_size=16).digest()
+
+
+@cache
+def _schema_tables() -> Compiled:
+    known = builtin()
+    followed = [table for table, definition in known.items() if definition.keyspace == "system_schema"]
+    return compile_definitions(known, (), followed=followed)
+
+
+@cache
+def _schema_ids() -> frozenset[bytes]:
+    known = builtin()
+    return frozenset(bytes.fromhex(table) for table, held in known.items() if held.keyspace == "system_schema")

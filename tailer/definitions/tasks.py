@@ -1,0 +1,66 @@
+"""Read tasks: a span with the definitions that its rows need, as a history of definitions has them.
+
+A function of the history and the span: the planner's process, and any later one that knows the same journal records,
+make the same task. Opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.position import Position, Span
+from tailer.reading.task import Change, Definitions, ReadTask
+from tailer.schema.builtin import builtin_definitions
+from tailer.schema.model import TableDefinition
+from tailer.schema.selection import Selection
+
+
+@cache
+def builtin() -> Mapping[str, TableDefinition]:
+    """Definitions that need no source."""
+    return builtin_definitions()
+
+
+class TaskMaker:
+    """Makes tasks from a history, which may grow in between. See `ReadTask` for what the fields mean."""
+
+    def __init__(self, history: DefinitionHistory, selection: Selection) -> None:
+        self._history = history
+        self._selection = selection
+        self._as_of: tuple[tuple[int, int], Definitions] | None = None
+
+    def task(self, node: str, span: Span, *, complete: bool, schema_changes: bool) -> ReadTask:
+        """The span with the definitions that its rows need."""
+        late = self._history.late(span.segment)
+        base, changes = self._late_definitions(span) if late else (self._valid(span), self._changes(span))
+        return ReadTask(node, span, base, changes, self._selection, complete, schema_changes)
+
+    def _valid(self, span: Span) -> Definitions:
+        """As of the span's start, the same object as long as nothing changed: what was compiled for it serves again."""
+        at = Position(span.segment, span.start)
+        version = self._history.version_at(at)
+        if self._as_of is None or self._as_of[0] != version:
+            self._as_of = version, {**builtin(), **self._history.as_of(at)}
+        return self._as_of[1]
+
+    def _changes(self, span: Span) -> tuple[Change, ...]:
+        # One past the end: the change that the span's last entry makes has its schema row here.
+        start, end = Position(span.segment, span.start), Position(span.segment, span.end + 1)
+        events = self._history.changes(start, end)
+        return tuple(Change(event.at.offset, event.changed) for event in events)
+
+    def _late_definitions(self, span: Span) -> tuple[Definitions, tuple[Change, ...]]:
+        """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
+        start, end = Position(span.segment, span.start), Position(span.segment, span.end)
+        state = self._history.state_at(start)
+        own = [(record.at, record.deltas) for record in self._history.records(start, end)]
+        for at, deltas in self._history.late(span.segment):
+            if at <= start:
+                state.apply(deltas)
+            elif at <= end:
+                own.append((at, deltas))
+        base: Definitions = {**builtin(), **state.definitions}
+        made = [Change(at.offset, state.apply(deltas)) for at, deltas in sorted(own, key=lambda item: item[0])]
+        return base, tuple(change for change in made if change.definitions)

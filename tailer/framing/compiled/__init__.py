@@ -1,0 +1,1 @@
+"""The compiled form of the checks: markers, entries, CRCs."""

@@ -1,0 +1,1 @@
+"""How a Python function becomes machine code, when, and which form of it works now. Knows no format."""

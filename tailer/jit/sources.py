@@ -1,0 +1,38 @@
+"""A number for the sources of the compiled code, which is a part of the name that it is kept under (`store`)."""
+
+from __future__ import annotations
+
+import pkgutil
+from hashlib import blake2b
+from typing import Final
+
+_SOURCES: Final = {
+    "tailer": ("limits",),
+    "tailer.jit": ("decorators", "memory", "vints", "with_numba", "words"),
+    "tailer.framing": ("chain", "entry", "section"),
+    "tailer.framing.compiled": ("blocks", "chain", "crc", "folding", "sections"),
+    "tailer.scan": ("index", "tables"),
+    "tailer.scan.mutation": ("walk",),
+    "tailer.scan.mutation.compiled": (
+        "aside", "bounds", "columns", "flat", "ids", "inserts", "mutations", "rows", "updates", "walk",
+    ),
+    "tailer.scan.record": ("cells", "head", "record", "rows", "scan", "times", "walk"),
+    "tailer.scan.record.compiled": (
+        "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "short", "state", "times",
+    ),
+    "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
+    "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "work"),
+    "tailer.rows.typed.compiled": ("decode", "deltas", "events", "fold", "narrow", "parts", "pick", "sparse"),
+}  # fmt: skip
+
+
+def sources_number() -> int:
+    """63 bits of a digest of all files that the compiled code is made of."""
+    digest = blake2b(digest_size=8)
+    for package, modules in _SOURCES.items():
+        for module in modules:
+            digest.update(pkgutil.get_data(package, f"{module}.py") or b"")
+    return int.from_bytes(digest.digest(), "big") >> 1
+
+
+SOURCES: Final = sources_number()

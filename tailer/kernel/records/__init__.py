@@ -1,1 +1,0 @@
-"""The compiled twin of `format.native`: the scan of a native log's entries."""

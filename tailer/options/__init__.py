@@ -1,0 +1,1 @@
+"""Every option once, for the terminal, Spark and Python."""

@@ -1,0 +1,1 @@
+"""What may be read now, and the tasks of it."""

@@ -1,0 +1,283 @@
+"""The tasks between two offsets of a node: what a batch reads, whenever and wherever it is planned (architecture 7).
+
+A function of the two offsets, the first `j` journal records of the end, the decisions of its consumer, and the files:
+the extents, sidecars and options of today play no part, so a batch that is planned again has the same rows.
+Reads section heads only. Knows no planner and no pyspark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.tasks import TaskMaker
+from tailer.errors import ACCEPT, LossError, RefusedError
+from tailer.planning.spans import cut, section_span
+from tailer.position import Position, Span
+from tailer.reading.task import ReadTask
+from tailer.schema.selection import Selection
+from tailer.schema.typed import TypedTable
+from tailer.segments.segment import SegmentFile
+from tailer.state.journal import Journal
+from tailer.state.journal_records import (
+    AnyRecord,
+    LossRecord,
+    OptionsRecord,
+    RecountRecord,
+    SegmentEndRecord,
+    SkipRecord,
+    StartRecord,
+)
+from tailer.state.offset import NodeOffset
+
+OpenSegment = Callable[[int], SegmentFile]
+"""The segment's file; FileNotFoundError when it is gone."""
+
+
+class RowOptions(msgspec.Struct, frozen=True):
+    """The options that shape rows; an offset holds those that were journalled before it left."""
+
+    tables: tuple[str, ...] = ()
+    schema_changes: bool = False
+    complete: bool = False
+    typed: TypedTable | None = None
+
+    def record(self, consumer: str | None) -> OptionsRecord:
+        held = msgspec.to_builtins(self)
+        if self.typed is None:
+            del held["typed"]
+        return OptionsRecord(consumer=consumer, options=held)
+
+    @classmethod
+    def of(cls, record: OptionsRecord) -> RowOptions:
+        return msgspec.convert(record.options, cls)
+
+
+_DEFAULTS: Final = RowOptions()
+
+
+class FileTask(NamedTuple):
+    """A read task and the name of its segment's file."""
+
+    task: ReadTask
+    file: str
+
+
+class _Part(NamedTuple):
+    """From logical offset `start` to `end` of a segment."""
+
+    segment: int
+    start: int
+    end: int
+
+
+class Between:
+    """Makes the tasks of one node for one consumer. What it keeps between calls saves work and changes no answer.
+
+    `accept_loss`: journal what is gone as lost and go on, instead of raising LossError. `today`: the options that shape
+    rows where the journal has none.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        journal: Journal,
+        consumer: str | None,
+        open_segment: OpenSegment,
+        *,
+        accept_loss: bool = False,
+        today: RowOptions = _DEFAULTS,
+    ) -> None:
+        self._node = node
+        self._journal = journal
+        self._consumer = consumer
+        self._open_segment = open_segment
+        self._accept_loss = accept_loss
+        self._today = today
+        self._pinned = _Pinned((), consumer, today)
+        self._decisions = _Decisions(consumer)
+
+    def tasks(
+        self, start: NodeOffset, end: NodeOffset, *, pieces: int = 1, piece_bytes: int | None = None
+    ) -> list[FileTask]:
+        """The tasks of the batch, in the order of its rows: late segments first, then the log's order.
+
+        `pieces`: into how many tasks the batch is cut at least, `piece_bytes`: and about how long one may be, as far as
+        sections allow. How a batch is cut changes no row.
+
+        Raises RefusedError for a `j` beyond the journal and an end before its start, LossError where a file is gone,
+        CorruptError where planned sections do not check any more.
+        """
+        if start == end:
+            return []
+        pinned = self._pin(self.counted(end))
+        found = parts(start, end, pinned.ends)
+        most = max(-(-sum(part.end - part.start for part in found) // pieces), 1)
+        most = min(most, piece_bytes or most)
+        made: list[FileTask] = []
+        for part in found:
+            made.extend(self._part(part, pinned, -(-(part.end - part.start) // most)))
+        return made
+
+    def options(self, end: NodeOffset) -> RowOptions:
+        """The options that shape the rows of a batch that ends there."""
+        return self._pin(self.counted(end)).options
+
+    def counted(self, end: NodeOffset) -> int:
+        """How many journal records count for a batch that ends there."""
+        self._journal.read(upto=end.j)
+        return self._decided().recounts.get((end.position, end.j), end.j)
+
+    def recount(self, end: NodeOffset) -> None:
+        """A batch that ends there never succeeded: from now on it counts every record there is."""
+        upto = self._journal.count
+        if upto > self.counted(end):
+            self._journal.append([RecountRecord(consumer=self._consumer, at=end.position, j=end.j, upto=upto)])
+
+    def _pin(self, count: int) -> _Pinned:
+        if self._pinned.count > count:
+            self._pinned = _Pinned((), self._consumer, self._today)
+        self._pinned.extend(self._journal.read(upto=count)[self._pinned.count :])
+        return self._pinned
+
+    def _part(self, part: _Part, pinned: _Pinned, pieces: int) -> Iterator[FileTask]:
+        try:
+            file = self._open_segment(part.segment)
+        except FileNotFoundError:
+            self._missing(part)
+            return
+        whole = section_span(file, part.segment, part.start, part.end)
+        if whole is None:
+            return
+        options, maker = pinned.options, pinned.maker
+        for span in cut(file, whole, pieces):
+            task = maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
+            if file.known_header().native:
+                task = replace(task, known_from=pinned.known_from, walk_skips=self._walk_skips(span))
+            yield FileTask(replace(task, skips=self._skips(span), typed=options.typed), file.path.name)
+
+    def _missing(self, part: _Part) -> None:
+        lost = Position(part.segment, part.start)
+        if any(start <= lost < end for start, end in self._decided().losses):
+            return
+        if not self._accept_loss:
+            raise LossError(
+                f"Changes are lost: a segment that was planned is gone; the first position not read is {lost}",
+                at=lost,
+                remedy=ACCEPT,
+            )
+        self._journal.append_loss(self._consumer, lost, Position(part.segment, part.end))
+
+    def _skips(self, span: Span) -> tuple[tuple[int, int], ...]:
+        decided = self._decided().skips.get(span.segment, ())
+        return tuple((at, size) for at, size in decided if span.start <= at < span.end)
+
+    def _walk_skips(self, span: Span) -> tuple[tuple[int, int, int], ...]:
+        """Changes that are left out of transactions which may be committed in the span."""
+        decided = self._decided().skips.items()
+        below = [(segment, skips) for segment, skips in decided if segment <= span.segment]
+        return tuple((segment, at, size) for segment, skips in sorted(below) for at, size in skips)
+
+    def _decided(self) -> _Decisions:
+        if self._decisions.count != self._journal.count:
+            self._decisions.extend(self._journal.read()[self._decisions.count :])
+        return self._decisions
+
+
+class _Decisions:
+    """A consumer's decisions, which count whatever their number."""
+
+    def __init__(self, consumer: str | None) -> None:
+        self.count = 0
+        self.skips: dict[int, list[tuple[int, int]]] = {}
+        self.losses: list[tuple[Position, Position]] = []
+        self.recounts: dict[tuple[Position, int], int] = {}
+        self._consumer = consumer
+
+    def extend(self, records: Sequence[AnyRecord]) -> None:
+        self.count += len(records)
+        for record in records:
+            match record:
+                case SkipRecord(consumer=self._consumer):
+                    self.skips.setdefault(record.at.segment, []).append((record.at.offset, record.lost))
+                case LossRecord(consumer=self._consumer):
+                    self.losses.append((record.start, record.end))
+                case RecountRecord(consumer=self._consumer):
+                    # A later one means that the earlier did not help.
+                    self.recounts[record.at, record.j] = record.upto
+
+
+class _Pinned:
+    """What the first `count` records of a journal say to one consumer."""
+
+    def __init__(self, records: Sequence[AnyRecord], consumer: str | None, today: RowOptions) -> None:
+        self.count = 0
+        self.ends: dict[int, int] = {}
+        self.options = today
+        self.known_from = 0
+        self._consumer = consumer
+        self._history = DefinitionHistory()
+        self._makers: dict[tuple[str, ...], TaskMaker] = {}
+        self.extend(records)
+
+    def extend(self, records: Sequence[AnyRecord]) -> None:
+        self.count += len(records)
+        self._history.extend(records)
+        for record in records:
+            if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):
+                self.ends[record.segment] = record.end
+            elif isinstance(record, StartRecord) and record.consumer == self._consumer:
+                self.known_from = record.segment
+            elif isinstance(record, OptionsRecord) and record.consumer == self._consumer:
+                self.options = RowOptions.of(record)
+
+    @property
+    def maker(self) -> TaskMaker:
+        tables = self.options.tables
+        made = self._makers.get(tables)
+        if made is None:
+            made = self._makers[tables] = TaskMaker(self._history, Selection(tables))
+        return made
+
+
+def pin_start(journal: Journal, consumer: str | None, segment: int) -> None:
+    """Journal, once, that what a consumer knows of a native log begins at a segment."""
+    held = [r for r in journal.read() if isinstance(r, StartRecord) and r.consumer == consumer]
+    if not held or held[-1].segment != segment:
+        journal.append([StartRecord(consumer=consumer, segment=segment)])
+
+
+def parts(start: NodeOffset, end: NodeOffset, ends: dict[int, int]) -> list[_Part]:
+    """Which part of which segment lies between two offsets. `ends`: the log ends on record.
+
+    Raises RefusedError for an end before its start.
+    """
+    if place(end) < place(start):
+        raise RefusedError(
+            "the batch ends before it starts",
+            expected=f"an end at or behind {start.position}",
+            found=str(end.position),
+            remedy="The checkpoint's offsets were changed by hand: restore them.",
+        )
+    read = dict(start.p)
+    late = [_Part(segment, read.get(segment, 0), at) for segment, at in end.p]
+    apart = read.keys() | dict(end.p).keys()
+    if start.s == end.s:
+        return _filled([*late, _Part(end.s, start.o, end.o)])
+    first = [] if start.done else [_Part(start.s, start.o, ends.get(start.s, start.o))]
+    middle = [segment for segment in sorted(ends) if start.s < segment < end.s and segment not in apart]
+    whole = [_Part(segment, 0, ends[segment]) for segment in middle]
+    return _filled([*late, *first, *whole, _Part(end.s, 0, end.o)])
+
+
+def place(offset: NodeOffset) -> tuple[int, int, bool]:
+    """Offsets of one node in their order, segments in `p` left aside."""
+    return offset.s, offset.o, offset.done
+
+
+def _filled(found: list[_Part]) -> list[_Part]:
+    return [part for part in found if part.end > part.start]

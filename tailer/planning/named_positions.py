@@ -1,0 +1,137 @@
+"""Positions that users name (`earliest`, `latest`, `segment:offset`, a node's JSON): where a tail begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from tailer.errors import LossError, UsageError
+from tailer.limits import OFFSET_MAX
+from tailer.planning.plan import ReachSegment
+from tailer.position import Position, Span
+from tailer.segments.view import View
+from tailer.state.offset import Memory, NodeOffset, decode_node_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a tail begins, and what is worth saying about it."""
+
+    offset: NodeOffset
+    memory: Memory
+    notices: list[str] = field(default_factory=list)
+
+
+Unread = Callable[[int, Collection[int]], frozenset[int]]
+"""(segment, late segments) -> captured segments beyond that one, or late, that `clean` took away."""
+
+
+def _nothing(segment: int, late: Collection[int]) -> frozenset[int]:
+    return frozenset()
+
+
+def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local", unread: Unread = _nothing) -> Start:
+    """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone.
+
+    What was cleaned beyond a position that was named outright counts as seen there: the planner tells that it is lost.
+    """
+    oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
+    memory = Memory(start=oldest_log, highest=max(view, default=0))
+    if text == "earliest":
+        told = f"begins at segment {oldest_log}: what was written before it is not known"
+        oldest = [told] if oldest_log else []
+        return Start(NodeOffset(), memory, oldest)
+    if text == "latest":
+        return Start(_latest(view, reach), memory)
+    if text.lstrip().startswith("{"):
+        return _named(_from_json(text, node), memory, unread)
+    position = Position.parse(text)
+    if position is None:
+        raise UsageError(
+            "position", expected="segment:offset, earliest, latest, or a node's JSON of an offset", found=repr(text)
+        )
+    return _named(_at(position, view), memory, unread)
+
+
+def standing(offset: NodeOffset, view: View) -> NodeOffset:
+    """Where a tail stands that begins at a named offset: before a segment without sidecar, never in it.
+
+    Such a segment may go without ever having held a change, and nobody has lost anything by that.
+    """
+    here = view.get(offset.s)
+    if offset.done or here is None or here.sidecar or here.finished == "stopped":
+        return offset
+    return NodeOffset(offset.j, offset.s - 1, 0, True, offset.p)
+
+
+def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tuple[list[Span], bool]:
+    """The spans before `until` (exclusive), and whether it was reached."""
+    if until is None:
+        return list(spans), False
+    kept = [span for span in spans if span.segment < until.segment]
+    for span in spans:
+        if span.segment == until.segment and span.lower < until.offset:
+            kept.append(replace(span, upper=min(span.upper, until.offset)))
+    return kept, reached >= until
+
+
+def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> Start:
+    if offset.s == 0:
+        return Start(offset, memory)
+    seen = unread(offset.s, [segment for segment, _ in offset.p])
+    return Start(offset, msgspec.structs.replace(memory, seen=seen))
+
+
+def _latest(view: View, reach: ReachSegment) -> NodeOffset:
+    """Behind everything that is durable now; what was not finished below goes on where it stands."""
+    promised = [segment for segment in sorted(view) if view[segment].promised and view[segment].log]
+    if not promised:
+        return NodeOffset(p=tuple((segment, 0) for segment in sorted(view) if view[segment].log))
+    ends: dict[int, tuple[int, bool]] = {}
+    for segment in promised:
+        found = reach(segment, 0, OFFSET_MAX)
+        if found.error is not None:
+            raise found.error
+        ends[segment] = found.end, found.done
+    last = promised[-1]
+    late = [(s, ends[s][0]) for s in promised[:-1] if not ends[s][1]]
+    late += [(s, 0) for s in view if s < last and view[s].log and not view[s].sidecar]
+    return NodeOffset(0, last, *ends[last], tuple(sorted(late)))
+
+
+def _at(position: Position, view: View) -> NodeOffset:
+    check_there(position, view)
+    return NodeOffset(0, position.segment, position.offset, False)
+
+
+def check_there(position: Position, view: View) -> None:
+    """LossError, or UsageError where nothing lies behind it either, if the position's segment is not there."""
+    here = view.get(position.segment)
+    if here is not None and here.log:
+        return
+    if any(segment > position.segment for segment in view):
+        raise LossError(
+            f"Changes are lost: segment {position.segment} is gone; the first position not read is {position}",
+            at=position,
+            remedy="Begin at `earliest`, which is what is still there.",
+        )
+    raise UsageError("no such segment", at=position, remedy="`cdc-tail inspect DIR` lists the segments that are there.")
+
+
+def _from_json(text: str, node: str) -> NodeOffset:
+    try:
+        data: Any = msgspec.json.decode(text)
+        if isinstance(data, dict) and "nodes" in data:
+            data = data["nodes"][node]
+        elif isinstance(data, dict) and node in data:
+            data = data[node]
+        return decode_node_offset(data)
+    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"the offset's JSON is not understood: {error}",
+            expected='{"j":0,"s":segment,"o":offset,"done":false,"p":[]}',
+            found=text[:200],
+        ) from error

@@ -1,0 +1,1 @@
+"""A task -> rows. Stateless: the same task gives the same rows."""

@@ -1,0 +1,49 @@
+"""What is read, and by which definitions: all that decides the rows of a span. It travels to executors; values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tailer.position import Span
+from tailer.reading.transactions import Transaction
+from tailer.schema.model import TableDefinition
+from tailer.schema.selection import Selection
+from tailer.schema.typed import TypedTable
+
+Definitions = Mapping[str, TableDefinition]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of definitions inside a span, made by the entry that ends at `end` (logical): later ones see it."""
+
+    end: int
+    definitions: Definitions
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """All that decides the rows of a span. `definitions` as of its start, by table id; `changes` those inside it.
+
+    `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
+    consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
+    `typed`: rows come in that typed form.
+
+    Of a native log: transactions that began below segment `known_from` are of an unknown history; `walk_skips`: changes
+    of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's commits
+    found, where the reader cannot walk by itself.
+    """
+
+    node: str
+    span: Span
+    definitions: Definitions
+    changes: tuple[Change, ...]
+    selection: Selection
+    complete: bool = False
+    schema_changes: bool = False
+    skips: tuple[tuple[int, int], ...] = ()
+    typed: TypedTable | None = None
+    known_from: int = 0
+    walk_skips: tuple[tuple[int, int, int], ...] = ()
+    walk: tuple[Transaction, ...] | None = None

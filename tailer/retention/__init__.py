@@ -1,0 +1,1 @@
+"""Which segments are needed and by whom; what may go; what `status` tells."""

@@ -1,0 +1,192 @@
+"""The edge of retention: looks at a folder and its state, and takes away what `retention.py` says may go.
+
+The ids are recorded, durably, before the first log goes; then each log, then its sidecar, then the folder is synced.
+Killed anywhere and run again, the rest goes. Knows no command line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tailer.errors import RefusedError, UsageError
+from tailer.planning.survey import Closed, Survey
+from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
+from tailer.segments.folder import Listing, check_folder, look
+from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
+from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
+from tailer.state.journal import Journal, state_folder
+from tailer.state.journal_records import SegmentEndRecord
+from tailer.state.lock import state_lock
+from tailer.state.offset import NodeOffset
+
+LOCK_SECONDS: Final = 10.0
+"""How long a run waits for another one, or for a consumer that starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanOptions:
+    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here."""
+
+    limits: Limits = NO_LIMITS
+    no_consumers: bool = False
+    stopped: bool = False
+    dry_run: bool = False
+
+
+ALL_THAT_MAY_GO: Final = CleanOptions()
+
+
+def clean(
+    folder: Path,
+    options: CleanOptions = ALL_THAT_MAY_GO,
+    *,
+    ages: Ages = AGES,
+    clock: Callable[[], float] = time.time,
+    lock_seconds: float = LOCK_SECONDS,
+) -> Decision:
+    """One run: what it took away (a dry run: would take). RefusedError without a consumer, or one not understood."""
+    check_folder(folder)
+    state = state_folder(folder)
+    if not options.no_consumers:
+        _refuse_without_consumers(folder, consumer_names(state))
+    with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
+        known = registered(state)
+        if not options.no_consumers:
+            _refuse_without_consumers(folder, [each.name for each in known])
+        record = read_cleaned(state)
+        held_by = holders(known)
+        made = look_and_decide(folder, held_by, record, options, ages, clock)
+        if not options.dry_run:
+            _record(state, record, made, known)
+            _take_away(folder, made)
+    return made
+
+
+def look_and_decide(
+    folder: Path,
+    held_by: Sequence[Holder],
+    record: CleanedFile,
+    options: CleanOptions,
+    ages: Ages = AGES,
+    clock: Callable[[], float] = time.time,
+) -> Decision:
+    """What a run would take away now. Changes nothing."""
+    ends = Journal(state_folder(folder), writable=False).segment_ends(None)
+    segments = held_segments(folder, ends, options.stopped, clock)
+    cleaned = Ids(record.segments).with_ids(Ids(record.bare))
+    other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
+    return decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+
+
+def held_segments(
+    folder: Path,
+    ends: Iterable[SegmentEndRecord] = (),
+    stopped: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> list[HeldSegment]:
+    """Every segment of the folder as retention sees it: also those that were cleaned and have come back.
+
+    `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so.
+    """
+    with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
+        survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
+        survey.look(NodeOffset())
+        listing = look(folder)
+        finished = {segment for segment in listing.logs if survey.known(segment).finished is not None}
+    return list(_held(folder, listing, finished))
+
+
+def folder_bytes(folder: Path) -> int:
+    """Every byte in the folder, as the server counts it against its limit."""
+    total = 0
+    with os.scandir(folder) as found:
+        for file in found:
+            with contextlib.suppress(FileNotFoundError):
+                total += file.stat(follow_symlinks=False).st_size
+    return total
+
+
+def _held(folder: Path, listing: Listing, finished: set[int]) -> Iterator[HeldSegment]:
+    for segment in sorted({*listing.logs, *listing.sidecars}):
+        log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
+        size = 0
+        if sidecar is not None:
+            with contextlib.suppress(FileNotFoundError):
+                size = (folder / sidecar.name.sidecar).stat().st_size
+        content = sidecar.content if sidecar is not None else None
+        modified = sidecar.modified if sidecar is not None else 0.0
+        files = [log.name.log] if log is not None else [sidecar.name.sidecar] if sidecar is not None else [""]
+        yield HeldSegment(
+            segment=segment,
+            log=log is not None,
+            sidecar=sidecar is not None,
+            finished=segment in finished,
+            links=log.links if log is not None else 0,
+            bytes=size + (log.size if log is not None else 0),
+            changed=log.changed if log is not None else modified,
+            written=log.modified if log is not None else modified,
+            restart=content.restart if content is not None else None,
+            file=files[0],
+            end=content.end if content is not None else 0,
+            published=modified,
+        )
+
+
+def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:
+    if names:
+        return
+    raise RefusedError(
+        "no consumer is registered: nothing tells what is still needed",
+        file=str(folder),
+        remedy="Start one (`follow --consumer NAME`, a Spark query), or give --no-consumers to free what is finished.",
+    )
+
+
+def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[ConsumerFile]) -> None:
+    """Write down what goes before it goes. Losses that a consumer stands behind, or has accepted, are forgotten."""
+    captured = [held.segment for held in made.logs if held.sidecar]
+    bare = [held.segment for held in made.logs if not held.sidecar]
+    lost: dict[str, tuple[tuple[int, int], ...]] = {}
+    for each in known:
+        own = holders([each])
+        before = [seg for seg in Ids(record.lost.get(each.name, ())) if not all(one.past(seg) for one in own)]
+        new = [segment for segment, losers in made.lost.items() if each.name in losers]
+        if before or new:
+            lost[each.name] = Ids().with_ids([*before, *new]).ranges
+    segments, bares = Ids(record.segments).with_ids(captured), Ids(record.bare).with_ids(bare)
+    after = CleanedFile(record.v, segments.ranges, bares.ranges, lost)
+    if after != record:
+        make_folder(state)
+        write_cleaned(state, after)
+
+
+def _take_away(folder: Path, made: Decision) -> None:
+    names = look(folder)
+    for held in (*made.logs, *made.sidecars):
+        log, sidecar = names.logs.get(held.segment), names.sidecars.get(held.segment)
+        # A sidecar whose log has come meanwhile is none without a log any more.
+        if not held.log and log is not None:
+            continue
+        if log is not None:
+            _unlink(folder / log.name.log)
+        if sidecar is not None:
+            _unlink(folder / sidecar.name.sidecar)
+    if made.logs or made.sidecars:
+        sync_folder(folder)
+
+
+def _unlink(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError as error:
+        raise UsageError(
+            "no permission to delete",
+            file=str(path),
+            remedy="Run `clean` as a user that may write the folder: the server's own, or one of its group.",
+        ) from error

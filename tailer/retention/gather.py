@@ -1,0 +1,145 @@
+"""Gathers what `status.py` computes from: the folder, the consumers, the journal, the quarantine. Writes nothing.
+
+A state file that cannot be read is a problem to tell of, not an end: this is what people look at in trouble.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tailer.errors import CdcError
+from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, folder_bytes, held_segments
+from tailer.retention.needed import HeldSegment, decide, holders
+from tailer.retention.status import (
+    ConsumerLook,
+    ConsumerStatus,
+    NodeStatus,
+    cap_status,
+    clean_status,
+    consumer_statuses,
+    segment_statuses,
+    waiting_for,
+)
+from tailer.segments.folder import check_folder
+from tailer.state.cleaned import CleanedFile, Ids, read_cleaned
+from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
+from tailer.state.journal import Journal, state_folder
+from tailer.state.journal_records import LossRecord, SegmentEndRecord
+
+
+class StateLook:
+    """One state folder as it is now. `problems`: sentences about what in it cannot be read."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.problems: list[str] = []
+        self.consumers: list[ConsumerFile] = []
+        for name in consumer_names(state):
+            try:
+                self.consumers.append(read_consumer(consumer_path(state, name), name))
+            except CdcError as error:
+                self.problems.append(error.sentence())
+        self.ends: list[SegmentEndRecord] = []
+        self.losses: Counter[str | None] = Counter()
+        try:
+            journal = Journal(state, writable=False)
+            self.ends = journal.segment_ends(None)
+            self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
+        except CdcError as error:
+            self.problems.append(error.sentence())
+        self.cleaned = CleanedFile()
+        try:
+            self.cleaned = read_cleaned(state)
+        except CdcError as error:
+            self.problems.append(error.sentence())
+
+    def statuses(self, segments: list[HeldSegment], now: float) -> list[ConsumerStatus]:
+        """Every consumer on each of its nodes."""
+        return [each for content in self.consumers for each in consumer_statuses(self._look(content), segments, now)]
+
+    def _look(self, content: ConsumerFile) -> ConsumerLook:
+        name, own = content.name, holders([content])
+        taken = Ids(self.cleaned.lost.get(name, ()))
+        pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
+        running = is_running(self.state, name)
+        return ConsumerLook(content, running, _quarantined(self.state, name), self.losses[name], pending)
+
+
+def observe(
+    node: str,
+    folder: Path,
+    *,
+    state: Path | None = None,
+    cap: int | None = None,
+    options: CleanOptions = ALL_THAT_MAY_GO,
+    clock: Callable[[], float] = time.time,
+) -> NodeStatus:
+    """One node as it is now. `state`: a private state folder whose consumers are shown; they hold nothing back."""
+    check_folder(folder)
+    shared = StateLook(state_folder(folder))
+    shown = shared if state is None else StateLook(state)
+    now = clock()
+    segments = held_segments(folder, shared.ends, options.stopped, clock)
+    cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
+    held_by = holders(shared.consumers)
+    used = folder_bytes(folder)
+    other = max(0, used - sum(held.bytes for held in segments))
+    made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)
+    volume = os.statvfs(folder)
+    return NodeStatus(
+        node=node,
+        folder=str(folder),
+        segments=segment_statuses(segments, held_by, cleaned),
+        bytes=used,
+        waiting_for=waiting_for(segments),
+        cap=cap_status(cap, used, volume.f_blocks * volume.f_frsize),
+        clean=clean_status(made, _refusal(shared, options)),
+        consumers=shown.statuses(segments, now),
+        problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
+    )
+
+
+def observe_consumers(
+    folder: Path, state: Path | None = None, clock: Callable[[], float] = time.time
+) -> tuple[list[ConsumerStatus], list[str]]:
+    """The consumers of a folder alone, and sentences about those that cannot be read."""
+    check_folder(folder)
+    found = StateLook(state_folder(folder, state))
+    segments = held_segments(folder, found.ends, clock=clock)
+    return found.statuses(segments, clock()), found.problems
+
+
+def _refusal(shared: StateLook, options: CleanOptions) -> str | None:
+    """Why `clean` would not run."""
+    if shared.problems:
+        return shared.problems[0]
+    return None if shared.consumers or options.no_consumers else "no consumer is registered"
+
+
+class _Kept(msgspec.Struct):
+    """The one field of a quarantine's line that is counted by."""
+
+    node: str
+
+
+def _quarantined(state: Path, name: str) -> dict[str, int]:
+    """Entries in a consumer's quarantine, by node."""
+    path = state / "quarantine" / f"{name}.jsonl"
+    if not path.exists():
+        return {}
+    decoder = msgspec.json.Decoder(_Kept)
+    counts: Counter[str] = Counter()
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                counts[decoder.decode(line).node] += 1
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                # Cut by a crash: the entry is kept again when it is read again.
+                continue
+    return dict(counts)

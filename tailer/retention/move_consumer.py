@@ -1,0 +1,128 @@
+"""Moves a consumer by hand: forgets it, or stands it at another position. Never one that is running (exit 6).
+
+Moving back happens under the state folder's lock, and only to a segment that is still there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tailer.errors import UsageError
+from tailer.position import Position
+from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
+from tailer.state.consumers import (
+    Consumer,
+    NodeState,
+    check_name,
+    consumer_names,
+    consumer_path,
+    sync_folder,
+    take_consumer,
+)
+from tailer.state.journal import Journal, state_folder
+from tailer.state.lock import state_lock
+from tailer.state.offset import NodeOffset
+
+
+class Moved(NamedTuple):
+    """Where a consumer stood, and where it stands now."""
+
+    node: str
+    before: Position
+    after: Position
+
+
+def drop_consumer(state: Path, name: str) -> None:
+    """Forget a consumer: it holds nothing back any more. Its lock file stays, for another may wait at it."""
+    _check_known(state, name)
+    held = take_consumer(state, name)
+    try:
+        with state_lock(state):
+            record = read_cleaned(state)
+            if name in record.lost:
+                lost = {other: ids for other, ids in record.lost.items() if other != name}
+                write_cleaned(state, type(record)(record.v, record.segments, record.bare, lost))
+            consumer_path(state, name).unlink(missing_ok=True)
+            sync_folder(consumer_path(state, name).parent)
+    finally:
+        os.close(held)
+
+
+def seek_consumer(
+    folder: Path,
+    name: str,
+    text: str,
+    *,
+    node: str | None = None,
+    state: Path | None = None,
+    program: str = "cdc-tail consumers",
+    clock: Callable[[], float] = time.time,
+) -> Moved:
+    """Stand a consumer at a position (`segment:offset`, `earliest`, `latest`, a node's JSON), for all its later runs.
+
+    LossError if the position's segment is gone; UsageError for an unknown consumer, node or position.
+    """
+    where = state_folder(folder, state)
+    _check_known(where, name)
+    with contextlib.closing(Consumer(where, name)) as consumer:
+        chosen = _node(consumer, node)
+        before = consumer.content.nodes[chosen]
+        with state_lock(where):
+            after = _stand(folder, where, chosen, text, clock)
+            consumer.save(chosen, after, moved=clock(), program=program)
+    return Moved(chosen, before.offset.position, after.offset.position)
+
+
+def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], float]) -> NodeState:
+    # They read logs, which takes more than the other commands load.
+    from tailer.planning.named_positions import check_there, resolve_start, standing
+    from tailer.planning.reach import Reacher
+    from tailer.planning.restart import check_restart, restart_of
+    from tailer.planning.survey import Survey
+
+    cleaned = Cleaned(state_folder(folder))
+    with contextlib.closing(Survey(folder, cleaned=cleaned.refresh, clock=clock)) as survey:
+        view = survey.look(NodeOffset())
+        reach = Reacher(survey, lambda segment, run: None, settle_seconds=0)
+        start = resolve_start(text, view, reach, node, cleaned.unread)
+        if not start.offset.done:
+            check_there(start.offset.position, view)
+        found = standing(start.offset, view)
+        restart = restart_of(found, survey)
+        check_restart(restart, found.position, view)
+    count = Journal(state, writable=False).count
+    offset = NodeOffset(count, found.s, found.o, found.done, found.p)
+    return NodeState(offset, start.memory, restart=restart)
+
+
+def _node(consumer: Consumer, node: str | None) -> str:
+    nodes = sorted(consumer.content.nodes)
+    if node is None and len(nodes) == 1:
+        return nodes[0]
+    if node in nodes:
+        return str(node)
+    raise UsageError(
+        f"consumer {consumer.name!r} does not know this node"
+        if node
+        else f"consumer {consumer.name!r} has no one node",
+        expected=" or ".join(nodes) or "a consumer with a position",
+        found=repr(node),
+        remedy="Name it with --node.",
+    )
+
+
+def _check_known(state: Path, name: str) -> None:
+    names = consumer_names(state)
+    if check_name(name) not in names:
+        raise UsageError(
+            "no such consumer",
+            file=str(state),
+            expected=", ".join(names) or "a registered consumer",
+            found=repr(name),
+            remedy="`cdc-tail consumers DIR list` shows them.",
+        )

@@ -1,0 +1,200 @@
+"""Which segments are needed, by whom, and what `clean` may take away (architecture section 8). Pure: no file, no clock.
+
+Segment ids are compared, never offsets of sidecars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from tailer.position import Position
+from tailer.state.consumers import ConsumerFile
+from tailer.state.offset import Memory, NodeOffset
+
+SETTLED_SECONDS: Final = 60.0
+"""A captured segment is left alone for so long after its last change: the server may be deleting it itself."""
+
+BARE_SECONDS: Final = 600.0
+"""The same for one without sidecar: its server has let go of it, and would have deleted it by then."""
+
+
+class Ages(NamedTuple):
+    """Seconds since a segment's last change (ctime) before it may be deleted."""
+
+    captured: float = SETTLED_SECONDS
+    bare: float = BARE_SECONDS
+
+
+AGES: Final = Ages()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSegment:
+    """What one look shows of a segment. `changed` and `written` are seconds of wall time (ctime and mtime).
+
+    `bytes`: of both files. `restart`: what a native log's sidecar says of open transactions. `end`: the durable end it
+    promises, `published`: when it was written; both 0 without one.
+    """
+
+    segment: int
+    log: bool
+    sidecar: bool
+    finished: bool
+    links: int
+    bytes: int
+    changed: float
+    written: float
+    restart: Position | None = None
+    file: str = ""
+    end: int = 0
+    published: float = 0.0
+
+
+class Need(StrEnum):
+    """Why a consumer holds a segment."""
+
+    UNREAD = "unread"
+    LATE = "late"
+    WITNESS = "witness"
+    """Read, and kept until the next one is being read: if it goes first, somebody else has deleted here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One node's part of a consumer, as far as it holds segments back."""
+
+    consumer: str
+    offset: NodeOffset
+    memory: Memory
+    restart: Position
+
+    def need(self, held: HeldSegment) -> Need | None:
+        """Why this consumer needs a segment; None if it does not."""
+        segment = held.segment
+        if segment > self.restart.segment:
+            return Need.UNREAD
+        if segment == self.restart.segment:
+            read = self.offset.done and self.restart == self.offset.position
+            return Need.WITNESS if read else Need.UNREAD
+        listed = any(segment == late for late, _ in self.offset.p) or self.memory.in_hole(segment)
+        return Need.LATE if listed and not (held.finished and not held.sidecar) else None
+
+    def past(self, segment: int) -> bool:
+        """It stands behind a segment, or has recorded that it is lost."""
+        if segment < self.memory.lost_below:
+            return True
+        if any(segment == late for late, _ in self.offset.p):
+            return False
+        read = self.offset.done and self.restart == self.offset.position
+        return segment < self.restart.segment or (segment == self.restart.segment and read)
+
+
+def holders(consumers: Iterable[ConsumerFile]) -> list[Holder]:
+    """What every consumer of a state folder holds back. One without any position holds everything."""
+    found = []
+    for each in consumers:
+        for state in each.nodes.values():
+            found.append(Holder(each.name, state.offset, state.memory, Position(*state.restart)))
+        if not each.nodes:
+            found.append(Holder(each.name, NodeOffset(), Memory(), Position(0, 0)))
+    return found
+
+
+def open_from(segments: Iterable[HeldSegment]) -> int | None:
+    """The segment from which on a transaction may be open, by the newest sidecar; None where no sidecar tells."""
+    told = [held for held in segments if held.restart is not None]
+    newest = max(told, key=lambda held: held.segment, default=None)
+    return None if newest is None or newest.restart is None else newest.restart.segment
+
+
+class Limits(NamedTuple):
+    """What may be kept: seconds since a segment was last written, bytes of the whole folder. `force`: needed or not."""
+
+    max_age: float | None = None
+    max_bytes: int | None = None
+    force: bool = False
+
+
+NO_LIMITS: Final = Limits()
+
+
+@dataclass(slots=True)
+class Decision:
+    """What to take away, by ascending id. `lost`: consumers that lose a segment by it. `sidecars`: without a log.
+
+    `over`: segments beyond a limit that stay because they are needed.
+    """
+
+    logs: list[HeldSegment] = field(default_factory=list)
+    sidecars: list[HeldSegment] = field(default_factory=list)
+    lost: dict[int, list[str]] = field(default_factory=dict)
+    over: list[HeldSegment] = field(default_factory=list)
+
+    @property
+    def freed(self) -> int:
+        return sum(held.bytes for held in (*self.logs, *self.sidecars))
+
+
+def decide(
+    segments: Sequence[HeldSegment],
+    held_by: Sequence[Holder],
+    cleaned: Collection[int],
+    now: float,
+    *,
+    limits: Limits = NO_LIMITS,
+    ages: Ages = AGES,
+    other_bytes: int = 0,
+) -> Decision:
+    """What one run of `clean` takes away. `other_bytes`: of files in the folder that are neither log nor sidecar."""
+    made = Decision()
+    floor = open_from(segments)
+    kept: list[HeldSegment] = []
+    for held in sorted(segments, key=lambda held: held.segment):
+        if not held.log:
+            gone = held.segment in cleaned or all(each.past(held.segment) for each in held_by)
+            if gone and now - held.changed >= ages.captured:
+                made.sidecars.append(held)
+        elif _may_go(held, floor, now, ages):
+            known = held.segment in cleaned
+            if known or not any(each.need(held) for each in held_by):
+                made.logs.append(held)
+            else:
+                kept.append(held)
+    total = other_bytes + sum(held.bytes for held in segments) - made.freed
+    for held in _beyond(kept, limits, now, total):
+        if limits.force:
+            made.logs.append(held)
+            if losers := _losers(held, held_by):
+                made.lost[held.segment] = losers
+        else:
+            made.over.append(held)
+    made.logs.sort(key=lambda held: held.segment)
+    return made
+
+
+def _may_go(held: HeldSegment, floor: int | None, now: float, ages: Ages) -> bool:
+    """Nobody writes it, nobody but a consumer needs it, and its server is not deleting it just now."""
+    if not held.finished or (floor is not None and held.segment >= floor):
+        return False
+    age = now - held.changed
+    return age >= ages.captured if held.sidecar else held.links == 1 and age >= ages.bare
+
+
+def _beyond(kept: Sequence[HeldSegment], limits: Limits, now: float, total: int) -> Iterator[HeldSegment]:
+    """Of what consumers alone hold back, oldest first: what is over a limit."""
+    for held in kept:
+        old = limits.max_age is not None and now - held.written > limits.max_age
+        large = limits.max_bytes is not None and total > limits.max_bytes
+        if old or large:
+            total -= held.bytes
+            yield held
+
+
+def _losers(held: HeldSegment, held_by: Iterable[Holder]) -> list[str]:
+    """Who has not read it. One without sidecar held no captured change."""
+    if not held.sidecar:
+        return []
+    return sorted({each.consumer for each in held_by if each.need(held) in (Need.UNREAD, Need.LATE)})

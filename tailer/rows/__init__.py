@@ -1,0 +1,1 @@
+"""Index -> change rows. Knows the output and no format."""

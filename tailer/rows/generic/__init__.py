@@ -1,0 +1,1 @@
+"""The generic form: one row a change, values as JSON."""

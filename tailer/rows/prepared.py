@@ -1,0 +1,137 @@
+"""Definitions made ready for decoding: flat tables for the scan, types and name texts for the rows. Knows no bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from tailer.errors import DefinitionError
+from tailer.scan.tables import LENGTH_PREFIX, NO_COLUMN, ScanColumn, ScanTable, ScanTables
+from tailer.schema.model import Column, TableDefinition
+from tailer.types import CqlType, parse_type, quote
+from tailer.types.jsontext import ToJson
+
+SYSTEM_LOCAL: Final = UUID("7ad54392-bcdd-35a6-8417-4e047860b377").hex
+TRUNCATED_AT: Final = "truncated_at"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledColumn:
+    """A column: `label` is its JSON object key with the colon, `json` the text of a value's bytes.
+
+    `multi`: a non-frozen collection or UDT, whose cells have paths.
+    """
+
+    name: str
+    label: str
+    type: CqlType
+    json: ToJson
+    multi: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTable:
+    """A table: `columns` by the numbers that the index has. Change rows are made of `delivered` tables only."""
+
+    definition: TableDefinition
+    table_id: str
+    key: tuple[CompiledColumn, ...]
+    clustering: tuple[CompiledColumn, ...]
+    columns: tuple[CompiledColumn, ...]
+    delivered: bool
+    followed: bool
+    scan: ScanTable
+
+    @property
+    def truncations(self) -> int:
+        """The number of `system.local.truncated_at`, NO_COLUMN in any other table."""
+        return self.scan.truncations
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """All definitions of one scan, by table number; `delivered` by table id (32 hex digits)."""
+
+    scan_tables: ScanTables
+    tables: tuple[CompiledTable, ...]
+    delivered: Mapping[str, CompiledTable]
+
+
+def compile_definitions(
+    definitions: Mapping[str, TableDefinition],
+    wanted: Collection[str],
+    *,
+    followed: Collection[str] = (),
+    unread: Collection[str] = (),
+    skip_unknown: bool = False,
+    previous: Compiled | None = None,
+) -> Compiled:
+    """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
+    are followed by the 16 of the fingerprint, wherever they are keys.
+
+    `wanted` tables give change rows. Those of `followed` ones are in the index too, for `neutral_rows`; `system.local`
+    always is, for truncations. `unread` and `skip_unknown`: see ScanTables. What `previous` has of the same definitions
+    is taken over. Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed
+    is left out then, as if it were not known.
+    """
+    known = {} if previous is None else {table.scan.id.hex(): table for table in previous.tables}
+    tables: list[CompiledTable] = []
+    for table_id, definition in definitions.items():
+        delivered, follow = table_id in wanted, table_id in followed
+        held = known.get(table_id)
+        if (
+            held is not None
+            and (held.definition is definition or held.definition == definition)
+            and (held.delivered, held.followed) == (delivered, follow)
+        ):
+            tables.append(held)
+            continue
+        try:
+            tables.append(_compile_table(table_id, definition, delivered, follow))
+        except DefinitionError:
+            if delivered or follow:
+                raise
+    scan_tables = ScanTables(
+        tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
+    )
+    return Compiled(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
+
+
+def _compile_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> CompiledTable:
+    clustering = _compile_columns(definition, definition.clustering)
+    columns = _compile_columns(definition, definition.data_columns)
+    # A dropped column that was added again stands for itself: the new one's type is the one in force.
+    order = sorted(range(len(columns)), key=lambda number: not definition.data_columns[number].dropped)
+    by_name = {columns[number].name.encode(): _scan_column(number, columns[number]) for number in order}
+    is_local = definition.id == SYSTEM_LOCAL
+    truncations = by_name.get(TRUNCATED_AT.encode()) if is_local else None
+    scan = ScanTable(
+        bytes.fromhex(table_id),
+        tuple(_length(column.type) for column in clustering),
+        by_name,
+        delivered or followed or is_local,
+        NO_COLUMN if truncations is None else truncations.number,
+        len(definition.partition_key),
+        sum(column.kind == "static" for column in definition.data_columns),
+    )
+    key = _compile_columns(definition, definition.partition_key)
+    return CompiledTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)
+
+
+def _compile_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[CompiledColumn, ...]:
+    return tuple(_compile_column(column, parse_type(column.type, definition.types)) for column in columns)
+
+
+def _compile_column(column: Column, type_: CqlType) -> CompiledColumn:
+    return CompiledColumn(column.name, quote(column.name) + ":", type_, type_.json, type_.complex)
+
+
+def _scan_column(number: int, column: CompiledColumn) -> ScanColumn:
+    # The cells of a non-frozen column carry lengths whatever its elements are (format page 5.6).
+    return ScanColumn(number, LENGTH_PREFIX if column.multi else _length(column.type), column.multi)
+
+
+def _length(type_: CqlType) -> int:
+    return LENGTH_PREFIX if type_.fixed is None else type_.fixed

@@ -1,0 +1,56 @@
+"""Entries of a native log to change rows: scan, attributes and build in one, by whichever twins are ready."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tailer.jit.ready import scan_native_now
+from tailer.rows.attrs import attrs_texts
+from tailer.rows.choice import build_now
+from tailer.rows.generic.build import Built
+from tailer.rows.place import Place
+from tailer.rows.prepared import Compiled
+from tailer.scan.mutation.scan import Offsets
+from tailer.scan.record.scan import Scanned
+
+Numbers = npt.NDArray[np.int64]
+
+
+def read_native(
+    data: bytes,
+    starts: Offsets,
+    sizes: Offsets,
+    compiled: Compiled,
+    first: int,
+    number_from: int | None,
+    place: Place,
+    before: Numbers | None = None,
+) -> tuple[Scanned, Built]:
+    """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_native`.
+
+    `place` without attributes; `compiled`: of definitions by table id and fingerprint. The typed form's is
+    `typed.choice.read_native`. `before`: by entry, how many
+    rows were counted before that its own do not count from, where several transactions are read at once.
+    """
+    scanned = renumbered(scan_native_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
+    return scanned, build_now(len(scanned.index.rows))(
+        scanned.index, scanned.data, compiled, with_attrs(place, scanned)
+    )
+
+
+def renumbered(scanned: Scanned, before: Numbers | None) -> Scanned:
+    """Rows numbered anew from each transaction on."""
+    index = scanned.index
+    if before is None or not len(index.rows):
+        return scanned
+    rows = index.rows.copy()
+    rows["number"] -= before[index.updates["entry"][rows["update"]]]
+    return replace(scanned, index=replace(index, rows=rows))
+
+
+def with_attrs(place: Place, scanned: Scanned) -> Place:
+    """The place with the entries' attributes as JSON."""
+    return replace(place, attrs=attrs_texts(scanned.attrs, scanned.data)) if len(scanned.attrs) else place

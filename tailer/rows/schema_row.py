@@ -1,0 +1,39 @@
+"""Change rows that tell of definitions (`op` = `schema`). Knows no log and no system table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from tailer.rows.batch import ChangeBatch, Row
+from tailer.rows.place import Place
+from tailer.schema.model import TableDefinition
+from tailer.schema.selection import Selection, is_system
+
+FIRST_ROW = 1_000_000
+"""Row numbers of schema rows begin here: the entry's own rows, where somebody asks for them, have the lower ones."""
+
+
+def schema_batch(
+    changed: Mapping[str, TableDefinition], before: Mapping[str, TableDefinition], selection: Selection, place: Place
+) -> ChangeBatch:
+    """One row for each changed definition of a table that is, or was, wanted; `place` has the one entry that did it.
+
+    Definitions of a native log have keys of their own: what its table was before is the last one there with its id.
+    """
+    rows: list[Row] = []
+    at = place.of(0)
+    for number, (table_id, new) in enumerate(sorted(changed.items()), FIRST_ROW):
+        earlier = [held for held in before.values() if held.id == new.id]
+        old = before.get(table_id) or (earlier[-1] if earlier else None)
+        if is_system(new.keyspace) or not (selection.wants(new) or (old is not None and selection.wants(old))):
+            continue
+        text = None if new.dropped else msgspec.json.encode(new).decode()
+        rows.append((
+            place.node, new.keyspace, new.table, str(UUID(new.id)), "schema",
+            None, None, False, text, None, None, None, None, None, None,
+            at.segment, at.offset, number, f"{place.node}:{at.segment}:{at.offset}:{number}", None, None,
+        ))  # fmt: skip
+    return ChangeBatch.of(rows)

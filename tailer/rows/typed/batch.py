@@ -1,0 +1,55 @@
+"""Typed rows in a batch: an Arrow record batch of a form's schema, and its JSON lines. Knows no log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tailer.rows.explain import Misfit
+from tailer.rows.generic.build import ValueFault
+from tailer.rows.typed.form import Form
+from tailer.rows.typed.lines import json_lines
+from tailer.schema.typed import META
+
+
+@dataclass(frozen=True, slots=True)
+class TypedBatch:
+    """Change rows of one table: its own columns, then those of the change itself."""
+
+    form: Form
+    batch: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def slice(self, start: int, stop: int | None = None) -> TypedBatch:
+        """The rows from `start` to before `stop`."""
+        length = None if stop is None else max(stop - start, 0)
+        return TypedBatch(self.form, self.batch.slice(start, length))
+
+    def column(self, name: str) -> Any:
+        """The values of one of META that are numbers, in order."""
+        return self.batch.column(len(self.form.columns) + META.index(name)).to_numpy()
+
+    def to_arrow(self) -> pa.RecordBatch:
+        return self.batch
+
+    def json_lines(self) -> bytes:
+        """One JSON object a row, each ended by a newline: all columns in order, nested objects, compact, UTF-8."""
+        return json_lines(self.form, self.batch)
+
+
+class TypedBuilt(NamedTuple):
+    """The typed rows of a scan, in log order.
+
+    Without those of the entries that `faults` names, and without the entry of `misfit` and all behind it. `ignored`:
+    how many values were left out because the form has no column for them, by column name.
+    """
+
+    batch: TypedBatch
+    faults: list[ValueFault]
+    misfit: Misfit | None
+    ignored: Mapping[str, int]

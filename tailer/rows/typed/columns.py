@@ -1,0 +1,177 @@
+"""The Arrow array of values from where they lie: compiled for common types, one by one for the others.
+
+What is made of parts is in `nested`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tailer.errors import SystemFailedError
+from tailer.jit.addresses import address_of
+from tailer.limits import OFFSET_MAX
+from tailer.rows.typed.arrays import bool_array, fixed_array, text_array
+from tailer.rows.typed.compiled.decode import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    INT,
+    LONG,
+    MILLIS,
+    SHORT,
+    TOO_LONG,
+    UUID,
+    UUID_LETTERS,
+    put_ends,
+    put_fixed,
+    put_texts,
+)
+from tailer.rows.typed.form import FormValue
+from tailer.types.cql import TypeKind
+
+Numbers = npt.NDArray[Any]
+
+
+class Source(NamedTuple):
+    """What was scanned, and its address."""
+
+    data: bytes
+    base: int
+
+
+class Column(NamedTuple):
+    """Where values lie by row; a length below zero is none. `bad`: marks of rows, to be added to.
+
+    `places`: the addresses of the three.
+    """
+
+    off: Numbers
+    length: Numbers
+    bad: Numbers
+    places: tuple[int, int, int]
+
+
+def one_by_one(column: FormValue, source: Source, places: Column) -> pa.Array:
+    data, read = source.data, column.read
+    values: list[Any] = []
+    for row, (off, length) in enumerate(zip(places.off.tolist(), places.length.tolist(), strict=True)):
+        value = None
+        if length >= 0:
+            try:
+                value = read(data[off : off + length])
+            except ValueError:
+                places.bad[row] = 1
+        values.append(value)
+    return pa.array(values, column.arrow)
+
+
+def _fixed(value: FormValue, source: Source, places: Column) -> pa.Array:
+    values, valid, count = _numbers(*FIXED[value.type.kind], source, places)
+    return fixed_array(value.arrow, values, valid, count)
+
+
+def _numbers(form: int, width: int, source: Source, places: Column) -> tuple[Numbers, Numbers, int]:
+    """The bytes of the values, `width` each; a byte a row, whether it has one; how many have."""
+    rows = len(places.off)
+    memory = np.empty(rows * (width + 1), np.uint8)
+    out = address_of(memory)
+    off, length, bad = places.places
+    count = put_fixed(form, source.base, off, length, rows, out, out + rows * width, bad)
+    return memory[: rows * width], memory[rows * width :], count
+
+
+def _booleans(column: FormValue, source: Source, places: Column) -> pa.Array:
+    return bool_array(*_numbers(BOOLEAN, 1, source, places))
+
+
+def _texts(column: FormValue, source: Source, places: Column) -> pa.Array:
+    rows, kind = len(places.off), column.type.kind
+    memory = np.empty(4 * rows + 4 + rows, np.uint8)
+    ends_at = address_of(memory)
+    ends, valid = memory[: 4 * rows + 4].view(np.int32), memory[4 * rows + 4 :]
+    off, length, _ = places.places
+    count = put_ends(length, rows, int(kind != "custom"), ends_at, ends_at + 4 * rows + 4)
+    if count == TOO_LONG:
+        raise too_long(column.name)
+    letters = np.empty(ends[-1], np.uint8)
+    beyond = put_texts(source.base, off, rows, ends_at, address_of(letters))
+    made = text_array(column.arrow, ends, letters, valid, count)
+    if beyond:
+        mark_no_texts(kind, made, ends, letters, places.bad)
+    return made
+
+
+def mark_any(marks: Numbers, ends: Numbers, bad: Numbers) -> None:
+    """Marks rows with a mark between their offset and the next one."""
+    before = np.zeros(len(marks) + 1, np.int64)
+    np.cumsum(marks, out=before[1:])
+    bad[before[ends[1:]] > before[ends[:-1]]] = 1
+
+
+def mark_no_texts(kind: TypeKind, made: pa.Array, ends: Numbers, letters: Numbers, bad: Numbers) -> None:
+    """Marks rows of texts beyond ASCII that are none of their kind."""
+    if kind == "ascii":
+        mark_any(letters >= 0x80, ends, bad)
+    elif kind == "text":
+        _mark_no_utf8(made, ends, letters, bad)
+
+
+def _mark_no_utf8(made: pa.Array, ends: Numbers, letters: Numbers, bad: Numbers) -> None:
+    """Those are looked for only where there is one."""
+    try:
+        made.validate(full=True)
+    except pa.ArrowInvalid:
+        text = letters.tobytes()
+        for row in range(len(bad)):
+            try:
+                text[ends[row] : ends[row + 1]].decode()
+            except UnicodeDecodeError:
+                bad[row] = 1
+
+
+def too_long(column: str) -> SystemFailedError:
+    return SystemFailedError(
+        f'the rows of one batch have more than 2 GiB in column "{column}"',
+        remedy="Read this table in the generic form.",
+    )
+
+
+def _uuids(column: FormValue, source: Source, places: Column) -> pa.Array:
+    if len(places.off) > OFFSET_MAX // UUID_LETTERS:
+        raise too_long(column.name)
+    letters, valid, count = _numbers(UUID, UUID_LETTERS, source, places)
+    ends = np.zeros(len(valid) + 1, np.int32)
+    np.cumsum(valid, out=ends[1:])
+    return text_array(column.arrow, ends * UUID_LETTERS, letters, valid, count)
+
+
+FIXED: Final[dict[TypeKind, tuple[int, int]]] = {
+    "bigint": (LONG, 8),
+    "boolean": (BOOLEAN, 1),
+    "date": (DATE, 4),
+    "double": (LONG, 8),
+    "float": (INT, 4),
+    "int": (INT, 4),
+    "smallint": (SHORT, 2),
+    "time": (LONG, 8),
+    "timestamp": (MILLIS, 8),
+    "tinyint": (BYTE, 1),
+}
+"""Kinds of constant size: how they are read, and the bytes of a value in memory."""
+
+TEXTS: Final[frozenset[TypeKind]] = frozenset(("ascii", "blob", "custom", "text"))
+
+Maker = Callable[[FormValue, Source, Column], pa.Array]
+
+SCALARS: Final[dict[TypeKind, Maker]] = {
+    **dict.fromkeys(FIXED, _fixed),
+    **dict.fromkeys(TEXTS, _texts),
+    "boolean": _booleans,
+    "timeuuid": _uuids,
+    "uuid": _uuids,
+}

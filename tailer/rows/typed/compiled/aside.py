@@ -1,0 +1,149 @@
+"""Typed rows of plain inserts, which the scan puts aside by the column: no index is written and read for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tailer.jit.addresses import address_of
+from tailer.limits import OFFSET_MAX
+from tailer.rows.place import Place
+from tailer.rows.prepared import Compiled
+from tailer.rows.records import with_attrs
+from tailer.rows.typed.batch import TypedBuilt
+from tailer.rows.typed.compiled import pick as p
+from tailer.rows.typed.compiled.fast import Chosen, build_chosen, table_of
+from tailer.rows.typed.compiled.multi import folded_columns
+from tailer.rows.typed.compiled.picked import Picked, Places, Table
+from tailer.rows.typed.compiled.wide import COLUMNS_LEAST
+from tailer.rows.typed.form import Bound, Form
+from tailer.scan.index import Index
+from tailer.scan.mutation.compiled.aside import Aside
+from tailer.scan.mutation.compiled.scan import scan
+from tailer.scan.mutation.scan import Offsets
+from tailer.scan.record.compiled.scan import scan_native
+from tailer.scan.record.scan import Scanned
+from tailer.scan.tables import NO_COLUMN
+
+Numbers = npt.NDArray[Any]
+
+
+def read_aside(
+    data: bytes,
+    starts: Offsets,
+    sizes: Offsets,
+    compiled: Compiled,
+    first: int,
+    unsigned_times: bool,
+    place: Place,
+    form: Form,
+) -> tuple[Index, TypedBuilt] | None:
+    """What `scan` and `build_fast` make of entries together; the index lacks what was put aside.
+
+    None where no table's rows can be put aside, or where some of those have a fault: entries are to be read again.
+    """
+    room = _room(data, len(starts) - first, compiled, form)
+    if room is None:
+        return None
+    index = scan(data, starts, sizes, compiled.scan_tables, first, unsigned_times, room.aside)
+    built = build_chosen(index, data, compiled, place, form, room.chosen(data, place))
+    return None if built is None else (index, built)
+
+
+def read_native_aside(
+    data: bytes, starts: Offsets, sizes: Offsets, compiled: Compiled, first: int, place: Place, form: Form
+) -> tuple[Scanned, TypedBuilt] | None:
+    """The same of entries of a native log that are no transaction's."""
+    room = _room(data, len(starts) - first, compiled, form)
+    if room is None:
+        return None
+    scanned = scan_native(data, starts, sizes, compiled.scan_tables, first, None, room.aside)
+    # Keys that were put together make them longer.
+    if len(scanned.data) > OFFSET_MAX:
+        return None
+    place = with_attrs(place, scanned)
+    built = build_chosen(scanned.index, scanned.data, compiled, place, form, room.chosen(scanned.data, place))
+    return None if built is None else (scanned, built)
+
+
+def _room(data: bytes, rows: int, compiled: Compiled, form: Form) -> _Room | None:
+    """Room for rows of one table; None where none can be put aside."""
+    bound = _bound(compiled, form)
+    # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
+    if bound is None or len(data) > OFFSET_MAX or len(form.columns) >= COLUMNS_LEAST:
+        return None
+    return _Room(*bound, len(form.columns), rows)
+
+
+def _bound(compiled: Compiled, form: Form) -> tuple[int, Bound] | None:
+    """The last table that is delivered in the form, by number: of a native log's table the newest definition."""
+    for number in reversed(range(len(compiled.tables))):
+        table = compiled.tables[number]
+        if table.delivered and table.truncations == NO_COLUMN:
+            bound = form.bind(table)
+            if bound.misfit is None:
+                return number, bound
+    return None
+
+
+class _Room:
+    """Arrays that the scan writes to, and what becomes of them."""
+
+    def __init__(self, number: int, bound: Bound, columns: int, rows: int) -> None:
+        self.number, self.bound = number, bound
+        self.table: Table = table_of(number, bound, columns, folded_columns(bound))
+        self.rows = rows
+        # Off and length of each column.
+        self.places = np.empty((2, columns, rows), np.int32)
+        self.places[1].fill(p.ABSENT)
+        at = address_of(self.places)
+        slots = self.table.slots.astype(np.int64)
+        self.aside = Aside(number, slots, self.table.clustering, rows, at, at + 4 * columns * rows)
+
+    def chosen(self, data: bytes, place: Place) -> Chosen | None:
+        """The rows, if there are any."""
+        if not self.aside.count:
+            return None
+        return Chosen(self.bound, self.picked(data, np.asarray(place.offsets, np.int64)), self.number, None)
+
+    def picked(self, data: bytes, offsets: Numbers) -> Picked:
+        """The rows, as `pick_rows` gives them."""
+        rows, aside = self.aside.count, self.aside
+        entry, ts, keys, lengths = aside.by_row
+        offset, token = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        nothing, none, bad = np.zeros(rows, np.int64), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
+        op = p.UPDATE if aside.is_update else p.INSERT
+        off, length = self.places
+        held, work = np.frombuffer(data, np.uint8), np.zeros(p.SIZE, np.int64)
+        given = ((p.ENTRY, entry), (p.OFFSETS, offsets), (p.OFFSET, offset), (p.TOKEN, token), (p.DATA, held))
+        made = ((p.OFF, off), (p.LENGTH, length), (p.BAD, bad), (p.KEY_SLOTS, self.table.key))
+        for number, array in (*given, *made):
+            work[number] = address_of(array)
+        work[p.KEY_COUNT], work[p.ROOM] = len(self.table.key), self.rows
+        p.put_keys(address_of(work), rows, address_of(keys), address_of(lengths))
+        sets = aside.sets.astype(np.int32)
+        return Picked(
+            bad=bad,
+            entry=entry[:rows],
+            offset=offset,
+            number=nothing,
+            op=np.full(rows, op, np.uint8),
+            static=none,
+            ts=ts[:rows],
+            ttl=nothing,
+            expires=nothing,
+            token=token,
+            sets=sets,
+            ends=np.arange(rows + 1, dtype=np.int32) * len(sets),
+            off=off[:, :rows],
+            length=length[:, :rows],
+            places=Places(address_of(off), address_of(length), address_of(bad), 4 * self.rows),
+            ops=1 << op,
+            has_static=False,
+            has_ttl=False,
+            has_number=False,
+            mixed=False,
+            narrow=False,
+        )

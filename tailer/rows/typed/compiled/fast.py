@@ -1,0 +1,252 @@
+"""Typed rows column by column: the twin of `plain` that makes the same batch from arrays and compiled kernels.
+
+Rows that are more than values with the row's own times (range deletions, single elements, counters, cells with times of
+their own, what does not fit its type) are left to the plain twin, an entry with a fault as a whole; order is kept.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tailer.limits import OFFSET_MAX
+from tailer.rows.place import Place
+from tailer.rows.prepared import Compiled
+from tailer.rows.typed.batch import TypedBatch, TypedBuilt
+from tailer.rows.typed.columns import Column, Source
+from tailer.rows.typed.compiled.few import FewValues, few_array, few_rows
+from tailer.rows.typed.compiled.multi import elements_array, folded, folded_columns, meta_texts
+from tailer.rows.typed.compiled.nested import column_array
+from tailer.rows.typed.compiled.pick import SLOW
+from tailer.rows.typed.compiled.picked import Lines, Picked, Table, pick_rows
+from tailer.rows.typed.compiled.wide import is_wide, pick_narrow
+from tailer.rows.typed.form import MISSING, Bound, Form, FormColumn
+from tailer.rows.typed.meta import meta_arrays
+from tailer.rows.typed.plain import build_plain
+from tailer.rows.typed.subset import subset
+from tailer.scan.index import Index
+from tailer.scan.tables import NO_COLUMN
+from tailer.schema.typed import META
+from tailer.types import Shape
+
+Numbers = npt.NDArray[Any]
+
+
+def build_fast(index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> TypedBuilt:
+    """The same as `build_plain`."""
+    if len(data) > OFFSET_MAX:
+        return build_plain(index, data, compiled, place, form)
+    build = _Build(index, data, compiled, place, form)
+    while (built := build.attempt(None)) is None:
+        pass
+    return built
+
+
+def build_chosen(
+    index: Index, data: bytes, compiled: Compiled, place: Place, form: Form, aside: Chosen | None
+) -> TypedBuilt | None:
+    """The same with rows that were chosen before and are not in the index; None where some of those have a fault."""
+    build = _Build(index, data, compiled, place, form)
+    while (built := build.attempt(aside)) is None:
+        if build.is_bad(aside):
+            return None
+    return built
+
+
+class _Part(NamedTuple):
+    """Rows of one kind, with offset and number of each."""
+
+    offset: Numbers
+    number: Numbers
+    batch: pa.RecordBatch
+
+
+class Chosen(NamedTuple):
+    """The picked rows of one table with its number, its columns by the form's. `marks`: `folded_columns` if any."""
+
+    bound: Bound
+    picked: Picked
+    number: int
+    marks: Numbers | None
+
+
+class _Build:
+    """One build. `forced`: entries that the plain twin takes whole; each attempt may find more of them."""
+
+    def __init__(self, index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> None:
+        self.index = index
+        self.data = data
+        self.compiled = compiled
+        self.place = place
+        self.offsets = np.asarray(place.offsets, np.int64)
+        self.form = form
+        self.lines = Lines(index, data, self.offsets)
+        self.source = Source(data, self.lines.base)
+        self.forced = np.zeros(len(self.offsets), np.uint8)
+
+    def attempt(self, aside: Chosen | None) -> TypedBuilt | None:
+        """The rows; None where entries turned out to have faults, and it is to be tried again without them."""
+        slow = np.zeros(len(self.index.rows), np.uint8)
+        chosen = [] if aside is None else [aside]
+        if len(slow):
+            chosen += self._choose(slow)
+        rest = self._slow_rows(slow)
+        if rest is not None and self._force(_doubtful(rest)):
+            return None
+        end = len(self.offsets) if rest is None or rest.misfit is None else rest.misfit.entry
+        parts: list[_Part] = []
+        for each in chosen:
+            part = self._part(each, end)
+            if part is None:
+                return None
+            parts.append(part)
+        if rest is None:
+            return TypedBuilt(TypedBatch(self.form, self._merged(parts)), [], None, {})
+        if len(rest.batch):
+            parts.append(self._plain_part(rest.batch.batch))
+        return rest._replace(batch=TypedBatch(self.form, self._merged(parts)))
+
+    def is_bad(self, chosen: Chosen | None) -> bool:
+        """Whether some of its rows have a fault."""
+        return chosen is not None and bool(self.forced[chosen.picked.entry].any())
+
+    def _choose(self, slow: Numbers) -> list[Chosen]:
+        """The rows to be made column by column, by table; all others that are wanted are marked in `slow`."""
+        chosen: list[Chosen] = []
+        for number in self._tables():
+            table = self.compiled.tables[number]
+            bound = self.form.bind(table) if table.delivered else None
+            if bound is not None and bound.misfit is None and table.truncations == NO_COLUMN:
+                part = self._pick(number, bound, slow)
+                if part.picked.rows:
+                    chosen.append(part)
+            elif table.delivered or table.truncations != NO_COLUMN:
+                slow |= self.lines.updates[self.lines.rows[:, 0], 1] == number
+        return chosen
+
+    def _pick(self, number: int, bound: Bound, slow: Numbers) -> Chosen:
+        """The rows of one table that are plain; the others of it are marked in `slow`."""
+        marks = folded_columns(bound)
+        lines, folds = self.lines, bool(marks.any())
+        if folds:
+            lines = folded(lines, number, marks)
+        columns = len(self.form.columns)
+        pick = pick_narrow if not folds and is_wide(lines, columns) else pick_rows
+        picked = pick(lines, table_of(number, bound, columns, marks), self.forced, slow)
+        return Chosen(bound, picked, number, marks if folds else None)
+
+    def _tables(self) -> list[int]:
+        """The numbers of the tables that updates are of."""
+        if len(self.compiled.tables) == 1:
+            return [0]
+        found: list[int] = np.flatnonzero(np.bincount(self.lines.updates[:, 1])).tolist()
+        return found
+
+    def _force(self, entries: set[int]) -> bool:
+        """Leaves entries to the plain twin; whether one of them was not before."""
+        fresh = [entry for entry in entries if not self.forced[entry]]
+        self.forced[fresh] = 1
+        return bool(fresh)
+
+    def _slow_rows(self, slow: Numbers) -> TypedBuilt | None:
+        if not slow.any():
+            return None
+        rest = subset(self.index, slow.astype(bool))
+        return build_plain(rest, self.data, self.compiled, self.place, self.form)
+
+    def _part(self, chosen: Chosen, end: int) -> _Part | None:
+        """The picked rows of the entries before `end`; None where some of them have a fault."""
+        bound, picked, number, marks = chosen
+        if picked.entry[-1] >= end:
+            picked = picked.cut(int(np.searchsorted(picked.entry, end)))
+            if not picked.rows:
+                return _Part(picked.offset, picked.number, self._no_rows())
+        arrays = self._columns(bound, picked)
+        texts = {}
+        if marks is not None:
+            texts = meta_texts(self.compiled, number, bound, marks, self.lines, picked)
+        if picked.bad.view(np.bool_).any():
+            self._force(set(picked.entry[picked.bad.astype(bool)].tolist()))
+            return None
+        arrays += meta_arrays(self.form, bound.table.table_id, self.place, picked, texts)
+        return _Part(picked.offset, picked.number, pa.RecordBatch.from_arrays(arrays, schema=self.form.schema))
+
+    def _columns(self, bound: Bound, picked: Picked) -> list[pa.Array]:
+        """The table's own columns."""
+        slots = range(len(self.form.columns))
+        few = few_rows(picked, len(slots))
+        if few is None:
+            return [self._column(slot, slot, picked) for slot in slots]
+        keys = (*bound.key, *bound.clustering)
+        first = len(picked.off) - len(keys)
+        lines = {slot: first + at if picked.narrow else slot for at, slot in enumerate(keys)}
+        return [
+            self._column(slot, lines[slot], picked) if slot in lines else self._few_column(slot, few.of(slot))
+            for slot in slots
+        ]
+
+    def _few_column(self, slot: int, few: FewValues) -> pa.Array:
+        column = self.form.columns[slot]
+        if not len(few.rows):
+            return self.form.repeated.array(column.name, column.arrow, None, len(few.bad))
+        return few_array(column, self.source, few, partial(self._dense, column))
+
+    def _column(self, slot: int, line: int, picked: Picked) -> pa.Array:
+        """`line`: that of `off` and `length`."""
+        column, off, length = self.form.columns[slot], picked.off[line], picked.length[line]
+        if length[0] < 0 and (length < 0).all():
+            return self.form.repeated.array(column.name, column.arrow, None, len(length))
+        where = picked.places
+        at = where.off + line * where.line, where.length + line * where.line, where.bad
+        return self._dense(column, Column(off, length, picked.bad, at))
+
+    def _dense(self, column: FormColumn, held: Column) -> pa.Array:
+        if column.type.complex:
+            return elements_array(column, self.source, self.lines.cells, held)
+        return column_array(column, self.source, held)
+
+    def _plain_part(self, batch: pa.RecordBatch) -> _Part:
+        own = len(self.form.columns)
+        offsets, numbers = (batch.column(own + META.index(name)).to_numpy() for name in ("offset", "row"))
+        return _Part(offsets, numbers, batch)
+
+    def _merged(self, parts: list[_Part]) -> pa.RecordBatch:
+        """All rows in log order."""
+        parts = [part for part in parts if part.batch.num_rows]
+        if not parts:
+            return self._no_rows()
+        if len(parts) == 1:
+            return parts[0].batch
+        offsets, numbers = (np.concatenate([part[at] for part in parts]) for at in range(2))
+        order = np.lexsort((numbers, offsets))
+        table = pa.Table.from_batches([part.batch for part in parts]).combine_chunks()
+        return table.take(pa.array(order)).to_batches()[0]
+
+    def _no_rows(self) -> pa.RecordBatch:
+        arrays = [pa.array([], field.type) for field in self.form.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.form.schema)
+
+
+def _doubtful(rest: TypedBuilt) -> set[int]:
+    """Entries that the plain twin must see whole: one with a misfit may have a fault in a row that was picked."""
+    found = {fault.entry for fault in rest.faults}
+    return found if rest.misfit is None else found | {rest.misfit.entry}
+
+
+def table_of(number: int, bound: Bound, columns: int, marks: Numbers) -> Table:
+    """A table to pick rows of, with SLOW for columns whose values need the plain twin.
+
+    Folded ones come once more, behind all of them.
+    """
+    described = zip(bound.table.columns, bound.slots, bound.same, strict=True)
+    slots = [
+        slot if same and slot != MISSING and column.type.shape is Shape.SIMPLE else SLOW
+        for column, slot, same in described
+    ]
+    slots += [slot if mark else SLOW for slot, mark in zip(bound.slots, marks.tolist(), strict=True)]
+    key, clustering = np.array(bound.key, np.int64), np.array(bound.clustering, np.int64)
+    return Table(number, np.array(slots, np.int32), key, clustering, columns)

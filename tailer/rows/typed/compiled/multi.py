@@ -1,0 +1,159 @@
+"""Non-frozen columns that rows assign whole: picked like columns of one cell, then made of their elements.
+
+What the cells of such a column look like to `pick` is in `fold`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tailer.jit.addresses import address_of
+from tailer.rows.generic.compiled import work as w
+from tailer.rows.generic.compiled.arrays import TEXT_BYTES_MAX
+from tailer.rows.generic.compiled.tables import COLUMN_BYTES, COLUMNS, tables_of
+from tailer.rows.prepared import Compiled
+from tailer.rows.typed.arrays import list_array, map_array, struct_array, text_array
+from tailer.rows.typed.columns import Column, Source, too_long
+from tailer.rows.typed.compiled import deltas as d
+from tailer.rows.typed.compiled import fold as f
+from tailer.rows.typed.compiled.nested import field_arrays, has_plain_keys, key_marks, no_places, part_array
+from tailer.rows.typed.compiled.picked import Lines, Picked
+from tailer.rows.typed.form import MISSING, Bound, FormColumn
+from tailer.types.compiled.values import write_value
+
+Numbers = npt.NDArray[Any]
+
+_ROW_LETTERS: Final = 64
+_ELEMENT_LETTERS: Final = 64
+"""How much text is expected; what is wrong costs only that it is copied."""
+
+
+def folded_columns(bound: Bound) -> Numbers:
+    """A byte a column, whether it is one of those."""
+    described = zip(bound.table.columns, bound.slots, bound.same, strict=True)
+    return np.array([same and slot != MISSING and column.multi for column, slot, same in described], np.uint8)
+
+
+def folded(lines: Lines, table: int, marks: Numbers) -> Lines:
+    """The lines as `pick` is to see them; only for rows of that table. `marks`: those of `folded_columns`."""
+    rows, cells = lines.rows.copy(), np.empty_like(lines.cells)
+    work = np.zeros(f.SIZE, np.int64)
+    work[f.UPDATES : f.CELLS + 1] = [address_of(array) for array in (lines.updates, lines.rows, lines.cells)]
+    work[f.ROW_COUNT : f.COLUMNS + 1] = len(rows), table, len(marks)
+    work[f.MARKS : f.SIZE] = [address_of(array) for array in (marks, rows, cells)]
+    f.fold(address_of(work))
+    return lines.with_cells(rows, cells)
+
+
+def elements_array(column: FormColumn, source: Source, cells: Numbers, places: Column) -> pa.Array:
+    """The column's values; rows whose elements are no values are marked. `places`: those of folded cells."""
+    kind = column.type.kind
+    if kind == "udt":
+        return _structs(column, source, cells, places)
+    ends = np.zeros(len(places.off) + 1, np.int32)
+    np.cumsum(np.maximum(places.length, 0), out=ends[1:])
+    if kind == "map" and not has_plain_keys(column.type):
+        return _one_by_one(column, source, cells, places, ends)
+    valid = (places.length > 0).view(np.uint8)
+    count = int(np.count_nonzero(valid))
+    parts = [_elements(field, cells, places, ends) for field in _FIELDS[kind]]
+    if kind == "map":
+        key_marks(column.parts[0], source, parts[0], ends, places.bad)
+    made = [
+        part_array(part, source, elements, ends, places) for part, elements in zip(column.parts, parts, strict=True)
+    ]
+    if kind == "map":
+        return map_array(column.arrow, ends, made, valid, count)
+    return list_array(column.arrow, ends, made[0], valid, count)
+
+
+_FIELDS: Final = {"list": (f.VALUE,), "set": (f.PATH,), "map": (f.PATH, f.VALUE)}
+"""What of the elements' cells is a part of the value."""
+
+
+def _elements(field: int, cells: Numbers, places: Column, ends: Numbers) -> Column:
+    off, length, _ = places.places
+    made = no_places(int(ends[-1]))
+    f.put_elements(field, address_of(cells), off, length, len(places.off), *made.places[:2])
+    return made
+
+
+def _structs(column: FormColumn, source: Source, cells: Numbers, places: Column) -> pa.Array:
+    rows, fields = len(places.off), len(column.parts)
+    memory = np.zeros(8 * fields * rows, np.uint8)
+    memory[4 * fields * rows :].fill(0xFF)
+    base = address_of(memory)
+    off, length, bad = places.places
+    f.put_fields(fields, source.base, address_of(cells), off, length, rows, base, base + 4 * fields * rows, bad)
+    valid = (places.length > 0).view(np.uint8)
+    made = field_arrays(column, source, memory, places)
+    return struct_array(column.arrow, made, valid, int(np.count_nonzero(valid)))
+
+
+def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Column, ends: Numbers) -> pa.Array:
+    read, data = column.read_elements, source.data
+    assert read is not None
+    parts = [
+        [data[off : off + length] for off, length in zip(made.off.tolist(), made.length.tolist(), strict=True)]
+        for made in (_elements(field, cells, places, ends) for field in (f.PATH, f.VALUE))
+    ]
+    pairs = list(zip(*parts, strict=True))
+    values: list[Any] = []
+    for row, begin in enumerate(ends[:-1].tolist()):
+        value = None
+        try:
+            value = read(pairs[begin : ends[row + 1]])
+        except ValueError:
+            places.bad[row] = 1
+        values.append(value)
+    return pa.array(values, column.arrow)
+
+
+def meta_texts(
+    compiled: Compiled, table: int, bound: Bound, marks: Numbers, lines: Lines, picked: Picked
+) -> dict[str, pa.Array]:
+    """`_deltas`, and `_cells` if there are any, of the rows, picked of folded lines; `lines` are the index's own."""
+    tables = tables_of(compiled)
+    block = np.zeros(w.SIZE, np.int64)
+    block[w.DATA], block[w.WRITER] = lines.base, write_value
+    columns = np.zeros(picked.off.shape[0], np.int64)
+    first = int(tables.tables[table, COLUMNS])
+    for column in np.flatnonzero(marks).tolist():
+        columns[bound.slots[column]] = first + COLUMN_BYTES * column
+    work = np.zeros(d.SIZE, np.int64)
+    work[d.BLOCK : d.ENDS + 1] = [address_of(a) for a in (block, lines.cells, columns, picked.sets, picked.ends)]
+    work[d.OFF : d.LINE + 1] = picked.places.off, picked.places.length, picked.places.line
+    work[d.TS : d.ROWS + 1], work[d.BAD] = (address_of(picked.ts), picked.rows), picked.places.bad
+    made = {"deltas": _texts(work, _ROW_LETTERS * picked.rows + _ELEMENT_LETTERS * len(lines.cells))}
+    if work[d.HAS_CELLS]:
+        work[d.WHAT] = d.TIMES
+        made["cells"] = _texts(work, _ROW_LETTERS * picked.rows)
+    return made
+
+
+def _texts(work: Numbers, expected: int) -> pa.Array:
+    """The texts of all rows. `expected`: how many letters they may have."""
+    rows = int(work[d.ROWS])
+    ends, valid = np.empty(rows + 1, np.int32), np.empty(rows, np.uint8)
+    letters = np.empty(min(expected, TEXT_BYTES_MAX), np.uint8)
+    work[d.OFFSETS : d.VALID + 1], work[d.NEXT] = (address_of(ends), address_of(valid)), 0
+    work[d.BEGIN : d.LIMIT + 1] = _extent(letters)
+    while d.put_deltas(address_of(work)):
+        if len(letters) == TEXT_BYTES_MAX:
+            raise too_long("_deltas")
+        more = np.empty(min(2 * len(letters), TEXT_BYTES_MAX), np.uint8)
+        more[: len(letters)] = letters
+        letters = more
+        work[d.BEGIN : d.LIMIT + 1] = _extent(letters)
+    # In place: a copy would need both in memory at once.
+    letters.resize(ends[-1], refcheck=False)
+    return text_array(pa.string(), ends, letters, valid, int(np.count_nonzero(valid)))
+
+
+def _extent(letters: Numbers) -> tuple[int, int]:
+    begin = address_of(letters)
+    return begin, begin + len(letters)

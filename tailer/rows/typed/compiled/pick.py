@@ -1,0 +1,344 @@
+"""Which rows of an index are typed column by column, their times and where their values lie. Compiled.
+
+A row is picked where all that it has is plain: liveness or none, simple cells with the row's own times, or nothing but
+a deletion. Every other row is marked, for the plain twin. Works on addresses (`tailer.jit.words`): whoever calls
+keeps the arrays alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tailer.jit.decorators import compiled, entry_point, inlined
+from tailer.jit.memory import get_offset, give_offset, load, store
+from tailer.jit.words import get, put
+from tailer.scan.index import (
+    CELL_DELETED,
+    CELL_EXPIRING,
+    CELL_FIELDS,
+    HAS_DELETION,
+    HAS_TIMESTAMP,
+    HAS_TTL,
+    PARTITION_DELETION,
+    ROW_FIELDS,
+    ROW_LINE,
+    STATIC_ROW,
+    UPDATE_FIELDS,
+    VALUE_FIELDS,
+)
+from tailer.types.compiled.token import token
+
+INSERT: Final = 0
+UPDATE: Final = 1
+DELETE_ROW: Final = 2
+DELETE_PARTITION: Final = 3
+
+ABSENT: Final = -1
+DELETED: Final = -2
+"""In place of a length: the row has no such value; it deletes the column."""
+
+SLOW: Final = -1
+"""In place of a slot: a row with a value of this column is not picked."""
+
+NO_TTL: Final = -1
+
+# Numbers of `work`. What is read: addresses of the index's lines, the data, the entries' offsets; the table.
+UPDATES: Final = 0
+ROWS: Final = 1
+VALUES: Final = 2
+CELLS: Final = 3
+DATA: Final = 4
+OFFSETS: Final = 5
+TABLE: Final = 6
+ROW_COUNT: Final = 7
+# By column number the place in the form, or SLOW; by entry, whether all its rows are slow; places of the key columns.
+SLOTS: Final = 8
+FORCED: Final = 9
+KEY_SLOTS: Final = 10
+KEY_COUNT: Final = 11
+CLUSTERING_SLOTS: Final = 12
+CLUSTERING_COUNT: Final = 13
+# What is written: by row of the index whether it is slow; then by picked row.
+SLOW_ROWS: Final = 14
+BAD: Final = 15
+ENTRY: Final = 16
+OFFSET: Final = 17
+NUMBER: Final = 18
+OP: Final = 19
+STATIC: Final = 20
+TS: Final = 21
+TTL: Final = 22
+EXPIRES: Final = 23
+TOKEN: Final = 24
+# Slots that rows set, one row's after another's, and offsets to them, one more than rows.
+SETS: Final = 25
+ENDS: Final = 26
+# By column of the form and row, ROOM rows apart: where a value lies.
+OFF: Final = 27
+LENGTH: Final = 28
+ROOM: Final = 29
+# Of all rows at once: operations as bits; whether one is static, has a TTL, has a number but 0, sets other columns than
+# the first.
+SEEN_OPS: Final = 30
+SEEN_STATIC: Final = 31
+SEEN_TTL: Final = 32
+SEEN_NUMBER: Final = 33
+MIXED: Final = 34
+SIZE: Final = 35
+
+_UPDATE_BYTES: Final = 8 * len(UPDATE_FIELDS)
+_ROW_BYTES: Final = 8 * len(ROW_FIELDS)
+_VALUE_BYTES: Final = 8 * len(VALUE_FIELDS)
+_CELL_BYTES: Final = 8 * len(CELL_FIELDS)
+
+_U_ENTRY, _U_TABLE, _U_KEY, _U_KEY_LENGTH = (
+    UPDATE_FIELDS.index(name) for name in ("entry", "table", "key_off", "key_len")
+)
+_R_UPDATE, _R_NUMBER, _R_KIND, _R_FLAGS, _R_TS, _R_TTL, _R_EXPIRES, _R_DELETION = (
+    ROW_FIELDS.index(name) for name in ("update", "number", "kind", "flags", "ts", "ttl", "expires", "deletion")
+)
+_R_VALUES, _R_VALUES_COUNT, _R_CELLS, _R_CELLS_COUNT = (
+    ROW_FIELDS.index(name) for name in ("clustering_at", "clustering_n", "cells_at", "cells_n")
+)
+_C_COLUMN, _C_FLAGS, _C_TS, _C_TTL, _C_EXPIRES, _C_VALUE, _C_LENGTH = (
+    CELL_FIELDS.index(name) for name in ("column", "flags", "ts", "ttl", "expires", "value_off", "value_len")
+)
+_NOT: Final = -1
+_TIMED: Final = CELL_DELETED | CELL_EXPIRING
+
+
+@compiled
+def _pick_rows(work: int) -> int:
+    """Notes what all rows that are plain are, and where their values lie."""
+    line, updates, table, rows = get(work, ROWS), get(work, UPDATES), get(work, TABLE), get(work, ROW_COUNT)
+    forced, slow, ends = get(work, FORCED), get(work, SLOW_ROWS), get(work, ENDS)
+    count = place = width = 0
+    mixed = False
+    last = np.int64(_NOT)
+    seen_static = seen_number = np.int64(0)
+    give_offset(ends, 0, 0)
+    for row in range(rows):
+        update = updates + _UPDATE_BYTES * get(line, _R_UPDATE)
+        if get(update, _U_TABLE) == table:
+            end: Any = np.int64(_NOT)
+            if load(forced + get(update, _U_ENTRY)) == 0:
+                end = _pick_alike(work, line, count, place, width)
+                if end == _NOT:
+                    mixed = count != 0
+                    end = _pick_row(work, line, count, place)
+            if end == _NOT:
+                store(slow + row, 1)
+            else:
+                width, place = end - place, end
+                last = _put_head(work, line, update, count, last)
+                seen_static |= np.int64(get(line, _R_KIND) == STATIC_ROW)
+                seen_number |= get(line, _R_NUMBER)
+                count += 1
+                give_offset(ends, count, place)
+        line += _ROW_BYTES
+    put(work, SEEN_STATIC, seen_static)
+    put(work, SEEN_NUMBER, seen_number)
+    _see_ops(work, count)
+    put(work, MIXED, np.int64(mixed and _is_mixed(work, count)))
+    return count
+
+
+@inlined
+def _pick_alike(work: int, line: int, at: int, place: int, width: int) -> int:
+    """The same as `_pick_row` for what most rows are: an insert of the same `width` columns as the row before."""
+    if get(line, _R_KIND) != ROW_LINE or get(line, _R_FLAGS) != HAS_TIMESTAMP or get(line, _R_CELLS_COUNT) != width:
+        return _NOT
+    cell, ts = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS), get(line, _R_TS)
+    slots, sets, off, length = get(work, SLOTS), get(work, SETS), get(work, OFF), get(work, LENGTH)
+    room = 4 * get(work, ROOM)
+    for taken in range(place, place + width):
+        slot = get_offset(slots, get(cell, _C_COLUMN))
+        if slot != get_offset(sets, taken - width) or get(cell, _C_FLAGS) & _TIMED or get(cell, _C_TS) != ts:
+            _forget(work, at, place, taken)
+            return _NOT
+        give_offset(off + slot * room, at, get(cell, _C_VALUE))
+        give_offset(length + slot * room, at, get(cell, _C_LENGTH))
+        give_offset(sets, taken, slot)
+        cell += _CELL_BYTES
+    store(get(work, OP) + at, INSERT)
+    put(get(work, TS), at, ts)
+    return place + width
+
+
+@compiled
+def _forget(work: int, at: int, begin: int, end: int) -> None:
+    """Takes back the values of the row at `at` that it sets so far."""
+    length, sets, room = get(work, LENGTH), get(work, SETS), 4 * get(work, ROOM)
+    for taken in range(begin, end):
+        give_offset(length + get_offset(sets, taken) * room, at, ABSENT)
+
+
+@compiled
+def _pick_row(work: int, line: int, at: int, place: int) -> int:
+    """Where its sets end, or _NOT where the row is not plain."""
+    kind, flags, count = get(line, _R_KIND), get(line, _R_FLAGS), get(line, _R_CELLS_COUNT)
+    if kind == PARTITION_DELETION or (kind <= ROW_LINE and flags & HAS_DELETION):
+        if kind != PARTITION_DELETION and (flags & HAS_TIMESTAMP or count):
+            return _NOT
+        store(get(work, OP) + at, DELETE_PARTITION if kind == PARTITION_DELETION else DELETE_ROW)
+        put(get(work, TS), at, get(line, _R_DELETION))
+        return place
+    if kind > ROW_LINE:
+        return _NOT
+    first = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS)
+    ts, ttl, expires = get(line, _R_TS), np.int64(NO_TTL), np.int64(0)
+    if flags & HAS_TTL:
+        ttl, expires = get(line, _R_TTL), get(line, _R_EXPIRES)
+    if not flags & HAS_TIMESTAMP:
+        ts, ttl, expires = _newest(first, count)
+    end = _pick_cells(work, first, count, at, place, ts, ttl, expires)
+    if end != _NOT:
+        store(get(work, OP) + at, INSERT if flags & HAS_TIMESTAMP and kind == ROW_LINE else UPDATE)
+        put(get(work, TS), at, ts)
+        if ttl != NO_TTL:
+            give_offset(get(work, TTL), at, ttl)
+            put(get(work, EXPIRES), at, expires)
+            put(work, SEEN_TTL, 1)
+    return end
+
+
+@inlined
+def _pick_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, ttl: int, expires: int) -> int:
+    slots, sets = get(work, SLOTS), get(work, SETS)
+    off, length, room = get(work, OFF), get(work, LENGTH), 4 * get(work, ROOM)
+    begin = place
+    for _ in range(count):
+        slot, flags = get_offset(slots, get(cell, _C_COLUMN)), get(cell, _C_FLAGS)
+        size = np.int64(DELETED)
+        plain = slot != SLOW and get(cell, _C_TS) == ts
+        if not flags & CELL_DELETED:
+            size = get(cell, _C_LENGTH)
+            if flags & CELL_EXPIRING:
+                plain &= get(cell, _C_TTL) == ttl and get(cell, _C_EXPIRES) == expires
+            else:
+                plain &= ttl == NO_TTL
+        if not plain or get_offset(length + slot * room, at) != ABSENT:
+            _forget(work, at, begin, place)
+            return _NOT
+        give_offset(off + slot * room, at, get(cell, _C_VALUE))
+        give_offset(length + slot * room, at, size)
+        give_offset(sets, place, slot)
+        place += 1
+        cell += _CELL_BYTES
+    return place
+
+
+@inlined
+def _put_head(work: int, line: int, update: int, at: int, last: int) -> int:
+    """What a picked row has from its update and line: place, key, clustering. `last`: where the key before lies."""
+    entry, key = get(update, _U_ENTRY), get(update, _U_KEY)
+    put(get(work, ENTRY), at, entry)
+    put(get(work, NUMBER), at, get(line, _R_NUMBER))
+    store(get(work, STATIC) + at, get(line, _R_KIND) == STATIC_ROW)
+    _put_key(work, at, entry, key, get(update, _U_KEY_LENGTH), last)
+    slots = get(work, CLUSTERING_SLOTS)
+    value = get(work, VALUES) + _VALUE_BYTES * get(line, _R_VALUES)
+    for column in range(min(get(work, CLUSTERING_COUNT), get(line, _R_VALUES_COUNT))):
+        _put_place(work, get(slots, column), at, get(value, 0), max(get(value, 1), ABSENT))
+        value += _VALUE_BYTES
+    return key
+
+
+@inlined
+def _put_key(work: int, at: int, entry: int, key: int, length: int, last: int) -> None:
+    """The entry's offset, the token, and where the values of the partition key lie."""
+    put(get(work, OFFSET), at, get(get(work, OFFSETS), entry))
+    tokens = get(work, TOKEN)
+    if key == last:
+        put(tokens, at, get(tokens, at - 1))
+    else:
+        put(tokens, at, token(get(work, DATA) + key, length))
+    slots = get(work, KEY_SLOTS)
+    if get(work, KEY_COUNT) == 1:
+        _put_place(work, get(slots, 0), at, key, length)
+    else:
+        _put_parts(work, slots, at, key, key + length)
+
+
+@compiled
+def _see_ops(work: int, count: int) -> None:
+    ops, seen = get(work, OP), np.int64(0)
+    for at in range(count):
+        seen |= np.int64(1) << load(ops + at)
+    put(work, SEEN_OPS, seen)
+
+
+@compiled
+def _is_mixed(work: int, count: int) -> bool:
+    """Whether rows set other columns than the first."""
+    sets, ends = get(work, SETS), get(work, ENDS)
+    width = get_offset(ends, 1) if count else 0
+    mixed = False
+    for at in range(count):
+        mixed |= get_offset(ends, at + 1) != width * (at + 1)
+    if not mixed:
+        for place in range(width, width * count):
+            mixed |= get_offset(sets, place) != get_offset(sets, place - width)
+    return mixed
+
+
+@compiled
+def _newest(cell: int, count: int) -> Any:
+    """The times of a row without liveness: of its newest value, the first on a tie; else of its newest deletion."""
+    found = False
+    ts, ttl, expires = get(cell, _C_TS), np.int64(NO_TTL), np.int64(0)
+    for _ in range(count):
+        if not get(cell, _C_FLAGS) & CELL_DELETED:
+            if not found or get(cell, _C_TS) > ts:
+                ts, ttl, expires = get(cell, _C_TS), np.int64(NO_TTL), np.int64(0)
+                if get(cell, _C_FLAGS) & CELL_EXPIRING:
+                    ttl, expires = get(cell, _C_TTL), get(cell, _C_EXPIRES)
+            found = True
+        elif not found and get(cell, _C_TS) > ts:
+            ts = get(cell, _C_TS)
+        cell += _CELL_BYTES
+    return ts, ttl, expires
+
+
+@compiled
+def _put_parts(work: int, slots: int, at: int, key: int, end: int) -> None:
+    """Several values, each behind two bytes of length and before a zero byte (format page 8)."""
+    data = get(work, DATA)
+    for column in range(get(work, KEY_COUNT)):
+        if key + 3 > end:
+            break
+        size = load(data + key) << 8 | load(data + key + 1)
+        if key + 3 + size > end or load(data + key + 2 + size) != 0:
+            break
+        _put_place(work, get(slots, column), at, key + 2, size)
+        key += 3 + size
+        if column + 1 == get(work, KEY_COUNT) and key == end:
+            return
+    store(get(work, BAD) + at, 1)
+
+
+@inlined
+def _put_place(work: int, slot: int, at: int, off: int, size: int) -> None:
+    line = 4 * slot * get(work, ROOM)
+    give_offset(get(work, OFF) + line, at, off)
+    give_offset(get(work, LENGTH) + line, at, size)
+
+
+@entry_point
+def pick(work: int) -> int:
+    """Picks the rows of the table; how many."""
+    count = _pick_rows(work)
+    return count
+
+
+@entry_point
+def put_keys(work: int, rows: int, keys: int, lengths: int) -> int:
+    """The same of rows whose ENTRY and other values are there: what comes from offset and length of their keys.
+
+    Gives how many.
+    """
+    for at in range(rows):
+        _put_key(work, at, get(get(work, ENTRY), at), get(keys, at), get(lengths, at), np.int64(_NOT))
+    return rows

@@ -1,0 +1,168 @@
+"""The rows that are picked, as arrays: room for them, and the call of the compiled `pick`."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tailer.jit.addresses import address_of
+from tailer.rows.typed.compiled import pick as p
+from tailer.scan.index import CELL_FIELDS, ROW_FIELDS, UPDATE_FIELDS, VALUE_FIELDS, Index
+
+Numbers = npt.NDArray[Any]
+
+
+class Picked(NamedTuple):
+    """Rows in order, what each is, and where its values lie; see `pick` for the fields.
+
+    `off`, `length`: a line a column of the form; `places` has their addresses, that of `bad`, and the bytes from one
+    line to the next. The facts are of all rows together. `narrow`: the lines are other ones, see `wide`.
+    """
+
+    bad: Numbers
+    entry: Numbers
+    offset: Numbers
+    number: Numbers
+    op: Numbers
+    static: Numbers
+    ts: Numbers
+    ttl: Numbers
+    expires: Numbers
+    token: Numbers
+    sets: Numbers
+    ends: Numbers
+    off: Numbers
+    length: Numbers
+    places: Places
+    ops: int
+    has_static: bool
+    has_ttl: bool
+    has_number: bool
+    mixed: bool
+    narrow: bool
+
+    @property
+    def rows(self) -> int:
+        return len(self.entry)
+
+    def cut(self, rows: int) -> Picked:
+        """The first of them."""
+        ends = self.ends[: rows + 1]
+        return self._replace(
+            **{name: getattr(self, name)[:rows] for name in _BY_ROW},
+            sets=self.sets[: ends[-1]],
+            ends=ends,
+            off=self.off[:, :rows],
+            length=self.length[:, :rows],
+        )
+
+
+class Places(NamedTuple):
+    """Addresses of `off`, `length` and `bad`; bytes of a line of the first two."""
+
+    off: int
+    length: int
+    bad: int
+    line: int
+
+
+_BY_ROW: Final = Picked._fields[: Picked._fields.index("sets")]
+
+
+class Lines:
+    """An index with its data, by address; holds what lies there."""
+
+    def __init__(self, index: Index, data: bytes, offsets: Numbers) -> None:
+        kinds = zip((index.updates, index.rows, index.values, index.cells), _FIELDS, strict=True)
+        # As plain numbers: numpy takes long to describe a structure.
+        self._held = [np.ascontiguousarray(array).view(np.int64).reshape(-1, len(fields)) for array, fields in kinds]
+        self._data = np.frombuffer(data, np.uint8)
+        self._offsets = np.ascontiguousarray(offsets, np.int64)
+        self.updates, self.rows, _, self.cells = self._held
+        self.base = address_of(self._data)
+
+    def with_cells(self, rows: Numbers, cells: Numbers) -> Lines:
+        """The same with other rows and cells."""
+        other = copy(self)
+        other._held = [self.updates, rows, self._held[2], cells]
+        other.rows, other.cells = rows, cells
+        return other
+
+    def work(self) -> Numbers:
+        """The numbers that `pick` works with, as far as they are the index's."""
+        work = np.zeros(p.SIZE, np.int64)
+        work[p.UPDATES : p.CELLS + 1] = [address_of(array) for array in self._held]
+        work[p.DATA : p.OFFSETS + 1] = self.base, address_of(self._offsets)
+        work[p.ROW_COUNT] = len(self.rows)
+        return work
+
+
+class Table(NamedTuple):
+    """A table to pick rows of: its number, its columns' places in the form, those of its keys; how many there are."""
+
+    number: int
+    slots: Numbers
+    key: Numbers
+    clustering: Numbers
+    columns: int
+
+
+_KEPT: Final = ((p.OFFSET, np.int64), (p.NUMBER, np.int64), (p.TS, np.int64), (p.TOKEN, np.int64))
+_RARE: Final = ((p.EXPIRES, np.int64), (p.TTL, np.int32))
+_ARRAYS: Final = (
+    p.BAD, p.ENTRY, p.OFFSET, p.NUMBER, p.OP, p.STATIC, p.TS, p.TTL, p.EXPIRES, p.TOKEN, p.SETS, p.ENDS,
+)  # fmt: skip
+_FIELDS: Final = (UPDATE_FIELDS, ROW_FIELDS, VALUE_FIELDS, CELL_FIELDS)
+_BYTES: Final = (p.OP, p.STATIC, p.BAD)
+
+
+def pick_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> Picked:
+    """The rows of the table that are plain; the others of it are marked in `slow`, which has a byte a row.
+
+    `forced`: by entry, whether all its rows are slow.
+    """
+    rows, columns = len(lines.rows), table.columns
+    work = lines.work()
+    given = ((p.SLOTS, table.slots), (p.KEY_SLOTS, table.key), (p.CLUSTERING_SLOTS, table.clustering))
+    for number, array in (*given, (p.FORCED, forced), (p.SLOW_ROWS, slow)):
+        work[number] = address_of(array)
+    for number, value in ((p.TABLE, table.number), (p.ROOM, rows)):
+        work[number] = value
+    work[p.KEY_COUNT], work[p.CLUSTERING_COUNT] = len(table.key), len(table.clustering)
+    # What becomes Arrow's memory, what seldom does, and what never does.
+    made = _taken(work, [(number, type_, rows) for number, type_ in _KEPT])
+    made |= _taken(work, [*((number, type_, rows) for number, type_ in _RARE), (p.ENDS, np.int32, rows + 1)])
+    passing: list[_Room] = [(p.ENTRY, np.int64, rows)]
+    passing += [(number, np.int32, columns * rows) for number in (p.OFF, p.LENGTH)]
+    passing += [(p.SETS, np.int32, len(lines.cells)), *((number, np.uint8, rows) for number in _BYTES)]
+    made |= _taken(work, passing)
+    made[p.LENGTH].fill(p.ABSENT)
+    made[p.BAD].fill(0)
+    made[p.TTL].fill(p.NO_TTL)
+    count = p.pick(address_of(work))
+    facts = work.tolist()
+    found: list[Any] = [made[number] for number in _ARRAYS]
+    found += [made[number].reshape(columns, rows) for number in (p.OFF, p.LENGTH)]
+    found += [Places(facts[p.OFF], facts[p.LENGTH], facts[p.BAD], 4 * rows), facts[p.SEEN_OPS]]
+    found += map(bool, (facts[p.SEEN_STATIC], facts[p.SEEN_TTL], facts[p.SEEN_NUMBER], facts[p.MIXED], 0))
+    return Picked._make(found).cut(count)
+
+
+_Room = tuple[int, Any, int]
+"""A number of `work`, the type of its array, how many there are in it."""
+
+
+def _taken(work: Numbers, rooms: list[_Room]) -> dict[int, Numbers]:
+    """One piece of memory for all of the arrays, whose addresses become numbers of `work`; wide types first."""
+    sizes = [np.dtype(type_).itemsize * count for _, type_, count in rooms]
+    memory = np.empty(sum(sizes), np.uint8)
+    base, at = address_of(memory), 0
+    made: dict[int, Numbers] = {}
+    for (number, type_, _), size in zip(rooms, sizes, strict=True):
+        made[number] = memory[at : at + size].view(type_)
+        work[number] = base + at
+        at += size
+    return made

@@ -1,0 +1,138 @@
+"""Typed rows as JSON lines, column by column: what Arrow can spell it spells, the rest is spelled value by value.
+
+One JSON object a row, all columns in order, nested objects, compact, UTF-8. `plain_lines` is the plain twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailer.rows.typed.form import Form
+from tailer.schema.typed import META
+from tailer.types import quote
+
+JSON_TEXTS: Final = frozenset({"attrs", "cells", "deltas", "range"})
+"""Those of META that are JSON text already."""
+
+SMALL_ROWS: Final = 16
+"""The plain twin is done with fewer before Arrow has begun."""
+
+_NULL: Final = pa.scalar("null")
+_ESCAPED: Final = np.isin(np.arange(256), [*range(0x20), ord('"'), ord("\\")])
+
+_NUMBERS: Final = frozenset({"bigint", "boolean", "counter", "int", "smallint", "tinyint"})
+"""Kinds whose values Arrow spells as JSON does."""
+
+Texts: TypeAlias = "pa.Array | pa.Scalar"
+Spell = Callable[[Any], str]
+
+
+def json_lines(form: Form, batch: pa.RecordBatch) -> bytes:
+    """The rows' lines, each ended by a newline."""
+    return (plain_lines if batch.num_rows < SMALL_ROWS else fast_lines)(form, batch)
+
+
+def fast_lines(form: Form, batch: pa.RecordBatch) -> bytes:
+    """By Arrow, as far as it can."""
+    if batch.num_rows == 0:
+        return b""
+    parts: list[Texts] = []
+    begin = "{"
+    for name, column in zip(form.schema.names, _columns(form, batch), strict=True):
+        parts += [pa.scalar(f"{begin}{quote(name)}:"), _texts(*column)]
+        begin = ","
+    lines = pc.binary_join_element_wise(*parts, pa.scalar("}\n"), "")
+    return _letters(lines).tobytes()
+
+
+def plain_lines(form: Form, batch: pa.RecordBatch) -> bytes:
+    """Value by value."""
+    texts: list[Sequence[str]] = [_one_by_one(values, spell) for values, _, spell in _columns(form, batch)]
+    labels = [quote(name) + ":" for name in form.schema.names]
+    lines = ["{" + ",".join(map(str.__add__, labels, row)) + "}\n" for row in zip(*texts, strict=True)]
+    return "".join(lines).encode()
+
+
+def _columns(form: Form, batch: pa.RecordBatch) -> list[tuple[pa.Array, str, Spell]]:
+    """Each column's values, what they are, and how one of them is spelled."""
+    own = len(form.columns)
+    columns = [
+        (values if column.plain == column.arrow else values.cast(column.plain), column.type.kind, column.json)
+        for column, values in zip(form.columns, batch.columns[:own], strict=True)
+    ]
+    meta = zip(META, batch.columns[own:], strict=True)
+    return columns + [(values, "json" if name in JSON_TEXTS else "meta", _spell(name)) for name, values in meta]
+
+
+def _texts(values: pa.Array, kind: str, spell: Spell) -> Texts:
+    """The JSON texts of a column."""
+    if values.null_count == len(values):
+        return _NULL
+    type_ = values.type
+    if kind == "json":
+        made: Any = values
+    elif kind in _NUMBERS or (kind == "meta" and not pa.types.is_string(type_) and not pa.types.is_list(type_)):
+        made = values.cast(pa.string())
+    elif pa.types.is_string(type_) and _is_clean(values):
+        made = _joined('"', values, '"')
+    elif kind == "meta" and pa.types.is_list(type_) and _is_clean(values.flatten()):
+        made = _lists(values)
+    else:
+        return pa.array(_one_by_one(values, spell), pa.string())
+    return made.fill_null("null") if made.null_count else made
+
+
+def _one_by_one(values: pa.Array, spell: Spell) -> list[str]:
+    return [spell(value) for value in values.to_pylist()]
+
+
+def _lists(values: pa.Array) -> pa.Array:
+    """Lists of names."""
+    quoted = _joined('"', values.flatten(), '"')
+    # `flatten` leaves out what nulls and a slice's neighbours hold, so the lengths tell where each list lies now.
+    lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    named = pc.binary_join(pa.ListArray.from_arrays(ends, quoted), ",")
+    return pc.if_else(values.is_valid(), _joined("[", named, "]"), pa.scalar(None, pa.string()))
+
+
+def _joined(before: str, texts: pa.Array, behind: str) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(before), texts, pa.scalar(behind), "")
+
+
+def _is_clean(texts: pa.Array) -> bool:
+    """Whether no text has a letter that JSON writes otherwise."""
+    return not _ESCAPED[_letters(texts)].any()
+
+
+def _letters(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of all texts one behind the other, those of nulls included."""
+    if len(texts) == 0 or texts.buffers()[2] is None:
+        return np.empty(0, np.uint8)
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(texts.buffers()[2], np.uint8)[ends[0] : ends[-1]]
+
+
+def _spell(name: str) -> Spell:
+    if name in JSON_TEXTS:
+        return lambda value: "null" if value is None else value
+    return _any_text
+
+
+def _any_text(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case list():
+            return f"[{','.join(map(quote, value))}]"
+        case _:
+            return quote(value)

@@ -1,0 +1,94 @@
+"""What stands behind a table's own columns in typed rows, for rows that were picked: a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tailer.jit.addresses import address_of
+from tailer.rows.place import Place
+from tailer.rows.typed.arrays import bool_array, chosen_texts, fixed_array, list_array, number_array, text_array
+from tailer.rows.typed.compiled.events import NUMBERS_MAX, put_event_ids
+from tailer.rows.typed.compiled.pick import DELETE_ROW, NO_TTL
+from tailer.rows.typed.compiled.picked import Picked
+from tailer.rows.typed.form import Form
+from tailer.schema.typed import META
+
+OP_NAMES: Final = ("insert", "update", "delete_row", "delete_partition")
+"""By the operation of a picked row."""
+
+
+def meta_arrays(
+    form: Form, table_id: str, place: Place, picked: Picked, texts: Mapping[str, pa.Array]
+) -> list[pa.Array]:
+    """The columns behind the table's own, in order. `texts`: those of `deltas` and `cells` that are not null."""
+    made = _varying(form, picked) | _of_native(place, picked)
+    made |= {
+        **texts,
+        "table_id": table_id,
+        "node": place.node,
+        "segment": place.segment,
+        "event_id": _event_ids(place, picked),
+    }
+    arrays: list[pa.Array] = []
+    for name, field in zip(META, form.meta_fields, strict=True):
+        value = made.get(name)
+        if not isinstance(value, pa.Array):
+            value = form.repeated.array(field.name, field.type, value, picked.rows)
+        arrays.append(value)
+    return arrays
+
+
+def _of_native(place: Place, picked: Picked) -> dict[str, pa.Array]:
+    """What the rows of a native log have: not kept like other repeated values, for each transaction is another."""
+    made: dict[str, pa.Array] = {}
+    if isinstance(place.txn, Mapping):
+        made["txn"] = pa.array([place.txn.get(offset) for offset in picked.offset.tolist()], pa.string())
+    elif place.txn is not None:
+        made["txn"] = pa.array([place.txn], pa.string()).take(pa.array(np.zeros(picked.rows, np.int8)))
+    if place.attrs:
+        texts = pa.array([place.attrs.get(entry) for entry in picked.entry.tolist()], pa.string())
+        made["attrs"] = texts
+    return made
+
+
+def _varying(form: Form, picked: Picked) -> dict[str, Any]:
+    """Arrays of those that are not one value in all rows, and values that are not null of the others."""
+    ops = picked.ops
+    made: dict[str, Any] = {
+        "op": chosen_texts(OP_NAMES, picked.op) if ops & (ops - 1) else OP_NAMES[ops.bit_length() - 1],
+        "set": _sets(form, picked),
+        "is_static": bool_array(picked.static, picked.static, picked.rows) if picked.has_static else False,
+        "write_ts": number_array(pa.int64(), picked.ts),
+        "token": number_array(pa.int64(), picked.token),
+        "offset": number_array(pa.int64(), picked.offset),
+        "row": number_array(pa.int64(), picked.number) if picked.has_number else 0,
+    }
+    if picked.has_ttl:
+        valid = (picked.ttl != NO_TTL).view(np.uint8)
+        count = int(np.count_nonzero(valid))
+        made["ttl"] = fixed_array(pa.int32(), picked.ttl, valid, count)
+        made["expires_at"] = fixed_array(pa.int64(), picked.expires, valid, count)
+    return made
+
+
+def _sets(form: Form, picked: Picked) -> pa.Array | tuple[str, ...] | None:
+    """Names of the columns that each row sets, in the order of its cells; null for deletions."""
+    names = tuple(column.name for column in form.columns)
+    if not picked.mixed and not picked.ops >> DELETE_ROW:
+        return tuple(names[slot] for slot in picked.sets[: picked.ends[1]])
+    valid = (picked.op < DELETE_ROW).view(np.uint8)
+    elements = chosen_texts(names, picked.sets)
+    return list_array(pa.list_(pa.string()), picked.ends, elements, valid, int(np.count_nonzero(valid)))
+
+
+def _event_ids(place: Place, picked: Picked) -> pa.Array:
+    text = f"{place.node}:{place.segment}:".encode()
+    begin = np.frombuffer(bytearray(text + bytes(NUMBERS_MAX)), np.uint8)
+    ends, letters = np.empty(picked.rows + 1, np.int32), np.empty(picked.rows * len(begin), np.uint8)
+    addresses = map(address_of, (picked.offset, picked.number, ends, letters))
+    total = put_event_ids(address_of(begin), len(text), picked.rows, *addresses)
+    return text_array(pa.string(), ends, letters[:total], None, picked.rows)

@@ -1,0 +1,1 @@
+"""Cassandra's payload, the mutation (format page, section 5)."""

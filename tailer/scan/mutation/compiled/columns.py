@@ -1,0 +1,186 @@
+"""Column lists and subsets of an update, compiled: the twin of `scan.mutation.columns`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tailer.jit.decorators import compiled, inlined
+from tailer.jit.vints import read_vint
+from tailer.jit.words import byte, get, put
+from tailer.limits import COLUMNS_MAX
+from tailer.scan.index import Status
+from tailer.scan.mutation.compiled.flat import (
+    C_WIDTH,
+    FREE,
+    N_COLUMN,
+    N_LEN,
+    N_OFF,
+    N_WIDTH,
+    T_COLUMNS_AT,
+    T_COLUMNS_N,
+    T_NAMES_AT,
+    T_NAMES_MASK,
+)
+from tailer.scan.mutation.compiled.walk import (
+    CHOSEN,
+    COLUMNS,
+    END,
+    FAILED,
+    KNOWN,
+    LISTS,
+    NAMES,
+    SEEN,
+    STAMP,
+    TABLE,
+    TABLE_AT,
+    TEXTS,
+    fail,
+    fail_length,
+    fail_name,
+    is_beyond,
+    is_same,
+)
+
+TRUNCATED: Final = int(Status.TRUNCATED)
+BAD_VALUE: Final = int(Status.BAD_VALUE)
+UNKNOWN_COLUMN: Final = int(Status.UNKNOWN_COLUMN)
+
+BITMAP_COLUMNS: Final = 64
+K_BASE: Final = 0
+K_AT: Final = 1
+K_LEN: Final = 2
+K_COUNT: Final = 3
+K_WIDTH: Final = 4
+
+_BASIS: Final = np.uint64(0xCBF29CE484222325)
+_PRIME: Final = np.uint64(0x100000001B3)
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64(0xFFFFFFFF)
+_ZERO: Final = np.uint64(0)
+_ONE: Final = np.uint64(1)
+
+
+@inlined
+def list_place(walk: int, is_static: int) -> int:
+    """The address of the last column list of that kind of the current table: addresses of lines of `flat.columns`."""
+    table = get(walk, TABLE_AT)
+    return get(walk, LISTS) + 8 * (2 * get(table, T_COLUMNS_AT) + is_static * get(table, T_COLUMNS_N))
+
+
+@compiled
+def _find_column(walk: int, base: int, at: int, length: int) -> int:
+    """The number in `flat.columns` of the name at `at`, -1 if the current table has none of that name."""
+    value = _BASIS
+    for step in range(length):
+        value = (value ^ np.uint64(byte(base, at + step))) * _PRIME
+    table = get(walk, TABLE_AT)
+    mask = get(table, T_NAMES_MASK)
+    first = get(walk, NAMES) + 8 * N_WIDTH * get(table, T_NAMES_AT)
+    slot = np.int64(value >> _HALF ^ value & _LOW) & mask
+    while True:
+        name = first + 8 * N_WIDTH * slot
+        if get(name, N_LEN) == FREE:
+            return -1
+        if get(name, N_LEN) == length and is_same(base, at, get(walk, TEXTS), get(name, N_OFF), length):
+            return get(name, N_COLUMN)
+        slot = slot + 1 & mask
+
+
+@compiled
+def _read_list(walk: int, base: int, at: int, place: int) -> tuple[int, int]:
+    end = get(walk, END)
+    count, at = read_vint(base, at)
+    if is_beyond(count, end - at):
+        return fail_length(walk, TRUNCATED, at, count), 0
+    if count > COLUMNS_MAX:
+        return fail_length(walk, BAD_VALUE, at, count), 0
+    room = get(get(walk, TABLE_AT), T_COLUMNS_N)
+    stamp = get(walk, STAMP) + 1
+    put(walk, STAMP, stamp)
+    twice = False
+    for number in range(count):
+        length, at = read_vint(base, at)
+        if is_beyond(length, end - at):
+            return fail_length(walk, TRUNCATED, at, length), 0
+        column = _find_column(walk, base, at, length)
+        if column < 0:
+            return fail_name(walk, UNKNOWN_COLUMN, at, length), 0
+        twice |= get(get(walk, SEEN), column) == stamp
+        put(get(walk, SEEN), column, stamp)
+        if number < room:
+            put(place, number, get(walk, COLUMNS) + 8 * C_WIDTH * column)
+        at += length
+    if twice:
+        return fail_length(walk, BAD_VALUE, at, count), 0
+    return at, count
+
+
+@inlined
+def read_column_list(walk: int, base: int, at: int, is_static: int) -> tuple[int, int]:
+    """The offset behind the list at `at`, and how many columns it has: they lie at `list_place`."""
+    known = get(walk, KNOWN) + 8 * K_WIDTH * (2 * get(walk, TABLE) + is_static)
+    length = get(known, K_LEN)
+    if 0 < length <= get(walk, END) - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length):
+        return at + length, get(known, K_COUNT)
+    # A list that fails overwrites what is known.
+    put(known, K_LEN, 0)
+    after, count = _read_list(walk, base, at, list_place(walk, is_static))
+    if after != FAILED:
+        put(known, K_BASE, base)
+        put(known, K_AT, at)
+        put(known, K_LEN, after - at)
+        put(known, K_COUNT, count)
+    return after, count
+
+
+@compiled
+def _choose(place: int, first: int, end: int, chosen: int, n: int) -> int:
+    for number in range(first, end):
+        put(chosen, n, get(place, number))
+        n += 1
+    return n
+
+
+@compiled
+def _read_numbers(walk: int, base: int, at: int, place: int, count: int, missing: int) -> tuple[int, int, int]:
+    if is_beyond(missing, count):
+        return fail_length(walk, BAD_VALUE, at, missing), 0, 0
+    present = count - missing
+    names_present = present < count // 2
+    chosen = get(walk, CHOSEN)
+    n = 0
+    last = -1
+    for _ in range(present if names_present else missing):
+        if at >= get(walk, END):
+            return fail(walk, TRUNCATED, at, 0), 0, 0
+        number, at = read_vint(base, at)
+        if number <= last or number >= count:
+            return fail_length(walk, BAD_VALUE, at, number), 0, 0
+        first, end = (number, number + 1) if names_present else (last + 1, number)
+        n = _choose(place, first, end, chosen, n)
+        last = number
+    if not names_present:
+        n = _choose(place, last + 1, count, chosen, n)
+    return at, chosen, n
+
+
+@compiled
+def read_subset(walk: int, base: int, at: int, place: int, count: int) -> tuple[int, int, int]:
+    """The offset behind the subset at `at`; and those of the columns at `place` that the row has: place, count."""
+    missing, after = read_vint(base, at)
+    if missing == 0:
+        return after, place, count
+    if count >= BITMAP_COLUMNS:
+        return _read_numbers(walk, base, after, place, count, missing)
+    bits = np.uint64(missing)
+    if bits >> np.uint64(count) != _ZERO:
+        return fail_length(walk, BAD_VALUE, at, missing), 0, 0
+    chosen = get(walk, CHOSEN)
+    n = 0
+    for bit in range(count):
+        if bits >> np.uint64(bit) & _ONE == _ZERO:
+            put(chosen, n, get(place, bit))
+            n += 1
+    return after, chosen, n

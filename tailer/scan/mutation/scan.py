@@ -1,0 +1,117 @@
+"""Scan: walks mutations (format page 5) once and notes where everything lies. Knows the format and no output.
+
+Errors are values: the scan stops at the first entry that does not decode, with all before it whole, and says why and
+where; it goes on from any later entry when called again. Any bytes at all end in a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tailer.framing.vint import read_vint
+from tailer.scan.index import CELL, ROW, UPDATE, VALUE, Index, Status, Stopped, as_lines
+from tailer.scan.mutation.update import scan_update
+from tailer.scan.mutation.walk import FAILED, SLACK, Walk
+from tailer.scan.tables import ScanTables
+
+Offsets = Sequence[int] | npt.NDArray[np.int64]
+
+TABLE_ID_BYTES: Final = 16
+
+
+def scan(
+    data: bytes, starts: Offsets, sizes: Offsets, tables: ScanTables, first: int = 0, unsigned_times: bool = False
+) -> Index:
+    """The index of the mutations at `starts` (payload offsets in `data`) from number `first` on.
+
+    `unsigned_times`: local times are unsigned (descriptor 8). Data without SLACK bytes behind the last payload are
+    copied once. Never raises for what the bytes hold.
+    """
+    starts, sizes = _plain(starts), _plain(sizes)
+    walk = Walk(_with_slack(data, starts, sizes), tables, unsigned_times)
+    for entry in range(first, len(starts)):
+        lengths = (len(walk.updates), len(walk.rows), len(walk.values), len(walk.cells))
+        walk.entry = entry
+        if _scan_entry(walk, starts[entry], sizes[entry], len(data)) == FAILED:
+            _drop_lines(walk, *lengths)
+            break
+    else:
+        walk.stopped = Stopped(Status.OK, len(starts))
+    return Index(
+        as_lines(walk.updates, UPDATE),
+        as_lines(walk.rows, ROW),
+        as_lines(walk.values, VALUE),
+        as_lines(walk.cells, CELL),
+        walk.stopped,
+        walk.skipped,
+    )
+
+
+def _plain(numbers: Offsets) -> Sequence[int]:
+    # numpy's own integers would carry through every addition, and overflow.
+    plain: Sequence[int] = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+    return plain
+
+
+def _with_slack(data: bytes, starts: Sequence[int], sizes: Sequence[int]) -> bytes:
+    if starts and starts[-1] + sizes[-1] + SLACK > len(data):
+        return bytes(data) + bytes(SLACK)
+    return bytes(data)
+
+
+def _scan_entry(walk: Walk, start: int, size: int, limit: int) -> int:
+    walk.table_number = -1
+    walk.number = 0
+    walk.start = start
+    walk.end = end = start + size
+    if start < 0 or size < 0 or end > limit:
+        return walk.fail(Status.TRUNCATED, start, size)
+    count, at = walk.data[start], start + 1
+    if count >= 0x80:
+        count, at = read_vint(walk.data, start)
+    if count == 0:
+        return walk.fail(Status.BAD_VALUE, start)
+    if _skip(walk, start, at, count):
+        return end
+    for _ in range(count):
+        at = scan_update(walk, at)
+        if at == FAILED:
+            _look_for_kept(walk, start)
+            return FAILED
+    if at != end:
+        return walk.fail(Status.WRONG_SIZE, at, end - at)
+    return end
+
+
+def _skip(walk: Walk, start: int, at: int, count: int) -> bool:
+    """Whether the entry is passed over unread, by its first table."""
+    tables = walk.tables
+    table_id = walk.data[at : at + TABLE_ID_BYTES]
+    number = tables.numbers.get(table_id)
+    if number is not None and tables.tables[number].kept:
+        return False
+    if number is None:
+        passed = table_id in tables.unread or (tables.skip_unknown and not _holds_kept(walk, start))
+    else:
+        passed = count == 1 or not _holds_kept(walk, start)
+    if passed:
+        walk.skipped[table_id] = walk.skipped.get(table_id, 0) + 1
+    return passed
+
+
+def _holds_kept(walk: Walk, start: int) -> bool:
+    find = walk.data.find
+    return any(find(table_id, start, walk.end) >= 0 for table_id in walk.tables.kept_ids)
+
+
+def _look_for_kept(walk: Walk, start: int) -> None:
+    if walk.stopped.status == Status.UNKNOWN_TABLE:
+        walk.stopped = walk.stopped._replace(kept_inside=_holds_kept(walk, start))
+
+
+def _drop_lines(walk: Walk, updates: int, rows: int, values: int, cells: int) -> None:
+    del walk.updates[updates:], walk.rows[rows:], walk.values[values:], walk.cells[cells:]

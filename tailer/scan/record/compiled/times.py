@@ -1,0 +1,62 @@
+"""Times of a record, compiled: the twin of `scan.record.times`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailer.jit.decorators import compiled
+from tailer.scan.index import NO_DELETION
+from tailer.scan.mutation.compiled.walk import FAILED, fail
+from tailer.scan.record.compiled.heads import BAD_VALUE, is_nil, read_int
+from tailer.scan.record.times import NO_TTL, TTL_MAX
+
+_NOT_THERE: Final = NO_TTL
+
+
+@compiled
+def read_time(walk: int, base: int, at: int) -> tuple[int, int]:
+    """A timestamp and the offset behind it."""
+    ts, behind = read_int(walk, base, at)
+    if behind != FAILED and ts == NO_DELETION:
+        return 0, fail(walk, BAD_VALUE, at, ts)
+    return ts, behind
+
+
+@compiled
+def read_ts(walk: int, base: int, at: int, else_ts: int) -> tuple[int, int]:
+    """A timestamp, `else_ts` for nil, and the offset behind it."""
+    if is_nil(walk, base, at):
+        return else_ts, at + 1
+    return read_time(walk, base, at)
+
+
+@compiled
+def _read_both(walk: int, base: int, at: int) -> tuple[int, int, int]:
+    ttl, expires = _NOT_THERE, 0
+    if is_nil(walk, base, at):
+        at += 1
+    else:
+        ttl, behind = read_int(walk, base, at)
+        if behind == FAILED:
+            return 0, 0, FAILED
+        if ttl < 0 or ttl > TTL_MAX:
+            return 0, 0, fail(walk, BAD_VALUE, at, ttl)
+        at = behind
+    if is_nil(walk, base, at):
+        if ttl != _NOT_THERE:
+            return 0, 0, fail(walk, BAD_VALUE, at, ttl)
+        return ttl, expires, at + 1
+    expires, behind = read_int(walk, base, at)
+    if behind == FAILED:
+        return 0, 0, FAILED
+    if expires < 0 or ttl == _NOT_THERE:
+        return 0, 0, fail(walk, BAD_VALUE, at, expires)
+    return ttl, expires, behind
+
+
+@compiled
+def read_expiry(walk: int, base: int, at: int) -> tuple[int, int, int]:
+    """TTL, when it ends, and the offset behind both: NO_TTL and 0 where both are nil."""
+    if is_nil(walk, base, at) and is_nil(walk, base, at + 1):
+        return _NOT_THERE, 0, at + 2
+    return _read_both(walk, base, at)

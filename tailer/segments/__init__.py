@@ -1,0 +1,1 @@
+"""The log folder on disk: what lies in it, reading its bytes, waking up."""

@@ -1,0 +1,42 @@
+"""`--output arrow`: an Arrow IPC stream of record batches, for `pyarrow.ipc.open_stream` and other languages' readers.
+
+The schema goes out at once, so that a stream without rows is a valid one too.
+"""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+from tailer.rows.batch import arrow_schema
+from tailer.sinks.base import ByteStream
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from tailer.schema.typed import TypedTable
+    from tailer.sinks.base import Rows
+
+
+class ArrowSink:
+    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form."""
+
+    def __init__(self, stream: IO[bytes], typed: TypedTable | None = None) -> None:
+        import pyarrow
+
+        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), _schema(typed))
+
+    def write(self, batch: Rows) -> None:
+        if len(batch):
+            self._writer.write_batch(batch.to_arrow())
+
+    def close(self) -> None:
+        """End the stream with its mark; a reader can tell a whole stream from a cut one."""
+        self._writer.close()
+
+
+def _schema(typed: TypedTable | None) -> pyarrow.Schema:
+    if typed is None:
+        return arrow_schema()
+    from tailer.rows.typed.form import form_of
+
+    return form_of(typed).schema

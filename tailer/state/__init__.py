@@ -1,0 +1,1 @@
+"""What is kept between runs: journal, consumers, cleaned segments, quarantine, offsets."""

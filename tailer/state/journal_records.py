@@ -1,0 +1,163 @@
+"""The journal's records as values, and one record as a line of text. No I/O.
+
+A line is the CRC32 of the JSON text as 8 hex digits, a blank, and the compact JSON with the record's number first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from zlib import crc32
+
+import msgspec
+
+from tailer.errors import DefinitionError
+from tailer.position import Position
+from tailer.schema.model import TableDefinition
+from tailer.schema.rows import SchemaDelta
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """What one line says. `n` is its number in the journal, from 1; 0 = not journalled yet."""
+
+    once: ClassVar[bool] = True
+    """Whether an equal record is not journalled a second time."""
+
+    n: int = 0
+
+
+class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="schema"):
+    """Changes of definitions, valid for entries that begin at `at` or later (the end of the entry that made them).
+
+    `source` says where they came from: `log`, `file …`, `server …`. Holds for everyone. `found`: where in the log they
+    stood, if that was behind the planner's position already: they count from there inside that segment alone.
+    `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
+    """
+
+    at: Position
+    source: str
+    deltas: tuple[SchemaDelta, ...]
+    found: Position | None = None
+    again: int = 0
+
+
+class NativeRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
+    """A definition that a native log holds in itself, first met at `at` (its entry's end); holds for everyone.
+
+    Changes name it by its table's id and `fp`, its fingerprint in hex digits.
+    """
+
+    at: Position
+    fp: str
+    definition: TableDefinition
+    source: str = "log"
+
+    @property
+    def key(self) -> str:
+        """The definition's key, see `tailer.schema.record_definitions`."""
+        return self.definition.id + self.fp
+
+
+class StartRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="start"):
+    """What a consumer knows of begins at `segment`: a transaction that began below is of an unknown history."""
+
+    once: ClassVar[bool] = False
+
+    consumer: str | None = None
+    segment: int
+
+
+class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="segment_end"):
+    """A segment is finished: up to `published` everything checked, and its log ends at `end` (both logical offsets).
+
+    `finished` says how that was seen. With a `consumer` it rests on that consumer's option and holds for it alone.
+    """
+
+    segment: int
+    published: int
+    end: int
+    finished: str
+    consumer: str | None = None
+
+
+class RetractRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="retract"):
+    """Record number `of` has no effect: an operator took it back. Holds for everyone."""
+
+    of: int
+
+
+class SkipRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="skip"):
+    """A consumer's decision not to decode the entry at `at`; `lost` bytes from there on are in quarantine."""
+
+    consumer: str | None = None
+    at: Position
+    reason: str
+    lost: int
+
+
+class LossRecord(
+    Record, frozen=True, kw_only=True, omit_defaults=True, tag="loss", rename={"start": "from", "end": "to"}
+):
+    """A consumer accepted that what lies from `start` to `end` is gone."""
+
+    consumer: str | None = None
+    start: Position
+    end: Position
+
+
+class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="options"):
+    """The row-shaping options a consumer runs with from here on; its last record counts."""
+
+    once: ClassVar[bool] = False
+
+    consumer: str | None = None
+    options: dict[str, Any]
+
+
+class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="recount"):
+    """A batch that ends at `at` and could not be read with its first `j` records never succeeded: it has `upto` now."""
+
+    consumer: str | None = None
+    at: Position
+    j: int
+    upto: int
+
+
+AnyRecord = (
+    SchemaRecord
+    | NativeRecord
+    | StartRecord
+    | SegmentEndRecord
+    | RetractRecord
+    | SkipRecord
+    | LossRecord
+    | OptionsRecord
+    | RecountRecord
+)
+
+_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
+
+
+def encode(record: AnyRecord) -> bytes:
+    """One line, newline included. `record.n` must be its number."""
+    fields = msgspec.to_builtins(record)
+    body = msgspec.json.encode({"n": record.n, "kind": fields.pop("kind"), **fields})
+    return b"%08x %s\n" % (crc32(body), body)
+
+
+def checks(line: bytes) -> bool:
+    """Whether a line (without its newline) is whole: its CRC fits its text."""
+    digits, blank, body = line[:8], line[8:9], line[9:]
+    return blank == b" " and b"%08x" % crc32(body) == digits
+
+
+def decode(line: bytes, where: str) -> AnyRecord:
+    """The record of a line that checks. Raises DefinitionError for a kind or shape that this version does not know."""
+    try:
+        return _DECODER.decode(line[9:])
+    except msgspec.ValidationError as error:
+        raise DefinitionError(
+            "a journal record is of a form that this version does not know",
+            file=where,
+            found=str(error),
+            remedy="A newer version of cdc-tail wrote it: use that version or a newer one.",
+        ) from None

@@ -1,0 +1,60 @@
+"""The lock of a state folder: a consumer that registers, one that is moved back, and a run of `clean` exclude another.
+
+Holds a lock and nothing else; the kernel gives it back however its holder ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tailer.errors import RefusedError, UsageError
+from tailer.state.consumers import make_folder
+
+FILE_NAME: Final = "lock"
+WAIT_SECONDS: Final = 60.0
+"""Longer than any holder needs it: `clean` deletes a few files, a start asks a server at most."""
+
+_SLICE_SECONDS: Final = 0.05
+
+
+@contextmanager
+def state_lock(state: Path, wait_seconds: float | None = None) -> Iterator[None]:
+    """Hold the lock of a state folder, which is made if it is not there. RefusedError if it stays taken."""
+    wait_seconds = WAIT_SECONDS if wait_seconds is None else wait_seconds
+    make_folder(state)
+    path = state / FILE_NAME
+    try:
+        # To read is enough: `clean` may run as another user than the one that made the file.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except PermissionError as error:
+        raise UsageError(
+            "no permission to lock the state folder",
+            file=str(path),
+            remedy="Run it as the user that runs the consumers.",
+        ) from error
+    try:
+        _take(descriptor, path, time.monotonic() + wait_seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, path: Path, until: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= until:
+                raise RefusedError(
+                    "the state folder is locked: `clean` runs, or a consumer starts or is moved",
+                    file=str(path),
+                    remedy="Try again when that has ended.",
+                ) from error
+            time.sleep(_SLICE_SECONDS)

@@ -1,0 +1,95 @@
+"""The quarantine: entries that could not be delivered, with their bytes, position and reason, kept in the state folder.
+
+One text file per consumer, one JSON object a line, appended and fsynced. Decides nothing: who calls it chose to go on.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tailer.errors import CdcError, SystemFailedError
+from tailer.limits import MIB, QUARANTINE_BYTES_MAX
+from tailer.position import Position
+from tailer.state.consumers import make_folder, sync_folder
+
+_ANONYMOUS: Final = "none"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One record: `bytes` in hex (a whole entry, or the rest of a section), where it stood, and why it is here."""
+
+    node: str
+    segment: int
+    offset: int
+    file: str
+    code: int
+    reason: str
+    bytes: str
+
+
+class Quarantine:
+    """Keeps what could not be decoded. The same position is kept once, however often it is read."""
+
+    def __init__(
+        self, state: Path | None, consumer: str | None, node: str, bytes_max: int = QUARANTINE_BYTES_MAX
+    ) -> None:
+        self._path = state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl" if state is not None else None
+        self._node = node
+        self._bytes_max = bytes_max
+        self._kept = self._load()
+        self.count = 0
+
+    def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
+        """Keep one entry's bytes; durable when this returns. SystemFailedError when the bound is reached."""
+        self.count += 1
+        if at in self._kept:
+            return
+        self._kept.add(at)
+        if self._path is None:
+            return
+        record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
+        line = msgspec.json.encode(record) + b"\n"
+        make_folder(self._path.parent)
+        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            used = sum(item.stat().st_size for item in self._path.parent.iterdir())
+            if used + len(line) > self._bytes_max:
+                raise SystemFailedError(
+                    f"the quarantine is full ({self._bytes_max // MIB} MiB)",
+                    at=at,
+                    file=str(self._path),
+                    remedy="Look into it, move its files away, and start again.",
+                )
+            _append(fd, line)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        sync_folder(self._path.parent)
+
+    def _load(self) -> set[Position]:
+        if self._path is None or not self._path.exists():
+            return set()
+        kept: set[Position] = set()
+        decoder = msgspec.json.Decoder(Kept)
+        for line in self._path.read_bytes().splitlines():
+            try:
+                record = decoder.decode(line)
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                # A line cut by a crash: its entry is read again and kept again.
+                continue
+            if record.node == self._node:
+                kept.add(Position(record.segment, record.offset))
+        return kept
+
+
+def _append(fd: int, line: bytes) -> None:
+    """Write a line at the file's end; one that a crash has cut stays a line of its own."""
+    size = os.fstat(fd).st_size
+    if size and os.pread(fd, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    while line:
+        line = line[os.write(fd, line) :]

@@ -1,0 +1,1 @@
+"""The loop: look, plan, learn, deliver, save."""

@@ -1,0 +1,185 @@
+"""The loop of a follower: step, read, sink, save; wait when there is nothing. Knows no sink's form."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tailer.errors import HeldBackError
+from tailer.jit.ready import take_notices
+from tailer.options.tail import CommitEvery
+from tailer.sinks.base import Sink
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
+
+WAIT_SECONDS: Final = 1.0
+STALLED_SECONDS: Final = 60.0
+"""After this long without progress while a higher segment grows, a warning names the segment that is waited for."""
+
+REOPEN: Final = "Open the log again with the program that writes it: that finds what is durable and closes it."
+"""What helps where the writer of a native log died."""
+
+EVERY_BATCH: Final = CommitEvery("batch")
+
+Say = Callable[[str], None]
+"""Takes one line for the user (not a row)."""
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What a run has delivered."""
+
+    rows: int = 0
+    quarantined: int = 0
+
+
+def follow(
+    tail: Tail,
+    sink: Sink,
+    *,
+    once: bool,
+    commit_every: CommitEvery = EVERY_BATCH,
+    say: Say,
+    stopping: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Delivered:
+    """Deliver what is there (`once`) or for ever, until `stopping`. Positions move after the sink took the rows.
+
+    Raises the documented errors; with `once`, HeldBackError where promised rows wait behind an unfinished segment.
+    """
+    delivered = Delivered()
+    saver = _Saver(tail, commit_every, clock)
+    stalled = Stalled(say, clock)
+    try:
+        for step in steps(tail, once=once, say=say, stopping=stopping):
+            stalled.note(step)
+            for task in step.tasks:
+                for batch in tail.read(task):
+                    sink.write(batch)
+                    delivered.rows += len(batch)
+                    saver.rows += len(batch)
+            tail.advance(step)
+            saver.after(step)
+    finally:
+        for sentence in (*tail.left_out(), *take_notices()):
+            say(sentence)
+        delivered.quarantined = tail.quarantine.count
+        if delivered.quarantined:
+            say(f"{delivered.quarantined} entries were put into quarantine")
+    saver.save()
+    return delivered
+
+
+def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> Iterator[Step]:
+    """Steps that bring something; waits in between. The caller advances the tail behind each step.
+
+    Ends when `stopping` says so, at `--until`, and with `once` when nothing more comes.
+    """
+    while not stopping():
+        step = tail.step()
+        for notice in step.notices:
+            say(notice)
+        if step.tasks or step.moved:
+            yield step
+            if step.finished:
+                return
+            continue
+        if step.finished:
+            return
+        if step.error is not None:
+            to = tail.accept(step.error)
+            if to is None:
+                raise step.error
+            say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+        elif once and not step.waiting:
+            if step.held is not None:
+                raise held_back(tail, step.held)
+            if (sentence := unclosed(tail)) is not None:
+                say(sentence)
+            return
+        else:
+            yield step
+            tail.wait(WAIT_SECONDS)
+
+
+def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:
+    """The error of a run that does not wait, with both remedies."""
+    unfinished, behind = held
+    remedy = (
+        "If no server writes this folder any more, run again with --stopped; if this segment was left behind, "
+        "with --assume-finished-after SECONDS."
+    )
+    if tail.survey.is_native(unfinished):
+        remedy = REOPEN
+    return HeldBackError(
+        f"promised rows of segment {behind} and later are held back behind segment {unfinished}, which is not finished",
+        file=tail.survey.log_name(unfinished),
+        remedy=remedy,
+    )
+
+
+def unclosed(tail: Tail) -> str | None:
+    """What `--stopped` cannot give of a native log: bytes that its writer had not published may not be on the disk."""
+    if not tail.options.stopped:
+        return None
+    survey = tail.survey
+    left = [s for s in survey.segments() if s >= tail.offset.s and survey.known(s).finished is None]
+    if not left or not survey.is_native(left[0]):
+        return None
+    return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
+
+
+class _Saver:
+    """Saves the tail's position as often as was asked for."""
+
+    def __init__(self, tail: Tail, every: CommitEvery, clock: Callable[[], float]) -> None:
+        self.rows = 0
+        self._tail = tail
+        self._every = every
+        self._clock = clock
+        self._saved_at = clock()
+        self._saved = tail.offset
+
+    def after(self, step: Step) -> None:
+        unit, number = self._every
+        due = (
+            unit == "batch"
+            or (unit == "segment" and (self._tail.offset.done or self._tail.offset.s != self._saved.s))
+            or (unit == "rows" and self.rows >= number)
+            or (unit == "ms" and (self._clock() - self._saved_at) * 1000 >= number)
+        )
+        if due:
+            self.save()
+
+    def save(self) -> None:
+        if self._tail.offset != self._saved:
+            self._tail.save()
+            self._saved = self._tail.offset
+        self.rows = 0
+        self._saved_at = self._clock()
+
+
+class Stalled:
+    """Warns once when rows have been held back behind one segment for long."""
+
+    def __init__(self, say: Say, clock: Callable[[], float]) -> None:
+        self._say = say
+        self._clock = clock
+        self._since: tuple[int, float] | None = None
+        self._warned: int | None = None
+
+    def note(self, step: Step) -> None:
+        if step.held is None:
+            self._since = None
+            return
+        unfinished, behind = step.held
+        if self._since is None or self._since[0] != unfinished or step.tasks:
+            self._since = (unfinished, self._clock())
+        elif self._clock() - self._since[1] >= STALLED_SECONDS and self._warned != unfinished:
+            self._warned = unfinished
+            self._say(
+                f"warning: rows of segment {behind} and later wait for segment {unfinished}, which has not grown for "
+                f"{STALLED_SECONDS:.0f} s; if it was left behind, use --assume-finished-after SECONDS"
+            )

@@ -1,0 +1,27 @@
+"""What a tail says may be read now. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tailer.errors import CdcError
+from tailer.reading.task import ReadTask
+from tailer.state.offset import Memory, NodeOffset
+
+
+@dataclass(slots=True)
+class Step:
+    """What may be read now. `tasks` in log order; `offset` stands behind them, to be saved once they were delivered.
+
+    `error`: what stands in the way, raised when nothing is left before it. `held`: see `plan.Plan`.
+    """
+
+    tasks: list[ReadTask]
+    offset: NodeOffset
+    memory: Memory
+    moved: bool
+    notices: list[str] = field(default_factory=list)
+    error: CdcError | None = None
+    held: tuple[int, int] | None = None
+    waiting: bool = False
+    finished: bool = False

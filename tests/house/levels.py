@@ -1,0 +1,34 @@
+"""Who may import whom: the rooms by level, the lowest first. A room imports lower levels only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LEVELS: Final[tuple[tuple[str, ...], ...]] = (
+    ("errors", "limits", "position"),
+    ("jit",),
+    ("framing", "types"),
+    ("scan",),
+    ("schema", "segments"),
+    ("rows", "state", "options"),
+    ("reading", "sinks", "rebuild"),
+    ("definitions",),
+    ("planning",),
+    ("tail", "retention"),
+    ("api", "spark"),
+    ("writer_hooks",),
+    ("demo",),
+    ("cli",),
+)
+LEVEL_OF: Final = {room: level for level, rooms in enumerate(LEVELS, 1) for room in rooms}
+
+
+def room(module: str) -> str:
+    """The room of one of our modules. The lowest level is one; the door (`tailer` itself) is above what it opens."""
+    package, *rest = module.split(".")
+    if package == "pyspark_cdc_tail":
+        return "spark"
+    if package == "tailer":
+        name = rest[0] if rest and rest[0] in LEVEL_OF else "api"
+        return LEVELS[0][0] if name in LEVELS[0] else name
+    return package

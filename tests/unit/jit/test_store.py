@@ -1,0 +1,132 @@
+"""Where compiled code is kept: found whole or not at all, and gone when it is of no use any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailer.jit import sources, store
+from tests.house.source_tree import ROOT
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BESIDE", tmp_path / "package" / "__pycache__")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    store._name.cache_clear()
+    yield
+    store._name.cache_clear()
+
+
+def rebuilt(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Other sources."""
+    monkeypatch.setattr(store, "SOURCES", number)
+    store._name.cache_clear()
+
+
+def compile_all() -> Path:
+    partial = store.room()
+    assert partial is not None
+    (partial / "code").write_text("")
+    store.finish(partial)
+    folder = store.kept()
+    assert folder is not None
+    return folder
+
+
+def test_code_is_found_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    partial = store.room()
+    assert partial is not None
+    assert store.kept() is None
+    folder = compile_all()
+    assert folder.parent == store.BESIDE
+    assert (folder / "code").exists()
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    store._name.cache_clear()
+    assert store.kept() is None
+
+
+def test_a_folder_of_the_users_choice_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
+    assert compile_all().parent == tmp_path / "chosen" / "cdc-tail"
+    assert store.take_news() is None
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert store.kept() is None
+
+
+def test_where_the_package_cannot_be_written_the_users_folder_serves(tmp_path: Path) -> None:
+    (tmp_path / "package").write_text("a file in the way")
+    assert compile_all().parent == tmp_path / "home" / "cdc-tail"
+    news = store.take_news()
+    assert news is not None
+    assert str(tmp_path / "home") in news
+    assert store.take_news() is None
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert store.folders() == [store.BESIDE]
+
+
+def test_earlier_code_goes_when_newer_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuilt(monkeypatch, 1)
+    first = compile_all()
+    rebuilt(monkeypatch, 2)
+    unfinished = store.room()
+    rebuilt(monkeypatch, 3)
+    other = store.BESIDE / "module.cpython-311.pyc"
+    other.write_text("")
+    elsewhere = store.BESIDE / "compiled-0123456789abcdef-0123456789abcdef"
+    elsewhere.mkdir()
+    assert first.exists()
+    last = compile_all()
+    assert set(store.BESIDE.iterdir()) == {last, store._lock_of(last), other, elsewhere}
+    assert unfinished is not None
+    # The process that was compiling them has nowhere to go, and does not mind.
+    store.finish(unfinished)
+
+
+def test_who_comes_second_leaves_what_is_there() -> None:
+    partial = store.room()
+    folder = compile_all()
+    partial = store.room()
+    assert partial is not None
+    store.finish(partial)
+    assert (folder / "code").exists()
+    assert not partial.exists()
+
+
+def test_only_one_may_compile() -> None:
+    assert not store.is_being_compiled()
+    partial = store.room()
+    assert partial is not None
+    with store.compiling(partial) as first, store.compiling(partial) as second:
+        assert (first, second) == (True, False)
+        assert store.is_being_compiled()
+    assert not store.is_being_compiled()
+
+
+PYTHON = {
+    "tailer.framing.compiled": {"entries"},
+    "tailer.jit": {"addresses", "ahead", "link", "ready", "sources", "store", "without_numba"},
+    "tailer.scan.mutation.compiled": {"scan"},
+    "tailer.scan.record.compiled": {"scan"},
+    "tailer.types.compiled": set[str](),
+    "tailer.rows.generic.compiled": {"batch", "build", "merge", "subset"},
+    "tailer.rows.typed.compiled": {"aside", "fast", "few", "multi", "nested", "picked", "wide"},
+}
+"""Modules that call compiled functions and have none."""
+
+
+def test_every_compiled_module_is_a_part_of_the_name() -> None:
+    folders = [ROOT / "tailer" / "jit", *(ROOT / "tailer").rglob("compiled")]
+    found = {
+        ".".join(folder.relative_to(ROOT).parts): {file.stem for file in folder.glob("*.py")} for folder in folders
+    }
+    assert found.keys() == PYTHON.keys()
+    for package, modules in found.items():
+        assert set(sources._SOURCES[package]) == modules - PYTHON[package] - {"__init__"}, package

@@ -1,0 +1,88 @@
+"""Which columns a typed form has, what fits them, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from tailer.errors import UsageError
+from tailer.rows.typed.form import fits, form_of
+from tailer.schema.model import Column, TableDefinition, TypeField
+from tailer.schema.typed import TypedOptions, TypedTable, typed_table
+from tailer.types import parse_type
+
+KEY = Column("id", "partition_key", "int", 0)
+
+
+def table(*columns: Column, **more: object) -> TableDefinition:
+    return TableDefinition("00" * 16, "ks", "t", (KEY, *columns), **more)  # type: ignore[arg-type]
+
+
+def names(form: TypedTable) -> list[str]:
+    return [column.name for column in form.columns]
+
+
+def test_keys_come_first_then_statics_then_the_rest_then_the_change() -> None:
+    made = typed_table(
+        table(
+            Column("a", "regular", "int"),
+            Column("s", "static", "text"),
+            Column("c2", "clustering", "int", 1),
+            Column("c1", "clustering", "int", 0),
+            Column("gone", "regular", "int", dropped=True),
+        ),
+        [],
+        TypedOptions(),
+    )
+    assert names(made) == ["id", "c1", "c2", "s", "a"]
+    assert form_of(made).schema.names[5:] == [
+        "_op", "_set", "_deltas", "_table_id", "_is_static", "_range", "_write_ts", "_ttl", "_expires_at", "_cells",
+        "_token", "_node", "_segment", "_offset", "_row", "_event_id", "_txn", "_attrs",
+    ]  # fmt: skip
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_columns_dropped_since_stand_behind_and_columns_dropped_before_do_not() -> None:
+    first = table(Column("a", "regular", "int"), Column("b", "regular", "text"))
+    second = table(Column("a", "regular", "int"), Column("b", "regular", "text", dropped=True))
+    assert names(typed_table(second, [first, second], TypedOptions())) == ["id", "a", "b"]
+    assert names(typed_table(second, [second], TypedOptions())) == ["id", "a"]
+
+
+def test_a_name_of_the_change_is_refused_unless_the_prefix_is_another() -> None:
+    definition = table(Column("_OP", "regular", "int"))
+    with pytest.raises(UsageError, match=r'column "_OP" of ks\.t .* meta_prefix'):
+        typed_table(definition, [], TypedOptions())
+    assert names(typed_table(definition, [], TypedOptions(prefix="cdc_"))) == ["id", "_OP"]
+    assert names(typed_table(definition, [], TypedOptions(case_sensitive=True))) == ["id", "_OP"]
+
+
+def test_names_equal_but_for_case_are_refused_unless_told_apart() -> None:
+    definition = table(Column("v", "regular", "int"), Column("V", "regular", "int"))
+    with pytest.raises(UsageError, match=r"v, V.*spark\.sql\.caseSensitive"):
+        typed_table(definition, [], TypedOptions())
+    assert names(typed_table(definition, [], TypedOptions(case_sensitive=True))) == ["id", "v", "V"]
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "fit"),
+    [
+        ("int", "int", True),
+        ("int", "bigint", False),
+        ("ascii", "text", True),
+        ("text", "ascii", False),
+        ("list<int>", "frozen<list<int>>", True),
+        ("frozen<short>", "frozen<long>", True),
+        ("frozen<long>", "frozen<short>", False),
+        ("frozen<list<frozen<short>>>", "list<frozen<long>>", True),
+        ("tuple<int>", "tuple<int, int>", False),
+        ("vector<int, 2>", "vector<int, 3>", False),
+        ("'a.B'", "'a.C'", False),
+        ("counter", "bigint", False),
+    ],
+)
+def test_what_fits(have: str, want: str, fit: bool) -> None:
+    one, two = TypeField("a", "int"), TypeField("b", "int")
+    types = {"short": (one,), "long": (one, two)}
+    assert fits(parse_type(have, types), parse_type(want, types)) is fit

@@ -1,0 +1,88 @@
+"""Many columns of which each row sets few: both builds give the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailer.schema.model import TableDefinition
+from tailer.schema.typed import TypedOptions, typed_table
+from tests.helpers.logs.model import Cell, Column, Complex, Deletion, Liveness, Row, Table, Update
+from tests.helpers.logs.wire import i32
+from tests.unit.rows.typed.generated import (
+    ID,
+    NOW,
+    SCALARS,
+    TS,
+    cells,
+    column_types,
+    complexes,
+    frozen_types,
+    kind_of,
+    own_cells,
+    values,
+)
+from tests.unit.rows.typed.test_generated import check, definition_of, scanned
+
+few = pytest.importorskip("tailer.rows.typed.compiled.few", exc_type=ImportError)
+
+LIVE = Liveness(TS)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[Table, list[tuple[Update, ...]]]:
+    keys = [Column("k0", "partition_key", "text", 0), Column("k1", "partition_key", "int", 1)][
+        : draw(st.integers(1, 2))
+    ]
+    clustering = [Column("c", "clustering", "text", 0)][: draw(st.integers(0, 1))]
+    types = [*SCALARS, *draw(st.lists(draw(st.sampled_from([frozen_types, column_types])), min_size=1, max_size=9))]
+    columns = [Column(f"v{number:02}", "regular", text, -1) for number, text in enumerate(types)]
+    table = Table(ID, "ks", "t", (*keys, *clustering, *columns))
+    mutations: list[tuple[Update, ...]] = []
+    for number in range(draw(st.integers(8, 24))):
+        live = draw(st.sampled_from([LIVE, LIVE, LIVE, Liveness(TS, 60, NOW + 60), None]))
+        chosen = draw(st.lists(st.sampled_from(columns), min_size=int(live is None), max_size=3, unique=True))
+        held: list[tuple[str, Cell | Complex]] = []
+        for column in sorted(chosen, key=lambda column: column.name):
+            kind = kind_of(column.type)
+            if kind.complex:
+                held.append((column.name, draw(complexes(kind, live))))
+            else:
+                make = draw(st.sampled_from([own_cells, own_cells, own_cells, cells]))
+                held.append((column.name, draw(make(values(kind, whole=True), live, None))))
+        deletion = None if held else draw(st.sampled_from([None, Deletion(TS - 1, NOW)]))
+        names = [draw(st.sampled_from([b"a", b"bc", b"\xff"])) for _ in clustering]
+        row = Row(tuple(names), live if deletion is None else None, deletion, tuple(held))
+        text = b"key %d" % draw(st.integers(0, number))
+        key = text if len(keys) == 1 else len(text).to_bytes(2, "big") + text + b"\0\0\4" + i32(number) + b"\0"
+        gone = draw(st.sampled_from([None] * 9 + [Deletion(TS, NOW)]))
+        mutations.append((Update(table, key, (row,), None, gone),))
+    return table, mutations
+
+
+@given(logs(), st.booleans())
+def test_wide_rows(log: tuple[Table, list[tuple[Update, ...]]], has_all: bool) -> None:
+    table, mutations = log
+    definition = definition_of(table)
+    options = TypedOptions(decimals="string", on_change="ignore")
+    form = typed_table(definition if has_all else _without_one(definition), [], options)
+    check(form, scanned(definition, mutations))
+
+
+def _without_one(definition: TableDefinition) -> TableDefinition:
+    kept = tuple(column for column in definition.columns if column.name != "v03")
+    return TableDefinition(definition.id, "ks", "t", kept, cdc=True, types=definition.types)
+
+
+def test_texts_that_are_none_among_few() -> None:
+    columns = [Column(f"v{number}", "regular", kind, -1) for number, kind in enumerate(["text", "ascii"] * 20)]
+    table = Table(ID, "ks", "t", (Column("k", "partition_key", "int", 0), *columns))
+    held = ["é".encode(), b"\xff", b"", b"a", b"\xc3", "ü€".encode()]
+    mutations = []
+    for number in range(60):
+        cell = Cell(held[number % len(held)], TS)
+        row = Row((), LIVE, None, ((f"v{number * 7 % 40}", cell),))
+        mutations.append((Update(table, number.to_bytes(4, "big"), (row,)),))
+    definition = definition_of(table)
+    check(typed_table(definition, [], TypedOptions()), scanned(definition, mutations))

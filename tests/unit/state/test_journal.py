@@ -1,0 +1,285 @@
+"""The journal file: numbers, durability, torn and damaged lines, several processes at once."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailer.errors import CdcError, CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
+from tailer.position import Position
+from tailer.state.journal import Journal, state_folder
+from tailer.state.journal_records import (
+    AnyRecord,
+    LossRecord,
+    OptionsRecord,
+    RetractRecord,
+    SchemaRecord,
+    SegmentEndRecord,
+    SkipRecord,
+    checks,
+    decode,
+    encode,
+)
+from tests.unit.schema.made import ID_A, SIMPLE, create
+
+SCHEMA = SchemaRecord(at=Position(7, 100), source="log", deltas=tuple(create("t", ID_A, 10, SIMPLE)))
+END = SegmentEndRecord(segment=7, published=90, end=100, finished="completed")
+RECORDS: list[AnyRecord] = [
+    SCHEMA,
+    END,
+    RetractRecord(of=1),
+    SkipRecord(consumer="c", at=Position(7, 12), reason="no definition", lost=30),
+    LossRecord(consumer="c", start=Position(7, 12), end=Position(9, 0)),
+    OptionsRecord(consumer="c", options={"tables": ["ks.*"], "decimals": "string"}),
+]
+
+
+def numbered(records: list[AnyRecord], start: int = 1) -> tuple[AnyRecord, ...]:
+    return tuple(msgspec.structs.replace(record, n=start + at) for at, record in enumerate(records))
+
+
+def test_every_kind_comes_back_from_the_file(tmp_path: Path) -> None:
+    assert Journal(tmp_path / "state").append(RECORDS) == [1, 2, 3, 4, 5, 6]
+    journal = Journal(tmp_path / "state")
+    assert journal.read() == numbered(RECORDS)
+    assert journal.retracted == {1}
+    assert journal.read(upto=2) == numbered(RECORDS[:2])
+    assert journal.segment_ends("anyone") == [numbered(RECORDS)[1]]
+
+
+def test_a_line_is_a_checksum_and_compact_json_with_the_number_first(tmp_path: Path) -> None:
+    Journal(tmp_path).append([END, LossRecord(consumer="c", start=Position(7, 12), end=Position(9, 0))])
+    lines = (tmp_path / "journal").read_bytes().splitlines()
+    body = b'{"n":1,"kind":"segment_end","segment":7,"published":90,"end":100,"finished":"completed"}'
+    assert lines[0] == b"%08x " % crc32(body) + body
+    assert lines[1][9:] == b'{"n":2,"kind":"loss","consumer":"c","from":[7,12],"to":[9,0]}'
+
+
+def test_an_equal_record_keeps_its_number_even_if_it_was_retracted(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    assert journal.append_schema(SCHEMA.at, SCHEMA.deltas, "log") == 1
+    journal.append([RetractRecord(of=1)])
+    assert journal.append_schema(SCHEMA.at, SCHEMA.deltas, "file again.cql") == 1
+    assert journal.append_schema(Position(7, 101), SCHEMA.deltas, "log") == 3
+    options = OptionsRecord(consumer="c", options={})
+    assert journal.append([options, options, END, END]) == [4, 5, 6, 6]
+
+
+def test_decisions_of_a_run_without_consumer_are_not_journalled(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.append_loss(None, Position(1, 0), Position(2, 0))
+    journal.append_skip(None, Position(1, 0), DefinitionError("no definition"))
+    assert journal.count == 0
+    journal.append_skip("c", Position(1, 0), DefinitionError("no definition", found="a table id"), lost=9)
+    assert journal.read()[0] == SkipRecord(
+        n=1, consumer="c", at=Position(1, 0), reason="no definition: found a table id.", lost=9
+    )
+
+
+def test_an_end_that_rests_on_an_option_holds_for_its_consumer_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.append_segment_end(7, 100, 90, "completed")
+    journal.append_segment_end(8, 50, 10, "stopped", "c")
+    assert [record.segment for record in journal.segment_ends("c")] == [7, 8]
+    assert [record.segment for record in journal.segment_ends("other")] == [7]
+
+
+def test_a_reader_sees_what_another_process_appended_after_a_refresh(tmp_path: Path) -> None:
+    reader, writer = Journal(tmp_path), Journal(tmp_path)
+    writer.append([END])
+    assert reader.count == 0
+    assert reader.read(upto=1) == numbered([END])
+    writer.append([SCHEMA])
+    reader.refresh()
+    assert reader.count == 2
+    assert reader.append([RetractRecord(of=2)]) == [3]
+
+
+def test_more_records_than_there_are_is_refused(tmp_path: Path) -> None:
+    Journal(tmp_path).append([END])
+    with pytest.raises(RefusedError, match="expected 2 records, found 1"):
+        Journal(tmp_path).read(upto=2)
+    (tmp_path / "journal").unlink()
+    with pytest.raises(RefusedError, match="expected 1 records, found 0"):
+        Journal(tmp_path).read(upto=1)
+
+
+def test_a_journal_deleted_and_made_again_is_read_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.append(RECORDS)
+    (tmp_path / "journal").unlink()
+    journal.refresh()
+    assert journal.count == 0
+    assert journal.append([END]) == [1]
+    Journal(tmp_path).append([SCHEMA])
+    journal.refresh()
+    assert journal.count == 2
+
+
+def test_read_only_makes_nothing_and_keeps_its_own_records_in_memory(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "absent", writable=False)
+    assert journal.append([END, SCHEMA, END]) == [1, 2, 1]
+    assert journal.count == 2
+    assert not (tmp_path / "absent").exists()
+    Journal(tmp_path / "there").append([END])
+    over = Journal(tmp_path / "there", writable=False)
+    before = (tmp_path / "there" / "journal").read_bytes()
+    assert over.append([END, SCHEMA]) == [1, 2]
+    over.refresh()
+    assert over.read() == numbered([END, SCHEMA])
+    assert (tmp_path / "there" / "journal").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "tear",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:-40],
+        lambda data: data + b"0123",
+        lambda data: data + b"\0" * 300,
+        lambda data: data[:-30] + b"\0" * 29 + b"\n",
+    ],
+    ids=["newline", "half a line", "a few bytes", "zeros", "a hole"],
+)
+def test_a_torn_last_line_is_left_out_and_cut_by_the_next_writer(
+    tmp_path: Path, tear: Callable[[bytes], bytes]
+) -> None:
+    Journal(tmp_path).append([SCHEMA, END])
+    file = tmp_path / "journal"
+    whole = file.read_bytes()
+    file.write_bytes(tear(whole))
+    torn = file.read_bytes()
+    kept = 2 if torn.startswith(whole) else 1
+    assert Journal(tmp_path, writable=False).count == kept
+    assert file.read_bytes() == torn, "a reader changes nothing"
+    last = RetractRecord(of=1)
+    assert Journal(tmp_path).append([last]) == [kept + 1]
+    assert Journal(tmp_path).read() == numbered([*[SCHEMA, END][:kept], last])
+
+
+def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
+    Journal(tmp_path).append([SCHEMA, END, END])
+    Journal(tmp_path).append([RetractRecord(of=1)])
+    file = tmp_path / "journal"
+    data = bytearray(file.read_bytes())
+    data[20] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, line 1\)"):
+        Journal(tmp_path)
+
+
+def test_a_missing_line_is_corruption(tmp_path: Path) -> None:
+    Journal(tmp_path).append([SCHEMA, END, RetractRecord(of=1)])
+    file = tmp_path / "journal"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(lines[0] + lines[2])
+    with pytest.raises(CorruptError, match="expected record 2, found record 3"):
+        Journal(tmp_path)
+
+
+def test_a_kind_from_a_newer_version_is_told_as_that(tmp_path: Path) -> None:
+    body = b'{"n":1,"kind":"novelty"}'
+    (tmp_path / "journal").write_bytes(b"%08x %s\n" % (crc32(body), body))
+    with pytest.raises(DefinitionError, match=r"does not know.*novelty.*newer version"):
+        Journal(tmp_path)
+
+
+@given(st.binary(max_size=60), st.integers(0, 400), st.booleans())
+def test_any_bytes_give_records_or_a_documented_error(made: bytes, at: int, insert: bool) -> None:
+    data = b"".join(encode(record) for record in numbered([END, RetractRecord(of=1), END]))
+    data = data[:at] + made + data[at if insert else at + len(made) :]
+    for line in data.split(b"\n"):
+        if checks(line):
+            try:
+                decode(line, "journal")
+            except CdcError as error:
+                assert isinstance(error, DefinitionError)  # noqa: PT017
+
+
+def append_many(folder: Path, who: int, count: int) -> None:
+    journal = Journal(folder)
+    for at in range(count):
+        journal.append_segment_end(at, who, 0, "completed", f"process {who}")
+
+
+def test_processes_appending_at_once_share_one_numbering(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=append_many, args=(tmp_path, who, 25)) for who in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    records = Journal(tmp_path).read()
+    assert [record.n for record in records] == list(range(1, 101))
+    ends = [record for record in records if isinstance(record, SegmentEndRecord)]
+    for who in range(4):
+        assert [end.segment for end in ends if end.end == who] == list(range(25))
+
+
+@pytest.mark.parametrize("broken", ["write", "fsync"])
+def test_a_disk_that_refuses_journals_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    journal = Journal(tmp_path)
+    journal.append([SCHEMA])
+    before = (tmp_path / "journal").read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, broken, refuse)
+        with pytest.raises(SystemFailedError, match="No space left"):
+            journal.append([END])
+    assert (tmp_path / "journal").read_bytes() == before
+    assert journal.append([END]) == [2]
+    assert Journal(tmp_path).read() == numbered([SCHEMA, END])
+
+
+def test_a_write_is_synced_before_it_counts_and_so_is_the_folder_of_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    journal = Journal(tmp_path / "state")
+    journal.append([END])
+    assert synced == ["folder", "folder", "file"]
+    synced.clear()
+    journal.append([SCHEMA])
+    assert synced == ["file"]
+    Journal(tmp_path / "state")
+    assert synced == ["file", "file"], "what somebody else wrote may not be durable yet"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_state_folder_that_cannot_be_made_names_it_and_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(UsageError, match=f"{re.escape(str(tmp_path))}/state.*uid {os.geteuid()}"):
+        Journal(tmp_path / "state").append([END])
+
+
+def test_the_state_folder_is_a_function_of_the_real_log_folder(tmp_path: Path) -> None:
+    (tmp_path / "data" / "cdc_raw").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "data" / "cdc_raw")
+    assert state_folder(tmp_path / "link") == tmp_path.resolve() / "data" / "cdc_raw.cdc_tail"
+    assert state_folder(tmp_path / "link", Path("/elsewhere")) == Path("/elsewhere")

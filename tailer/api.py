@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailer.errors import UsageError
 from tailer.jit.ready import take_notices
 from tailer.limits import SETTLE_ONCE_SECONDS
+from tailer.options.python import python_options
 from tailer.options.tail import TailOptions
 from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
@@ -18,8 +18,6 @@ from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow
-
-_PATHS = ("schema_file", "state", "keystore", "keystore_password_file", "server_ca", "server_cert")
 
 
 class Log:
@@ -72,15 +70,6 @@ class Log:
 
 def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:
     """`tailer.open`."""
-    known = {field.name for field in fields(TailOptions)} - {"tables", "start", "until", "program"}
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There are: tables, {', '.join(sorted(known))}.")
-    if isinstance(tables, str):
-        raise UsageError("tables", expected="a sequence of names", found=repr(tables), remedy="Write tables=[...].")
     path = Path(folder)
     check_folder(path)
-    given: dict[str, Any] = {
-        name: Path(value) if name in _PATHS and value is not None else value for name, value in options.items()
-    }
-    return Log(path, TailOptions(tables=tuple(tables), program="tailer.open", **given))
+    return Log(path, python_options(tables, options, program="tailer.open"))

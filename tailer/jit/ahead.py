@@ -23,7 +23,7 @@ _NICE: Final = 10
 
 COMPILED: Final = (
     ("tailer.scan.mutation.compiled.mutations", "scan_from"),
-    ("tailer.scan.record.compiled.entries", "scan_records"),
+    ("tailer.scan.record.compiled.entries", "scan_from"),
     ("tailer.scan.record.compiled.kinds", "put_kinds"),
     ("tailer.framing.compiled.sections", "check_entries"),
     ("tailer.framing.compiled.sections", "check_parts"),

@@ -1,4 +1,6 @@
-"""Which twin reads: the plain one at once, the compiled one as soon as there is enough to read and it is ready.
+"""Which form of a step works: the plain one at once, the compiled one once there is enough to read and it is ready.
+
+The only chooser; the rooms name their forms (`framing.forms`, `scan.forms`). Knows none of them.
 
 Loading takes a tenth of a second, compiling a minute; neither delays a row. Loading is done in a thread, or on the
 spot where a large span lies ahead; compiling in a process of its own, whose work is kept on the disk.
@@ -16,84 +18,22 @@ from importlib import import_module
 from importlib import import_module as plain_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from tailer.jit.store import WITHOUT
-from tailer.limits import KIB, MIB
+from tailer.limits import MIB
 
 if TYPE_CHECKING:
-    from tailer.framing.chain import Chain, Limits, Parts
-    from tailer.framing.entry import Entries, Numbers
-    from tailer.framing.header import Header
     from tailer.jit.ahead import Compiling
-    from tailer.scan.index import Index
-    from tailer.scan.mutation.scan import Offsets
-    from tailer.scan.record.scan import Scanned
-    from tailer.scan.tables import ScanTables
 
 WORTH_BYTES: Final = 2 * MIB
 """Read by the plain twins in the time that loading the compiled ones takes: after that much they are worth it."""
 
 
-CHECK_SHARE: Final = 8
-"""Entries are checked about so many times faster than they are scanned: to be counted in `Choice.expect`."""
-
-SMALL_BYTES: Final = 2 * KIB
-"""The plain twin is done with the entries of a smaller section before the compiled one has begun."""
-
 _FIRST: Final = "tailer.framing.compiled.chain"
 """Whatever is read is checked. The other twins are loaded when they are asked for, or with this one if they were."""
 
-_ENTRIES: Final = "tailer.framing.compiled.entries"
-_SCAN: Final = "tailer.scan.mutation.compiled.scan"
-_RECORDS: Final = "tailer.scan.record.compiled.scan"
 _PATIENCE_SECONDS: Final = 0.05
-
-
-class Scan(Protocol):
-    """`scan.mutation.scan.scan`."""
-
-    def __call__(
-        self,
-        data: bytes,
-        starts: Offsets,
-        sizes: Offsets,
-        tables: ScanTables,
-        first: int = 0,
-        unsigned_times: bool = False,
-    ) -> Index: ...
-
-
-class ScanNative(Protocol):
-    """`scan.record.scan.scan_native`."""
-
-    def __call__(
-        self,
-        data: bytes,
-        starts: Offsets,
-        sizes: Offsets,
-        tables: ScanTables,
-        first: int = 0,
-        number_from: int | None = None,
-    ) -> Scanned: ...
-
-
-class ScanEntries(Protocol):
-    """`framing.entry.scan_entries`."""
-
-    def __call__(self, data: bytes | memoryview) -> Entries: ...
-
-
-class ReadChain(Protocol):
-    """`framing.chain.read_chain`."""
-
-    def __call__(self, block: bytes, header: Header, at: int, start: int, limits: Limits) -> Chain: ...
-
-
-class ScanParts(Protocol):
-    """`framing.chain.scan_parts`."""
-
-    def __call__(self, data: bytes, begins: Numbers, ends: Numbers) -> Parts: ...
 
 
 class _Stage(enum.Enum):
@@ -136,33 +76,8 @@ class Choice:
                     self._load()
         return self._twins.get(module) if self._stage is _Stage.READY else None
 
-    def scan(self) -> Scan:
-        """The scan for what is read next."""
-        found: Scan = self._one_of("scan", _SCAN, "tailer.scan.mutation.scan")
-        return found
-
-    def scan_native(self) -> ScanNative:
-        """The scan for entries of a native log."""
-        found: ScanNative = self._one_of("scan_native", _RECORDS, "tailer.scan.record.scan")
-        return found
-
-    def scan_entries(self, size: int) -> ScanEntries:
-        """The check of entries for a section of that many bytes."""
-        found: ScanEntries = self._one_of("scan_entries", _ENTRIES, "tailer.framing.entry", size >= SMALL_BYTES)
-        return found
-
-    def read_chain(self, size: int) -> ReadChain:
-        """What follows the chain of sections in a block of that many bytes."""
-        found: ReadChain = self._one_of("read_chain", _FIRST, "tailer.framing.chain", size >= SMALL_BYTES)
-        return found
-
-    def scan_parts(self, size: int) -> ScanParts:
-        """The check of the entries of several sections that have so many bytes together."""
-        found: ScanParts = self._one_of("scan_parts", _FIRST, "tailer.framing.chain", size >= SMALL_BYTES)
-        return found
-
-    def _one_of(self, name: str, compiled: str, plain: str, enough: bool = True) -> Any:
-        """The function of that name from one module or the other."""
+    def form(self, name: str, compiled: str, plain: str, enough: bool = True) -> Any:
+        """The function of that name from the compiled module or from the plain one: they give the same."""
         return getattr(self.twin(compiled, enough) or plain_module(plain), name)
 
     def expect(self, size: int) -> None:
@@ -259,10 +174,6 @@ _choice: Final = Choice(os.environ.get("CDC_TAIL_JIT"))
 os.register_at_fork(after_in_child=_choice.after_fork)
 
 expect = _choice.expect
-scan_now = _choice.scan
-scan_native_now = _choice.scan_native
-scan_entries_now = _choice.scan_entries
-read_chain_now = _choice.read_chain
-scan_parts_now = _choice.scan_parts
+form_now = _choice.form
 twin_now = _choice.twin
 take_notices = _choice.take_notices

@@ -1,7 +1,7 @@
 """Bytes at an address, for compiled code: single bytes and words of eight, without a check of any bound.
 
-Whoever calls has checked that the bytes are there: behind the end of an entry lies slack. Compiled only: these functions
-do not run in plain Python.
+Whoever calls has checked that the bytes are there: behind the end of an entry lies slack. Compiled only: these
+functions do not run in plain Python.
 """
 
 from __future__ import annotations

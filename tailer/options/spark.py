@@ -13,11 +13,11 @@ import msgspec
 from tailer.errors import UsageError
 from tailer.limits import MIB, SETTLE_ONCE_SECONDS
 from tailer.options.amounts import size_of
+from tailer.options.names import check_name
 from tailer.options.tail import OnError, TailOptions
 from tailer.position import Position
 from tailer.schema.typed import Decimals, OnSchemaChange
 from tailer.segments.folder import check_folder
-from tailer.state.consumers import check_name
 
 PROGRAM: Final = "cdc_tail"
 PARTITIONS_MAX: Final = 10_000

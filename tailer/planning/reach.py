@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailer.errors import CdcError, CorruptError
+from tailer.framing.forms import CHECK_SHARE
 from tailer.framing.section import MARKER_BYTES, NoSection, Section
-from tailer.jit.ready import CHECK_SHARE, expect
+from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.planning.plan import Reach
 from tailer.planning.survey import Closed, Known, Survey

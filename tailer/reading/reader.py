@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tailer.errors import CdcError, DefinitionError
-from tailer.jit.ready import expect, scan_now
+from tailer.jit.ready import expect
 from tailer.limits import ENTRY_OVERHEAD, MIB
 from tailer.position import Position
 from tailer.reading.task import Change, Definitions, ReadTask
@@ -21,6 +21,7 @@ from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
 from tailer.rows.prepared import Compiled, compile_definitions
 from tailer.rows.schema_row import schema_batch
+from tailer.scan.forms import scan_now
 from tailer.scan.index import Index, Status
 from tailer.schema.builtin import system_tables
 from tailer.schema.record_definitions import is_native

@@ -13,17 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailer.errors import UsageError
+from tailer.options.names import check_name
 from tailer.position import Position
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
-from tailer.state.consumers import (
-    Consumer,
-    NodeState,
-    check_name,
-    consumer_names,
-    consumer_path,
-    sync_folder,
-    take_consumer,
-)
+from tailer.state.consumers import Consumer, NodeState, consumer_names, consumer_path, sync_folder, take_consumer
 from tailer.state.journal import Journal, state_folder
 from tailer.state.lock import state_lock
 from tailer.state.offset import NodeOffset

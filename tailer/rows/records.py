@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from tailer.jit.ready import scan_native_now
 from tailer.rows.attrs import attrs_texts
 from tailer.rows.choice import build_now
 from tailer.rows.generic.build import Built
 from tailer.rows.place import Place
 from tailer.rows.prepared import Compiled
+from tailer.scan.forms import scan_records_now
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.scan import Scanned
 
@@ -29,13 +29,13 @@ def read_native(
     place: Place,
     before: Numbers | None = None,
 ) -> tuple[Scanned, Built]:
-    """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_native`.
+    """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_records`.
 
     `place` without attributes; `compiled`: of definitions by table id and fingerprint. The typed form's is
     `typed.choice.read_native`. `before`: by entry, how many
     rows were counted before that its own do not count from, where several transactions are read at once.
     """
-    scanned = renumbered(scan_native_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
+    scanned = renumbered(scan_records_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
     return scanned, build_now(len(scanned.index.rows))(
         scanned.index, scanned.data, compiled, with_attrs(place, scanned)
     )

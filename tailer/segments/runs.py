@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from tailer.errors import CorruptError
 from tailer.framing.chain import Chain, Limits
 from tailer.framing.entry import HEAD_BYTES
+from tailer.framing.forms import read_chain_now, scan_parts_now
 from tailer.framing.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, head_bytes, read_section
-from tailer.jit.ready import read_chain_now, scan_parts_now
 from tailer.limits import KIB, MIB, OFFSET_MAX
 from tailer.position import Position
 from tailer.segments.run import Run

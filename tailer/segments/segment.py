@@ -13,9 +13,10 @@ from typing import Final
 from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
 from tailer.framing.codec import Codec, open_codec
 from tailer.framing.entry import Entries
+from tailer.framing.forms import CHECK_SHARE, scan_entries_now
 from tailer.framing.header import PAYLOADS, Header, decode_header
 from tailer.framing.section import HEAD_BYTES_MAX, NoSection, Section, Stop, body_offset, read_section
-from tailer.jit.ready import CHECK_SHARE, expect, scan_entries_now
+from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
 from tailer.segments.run import RunCache

@@ -17,12 +17,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from tailer.errors import CdcError, DefinitionError, UsageError
+from tailer.options.names import check_name
 from tailer.options.spark import SourceOptions
 from tailer.options.tail import TailOptions
 from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
-from tailer.state.consumers import check_name, read_consumer
+from tailer.state.consumers import read_consumer
 from tailer.state.journal import state_folder
 from tailer.tail.tail import Tail
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import socket
 import time
 from pathlib import Path
@@ -16,14 +15,13 @@ from typing import Final
 import msgspec
 
 from tailer.errors import RefusedError, SystemFailedError, UsageError
+from tailer.options.names import check_name
 from tailer.state.offset import Memory, NodeOffset
 
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
 
 _LOCK_SLICE_SECONDS: Final = 0.05
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -128,17 +126,6 @@ def is_running(state: Path, name: str) -> bool:
     finally:
         os.close(fd)
     return False
-
-
-def check_name(name: str) -> str:
-    """The name, or UsageError: it becomes a file name."""
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            "consumer name",
-            expected="letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit",
-            found=repr(name),
-        )
-    return name
 
 
 def read_consumer(path: Path, name: str) -> ConsumerFile:

@@ -18,12 +18,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tailer.api import open_log
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.limits import SETTLE_ONCE_SECONDS
+from tailer.options.python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
+from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -111,9 +112,8 @@ def run(
     `name`: under which positions are kept, so that a later run goes on there; None keeps none. `start` is for the first
     run. `say` takes notices. `options` as in `tailer.open`. Raises what the consumer raises, and `tailer.errors`.
     """
-    settings = replace(
-        open_log(folder, tables, options | {"consumer": name}).options, start=start, program="tailer.run"
-    )
+    check_folder(Path(folder))
+    settings = replace(python_options(tables, options | {"consumer": name}, program="tailer.run"), start=start)
     if once and settings.settle_seconds is None:
         settings = replace(settings, settle_seconds=SETTLE_ONCE_SECONDS)
     with Tail(Path(folder), settings) as tail, started(consumer, tail):

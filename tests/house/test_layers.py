@@ -99,26 +99,6 @@ def test_there_is_no_circle() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_nobody_sets_another_objects_attributes() -> None:
-    """What an object holds is its own to change: `self.tail.typed = …` reaches into another."""
-    found = [
-        f"{module_name(file)}:{target.lineno} {ast.unparse(target)}"
-        for file in python_files()
-        for node in ast.walk(tree(file))
-        for target in _targets(node)
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute)
-    ]
-    assert found == []
-
-
-def _targets(node: ast.AST) -> list[ast.expr]:
-    if isinstance(node, ast.Assign):
-        return [
-            part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
-        ]
-    return [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
-
-
 def test_foreign_libraries_stay_in_their_folder() -> None:
     astray = [
         f"{place} imports {target}"

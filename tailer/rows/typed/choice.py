@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailer.jit.ready import scan_native_now, scan_now, twin_now
+from tailer.jit.ready import twin_now
 from tailer.rows.place import Place
 from tailer.rows.prepared import Compiled
 from tailer.rows.records import Numbers, renumbered, with_attrs
 from tailer.rows.typed.batch import TypedBuilt
 from tailer.rows.typed.form import form_of
 from tailer.rows.typed.plain import build_plain
+from tailer.scan.forms import scan_now, scan_records_now
 from tailer.scan.index import Index
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.scan import Scanned
@@ -74,6 +75,6 @@ def read_native(
         )
         if found is not None:
             return found
-    scanned = renumbered(scan_native_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
+    scanned = renumbered(scan_records_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
     built = build_typed(scanned.index, scanned.data, compiled, with_attrs(place, scanned), typed)
     return scanned, built

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tailer.segments.run import Numbers
+    from tailer.jit.addresses import Numbers
 
     Bytes = npt.NDArray[np.uint8]
 

@@ -45,7 +45,7 @@ class Scanned:
     number: int
 
 
-def scan_native(
+def scan_records(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tailer.framing.entry import scan_entries as plain_entries
+from tailer.framing.forms import ENTRIES
 from tailer.jit import ahead, ready, store
-from tailer.jit.ready import SMALL_BYTES, WORTH_BYTES, Choice
+from tailer.jit.ready import WORTH_BYTES, Choice
+from tailer.scan.forms import MUTATIONS
 from tailer.scan.mutation.scan import scan as plain_scan
 from tests.unit.scan.compiled.twins import compiled_only
 
@@ -75,12 +77,12 @@ def cold(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     """Nothing is compiled yet."""
     compiler = Compiler()
     monkeypatch.setattr(store, "kept", lambda: None)
-    monkeypatch.setattr(compile, "Compiling", compiler)
+    monkeypatch.setattr(ahead, "Compiling", compiler)
     return compiler
 
 
 def is_plain(chosen: Choice) -> bool:
-    return chosen.scan() is plain_scan and chosen.scan_entries(SMALL_BYTES) is plain_entries
+    return chosen.form(*MUTATIONS) is plain_scan and chosen.form(*ENTRIES) is plain_entries
 
 
 def test_switched_off(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +119,7 @@ def test_much_is_read_by_the_plain_twins_until_the_others_are_compiled(cold: Com
     cold.over = True
     much.expect(MUCH)
     assert not is_plain(much)
-    assert much.scan_entries(SMALL_BYTES - 1) is plain_entries
+    assert much.form(*ENTRIES, False) is plain_entries
     assert much.take_notices() == []
 
 
@@ -144,7 +146,7 @@ def test_waiting_for_them_can_be_asked_for(cold: Compiler) -> None:
     threading.Timer(0.2, lambda: setattr(cold, "over", True)).start()
     waiting.expect(1)
     assert not is_plain(waiting)
-    assert waiting.scan_entries(1) is not plain_entries
+    assert waiting.form(*ENTRIES, False) is not plain_entries
 
 
 def test_what_does_not_compile_is_said_and_done_without(cold: Compiler) -> None:
@@ -170,7 +172,7 @@ def test_what_is_kept_and_does_not_load_is_compiled_anew_once(
     modules: Modules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler = Compiler()
-    monkeypatch.setattr(compile, "Compiling", compiler)
+    monkeypatch.setattr(ahead, "Compiling", compiler)
     modules.failures = [store.NotKeptError("cut short") for _ in range(2)]
     failing = Choice(None)
     failing.expect(MUCH)

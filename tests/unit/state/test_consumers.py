@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tailer.errors import RefusedError, SystemFailedError, UsageError
-from tailer.state.consumers import Consumer, NodeState, check_name, read_consumer, replace_file
+from tailer.options.names import check_name
+from tailer.state.consumers import Consumer, NodeState, read_consumer, replace_file
 from tailer.state.offset import Memory, NodeOffset
 from tests.helpers.cli import ROOT, run_cli
 from tests.helpers.log_writer import (

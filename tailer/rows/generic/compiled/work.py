@@ -1,6 +1,7 @@
 """The block of numbers that the compiled build works on: where its arrays lie, and how far it is.
 
-`data` and the index are read, the arrays of `arrays` written. All places are addresses, the lines of the index too; the offsets in those are of the data.
+`data` and the index are read, the arrays of `arrays` written. All places are addresses, the lines
+of the index too; the offsets in those are of the data.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tailer.scan.index import Index
 from tailer.scan.mutation.compiled.aside import Aside
 from tailer.scan.mutation.compiled.scan import scan
 from tailer.scan.mutation.scan import Offsets
-from tailer.scan.record.compiled.scan import scan_native
+from tailer.scan.record.compiled.scan import scan_records
 from tailer.scan.record.scan import Scanned
 from tailer.scan.tables import NO_COLUMN
 
@@ -59,7 +59,7 @@ def read_native_aside(
     room = _room(data, len(starts) - first, compiled, form)
     if room is None:
         return None
-    scanned = scan_native(data, starts, sizes, compiled.scan_tables, first, None, room.aside)
+    scanned = scan_records(data, starts, sizes, compiled.scan_tables, first, None, room.aside)
     # Keys that were put together make them longer.
     if len(scanned.data) > OFFSET_MAX:
         return None

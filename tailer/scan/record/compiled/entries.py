@@ -201,7 +201,7 @@ def _begin(walk: int, entry: int, start: int, size: int) -> None:
 
 
 @entry_point
-def scan_records(
+def scan_from(
     walk: int, base: int, limit: int, starts_at: int, sizes_at: int, moved: int, count: int, first: int
 ) -> int:
     """Scans entries from number `first` on; the number of the one at which it stopped, or `count` for all.

@@ -1,4 +1,4 @@
-"""The compiled twin of `scan.record.scan.scan_native`: the same arguments, the same index, the same end."""
+"""The compiled twin of `scan.record.scan.scan_records`: the same arguments, the same index, the same end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailer.scan.mutation.compiled.aside import Aside
 from tailer.scan.mutation.compiled.scan import Frame, Scanning
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled import state as s
-from tailer.scan.record.compiled.entries import scan_records
+from tailer.scan.record.compiled.entries import scan_from
 from tailer.scan.record.compiled.flat import FlatRecords, flat_records
 from tailer.scan.record.scan import ATTRS, Scanned, extent, needs_keys
 from tailer.scan.tables import ScanTables
@@ -20,7 +20,7 @@ from tailer.scan.tables import ScanTables
 _KEY_ROOM: Final = 64
 
 
-def scan_native(
+def scan_records(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
@@ -29,7 +29,7 @@ def scan_native(
     number_from: int | None = None,
     aside: Aside | None = None,
 ) -> Scanned:
-    """See `scan.record.scan.scan_native`. `aside`: what is put there has no lines in the index."""
+    """See `scan.record.scan.scan_records`. `aside`: what is put there has no lines in the index."""
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
     has_keys = needs_keys(tables)
     low, high = extent(*where, first, len(data)) if has_keys else (0, len(data))
@@ -87,7 +87,7 @@ class _Records(Scanning):
         self.block[s.DATA_END] = len(data)
         where = address_of(self.starts), address_of(self.sizes), self.moved, len(self.starts)
         while True:
-            first = scan_records(address_of(self.block), address_of(data), len(data), *where, first)
+            first = scan_from(address_of(self.block), address_of(data), len(data), *where, first)
             if self.block[w.STATUS] != w.FULL:
                 return
             self.grow()

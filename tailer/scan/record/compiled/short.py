@@ -1,7 +1,8 @@
 """The change that most are, compiled: one insert or update of simple columns, nothing but values with its own time.
 
-A short way through `entries` for what a service writes; see `mutation.compiled.inserts`, whose rules hold here: it
-only goes where every check of the long way would pass, writes the same lines, and leaves every other entry to that, from its start.
+A short way through `entries` for what a service writes; see `mutation.compiled.inserts`, whose rules hold here: it only
+goes where every check of the long way would pass, writes the same lines, and leaves every other entry to that, from its
+start.
 """
 
 from __future__ import annotations

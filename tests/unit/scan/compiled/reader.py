@@ -1,4 +1,4 @@
-"""A process that wants compiled code, or compiles it: the real thing, with one small function to ahead.
+"""A process that wants compiled code, or compiles it: the real thing, with one small function to compile.
 
     python -m tests.unit.scan.compiled.reader BESIDE [compile]
 
@@ -37,6 +37,8 @@ def read() -> int:
         return 0
     with (Path(os.environ["SMALL"]) / "readers").open("a") as log:
         log.write(f"{os.getpid()}\n")
+
+    from tailer.jit import decorators
 
     decorators.only_load()
     from tests.unit.scan.compiled.small import twice

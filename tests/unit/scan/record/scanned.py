@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tailer.scan.record.scan import Scanned
-from tailer.scan.record.scan import scan_native as plain_scan
+from tailer.scan.record.scan import scan_records as plain_scan
 from tailer.scan.tables import LENGTH_PREFIX, ScanColumn, ScanTable, ScanTables
 from tests.unit.scan.compiled.twins import WITHOUT_JIT, assert_same
 
@@ -89,9 +89,9 @@ def scan_both(
     """What the plain scan finds; the compiled one finds the same."""
     plain = plain_scan(data, starts, sizes, tables, first, number_from)
     if not WITHOUT_JIT:
-        from tailer.scan.record.compiled.scan import scan_native
+        from tailer.scan.record.compiled.scan import scan_records
 
-        compiled = scan_native(data, starts, sizes, tables, first, number_from)
+        compiled = scan_records(data, starts, sizes, tables, first, number_from)
         assert_same(plain.index, compiled.index)
         assert compiled.data == plain.data
         assert compiled.number == plain.number

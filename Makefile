@@ -9,27 +9,43 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: demo test quick soak lint format java clean
+.PHONY: soak-examples soak-damage soak-first-steps soak-writer soak-streams
+.PHONY: demo test quick soak lint format java oldest clean
 
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
 
-# Twice what reads: the first run reads with the compiled code (tests/conftest.py; a fresh clone compiles it in its first
-# tests, a minute), the second one, under four minutes of one core, with the plain reader, which is all there is
-# where numba is not installed.
-# The Spark tests run on the newest Spark and, but for the slow ones, on the oldest.
-test: java lint $(OLDEST)/.installed-dev
-	scripts/run-tests $(BIN)/python $(OLDEST)/bin/python
+# In three queues at once, with a table at the end of where the time went (tests/README.md).
+test: java $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/run_tests.py $(BIN)/python $(OLDEST)/bin/python
 
 # About a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
 
-# Streams into parquet and into a database, killed fifty times each while a server writes: half an hour. Before that a
-# service with a log of its own, killed three hundred times: five minutes. COUNT=7: fewer.
+# What is too long for `test`, by name: every random example, every damage, a user's first steps, and kills without end
+# (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
-soak: java $(VENV)/.installed-dev
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py tests/spark/test_soak.py -s
+SOAK ?= examples damage first-steps writer streams
+soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
+
+soak-examples:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer
+
+soak-damage:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/damage
+
+soak-first-steps:
+	$(PYTEST) tests/spark/test_fresh_user.py -m soak
+	CDC_TAIL_TESTS=all $(OLDEST)/bin/python -m pytest tests/spark/test_state.py tests/spark/test_delta.py
+
+soak-writer:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py -s
+
+soak-streams:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -50,6 +66,8 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-dev: pyproject.toml
 	scripts/make-venv $(VENV) '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+oldest: $(OLDEST)/.installed-dev
 
 $(OLDEST)/.installed-dev: pyproject.toml
 	scripts/make-venv $(OLDEST) '.[dev,delta]'

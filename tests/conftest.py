@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers import repeated
+from tests.helpers.amount import ALL, examples
 from tests.helpers.cli import ROOT
 from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
 
@@ -22,12 +24,34 @@ os.environ.setdefault("CDC_TAIL_JIT", "1")
 
 # Two shared cores: a deadline would measure the neighbours.
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "ours",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
-settings.load_profile(os.environ.get("CDC_TAIL_HYPOTHESIS", "default"))
+settings.load_profile("ours")
 
 FreshFolder = Callable[..., Path]
+
+REPEATED = ("spark", "server", "delta")
+"""Marks of tests that start Python workers of Spark's."""
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    return repeated.run(item, nextitem) if any(map(item.get_closest_marker, REPEATED)) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is too long for `make test` is run by name, in `make soak`."""
+    if not ALL:
+        long = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name in repeated.told:
+        terminalreporter.write_line(f"repeated, Spark's Python worker was not there within ten seconds: {name}")
 
 
 def pytest_configure() -> None:

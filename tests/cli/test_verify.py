@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.amount import examples
 from tests.helpers.cli import ROOT, Result, run_cli
 from tests.helpers.sets import FRAMED, PLAIN, STAGES, Place, key_options, stages
 
@@ -237,7 +238,7 @@ def test_people_get_a_line_a_segment_and_a_sum(fresh_folder: FreshFolder) -> Non
     assert result.lines[-1].endswith(": 1 damaged")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 5), cut=st.booleans())
 def test_any_damage_is_a_documented_exit(
     sets_root: Path, tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, cut: bool

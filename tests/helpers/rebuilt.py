@@ -37,9 +37,6 @@ SETS = (
 )  # fmt: skip
 """All that have a `select.jsonl`: every set but `50-torn`."""
 
-THOROUGH = os.environ.get("CDC_TAIL_HYPOTHESIS") == "thorough"
-"""Otherwise Spark and Delta get some: what they are given to do is tested on every table of every set without them."""
-
 INCOMPLETE = {"cdc.toggled": "its row 2 was written while the table had cdc = false"}
 """Tables whose changes cannot give what SELECT shows, and why."""
 

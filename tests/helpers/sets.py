@@ -1,10 +1,14 @@
-"""The recorded sets: where they are, which folders they hold, and copies of those for one reading each."""
+"""The recorded sets: where they are, which folders they hold, and copies of those for one reading each.
+
+`python -m tests.helpers.sets FOLDER` unpacks them all there.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,3 +113,7 @@ def key_options(set_dir: Path) -> tuple[list[str], dict[str, str]]:
         "CDC_TAIL_KEY_PASSWORD": facts["key_password"],
     }
     return ["--keystore", str(set_dir / facts["keystore"])], passwords
+
+
+if __name__ == "__main__":
+    unpack(Path(sys.argv[1]))

@@ -26,6 +26,7 @@ from tailer.retention.needed import Ages
 from tailer.state.cleaned import Ids, read_cleaned
 from tailer.state.journal import state_folder
 from tailer.tail.tail import Tail
+from tests.helpers.amount import examples
 from tests.retention.killed import Killed, killed_at
 from tests.retention.server import MadeServer
 
@@ -296,8 +297,6 @@ def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_nothing_needed_goes_and_all_else_does(without_fsync: None) -> None:
-    thorough = settings().max_examples > 1000
-    examples = 20 * EXAMPLES if thorough else EXAMPLES
     run_state_machine_as_test(
-        Interleavings, settings=settings(max_examples=examples, stateful_step_count=STEPS, deadline=None)
+        Interleavings, settings=settings(max_examples=examples(EXAMPLES), stateful_step_count=STEPS, deadline=None)
     )

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 from tailer.rebuild import Table
 from tailer.spark.delta import DeltaMerge, live_rows
 from tailer.spark.state import table_definition
+from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
 from tests.helpers.landed import land, some_tables
-from tests.helpers.rebuilt import SETS, THOROUGH, Recorded, recorded, tables_of
+from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CHOSEN = SETS if THOROUGH else SETS[2::4]
+CHOSEN = SETS if ALL else SETS[2::4]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
 

@@ -61,16 +61,8 @@ class Query:
         return told
 
     def _run_once(self, **more: str) -> list[str]:
-        """A source's process must connect within 10 s of its start; on a machine that is busy otherwise: once more."""
-        from pyspark.errors import StreamingQueryException
-
         lines = Lines()
-        try:
-            self._start(lines, **more)[1].awaitTermination()
-        except StreamingQueryException as error:
-            if "failed to connect back" not in str(error) or lines.told:
-                raise
-            self._start(lines, **more)[1].awaitTermination()
+        self._start(lines, **more)[1].awaitTermination()
         return lines.told
 
     def run_into_a_failure(self) -> list[str]:

@@ -10,10 +10,11 @@ import pytest
 from tailer.errors import DefinitionError, UsageError
 from tailer.spark.state import current_state, rebuild, table_definition
 from tests.conftest import FreshFolder
+from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows, without_empty
 from tests.helpers.cli import ROOT
 from tests.helpers.landed import land, some_tables
-from tests.helpers.rebuilt import SETS, THOROUGH, recorded, tables_of
+from tests.helpers.rebuilt import SETS, recorded, tables_of
 from tests.house.test_docs import blocks
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-STEP = 16 if THOROUGH else 200
+STEP = 16 if ALL else 200
 OWN = "struct<id:int,ck:int,s:string,s2:int,sl:array<int>,sm:map<string,int>,ss:array<string>,v:int>"
 
 

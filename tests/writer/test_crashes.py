@@ -1,15 +1,15 @@
 """The writer, crashed before every call it makes to the disk, with every loss that the disk may have.
 
-`CDC_TAIL_HYPOTHESIS=thorough` crashes random workloads too, and crashes recovery of many more crashes.
+`CDC_TAIL_TESTS=thorough` crashes random workloads too, and crashes recovery of many more crashes.
 """
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
 
+from tests.helpers.amount import THOROUGH
 from tests.writer.crash.crashes import Recorder, crash_everywhere, crashes, raw_files
 from tests.writer.crash.files import FakeFiles
 from tests.writer.crash.reader import read_folder
@@ -26,8 +26,6 @@ from tests.writer.crash.workloads import (
 )
 from tests.writer.tailing import tailed_disk
 from writer_hooks.cap import Cap
-
-THOROUGH = os.environ.get("CDC_TAIL_HYPOTHESIS") == "thorough"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)

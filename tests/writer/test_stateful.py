@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from tests.helpers.amount import examples
 from tests.writer.crash.crashes import Follower, flat, raw_files, replayed
 from tests.writer.crash.disk import Disk, Pick, everything_kept, nothing_kept, some_kept
 from tests.writer.crash.files import FakeFiles
@@ -163,6 +164,4 @@ class Kept:
 
 
 TestLog = LogMachine.TestCase
-TestLog.settings = settings(
-    stateful_step_count=40, max_examples=settings().max_examples if settings().max_examples > 100 else 50
-)
+TestLog.settings = settings(stateful_step_count=40, max_examples=examples(50))

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import tailer
 from tailer.errors import RefusedError, UsageError
+from tests.helpers.amount import examples
 from writer_hooks import SegmentLog, Table
 from writer_hooks.subscription import Subscription
 
@@ -303,4 +304,4 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestInterleavings.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)

@@ -38,7 +38,7 @@ soak-damage:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/damage
 
 soak-first-steps:
-	$(PYTEST) tests/spark/test_fresh_user.py -m soak
+	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py
 	CDC_TAIL_TESTS=all $(OLDEST)/bin/python -m pytest tests/spark/test_state.py tests/spark/test_delta.py
 
 soak-writer:

@@ -94,12 +94,7 @@ def open_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UsageError(f"pyspark cannot be imported ({error})", remedy="pip install 'pyspark>=4.0'") from error
-    major, minor = pyspark.__version__.split(".")[:2]
-    given = dict(conf or {})
-    wanted = {"spark.master": master, **settings((int(major), int(minor)))}
-    if packages and not given.keys() & {JARS, PACKAGES}:
-        wanted[PACKAGES] = ",".join(packages)
-    wanted.update(given)
+    wanted = _wanted(pyspark.__version__, master, packages, conf or {})
     if tell:
         for setting, value in wanted.items():
             say(f"set {setting}={'***' if _SECRET.search(setting) else value}")
@@ -113,6 +108,13 @@ def open_session(
     context = SparkContext(conf=made, gateway=gateway)
     context.setLogLevel("ERROR")
     return SparkSession(context)
+
+
+def _wanted(version: str, master: str, packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
+    """Every setting of a session: ours, then what the user gave."""
+    major, minor = version.split(".")[:2]
+    brought = {PACKAGES: ",".join(packages)} if packages and not conf.keys() & {JARS, PACKAGES} else {}
+    return {"spark.master": master, **settings((int(major), int(minor))), **brought, **conf}
 
 
 class JvmOutput:

@@ -35,6 +35,7 @@ print(json.dumps({"rows": rows, "changes": spark.read.format("delta").load(chang
 """
 
 
+@pytest.mark.soak
 def test_from_pip_install_to_a_delta_table(sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:
     page = ROOT / "docs" / "delta.md"
     # The only words of the page that are exchanged.

@@ -54,16 +54,16 @@ class Checked:
 class Checker:
     """Checks segments of one folder; not for use by several threads."""
 
-    def __init__(self, survey: Survey, settle_seconds: float, progress: Progress) -> None:
+    def __init__(self, survey: Survey, visible_within: float, progress: Progress) -> None:
         self._survey = survey
         self._progress = progress
-        self._settle_seconds = settle_seconds
+        self._visible_within = visible_within
         self._found = Checked(0, "")
 
     def check(self, segment: int) -> Checked:
         """Every CRC of one segment, up to its log's end, or to its last good section while it is written."""
         self._survey.look(NodeOffset(s=segment, done=False))
-        self._found = Checked(segment, self._survey.log_name(segment), self._survey.known(segment).finished)
+        self._found = Checked(segment, self._survey.log_name(segment), self._survey.sighting(segment).finished)
         try:
             file = self._survey.file(segment)
             offset = self._promised(file)
@@ -77,7 +77,7 @@ class Checker:
 
     def _promised(self, file: SegmentFile) -> int:
         """What the log promises, damage noted; returns the logical offset that was reached."""
-        reacher = Reacher(self._survey, self._collect, settle_seconds=self._settle_seconds)
+        reacher = Reacher(self._survey, self._collect, visible_within=self._visible_within)
         offset = 0
         while True:
             reach = reacher(file.segment, offset, OFFSET_MAX)
@@ -88,9 +88,9 @@ class Checker:
                 if behind is None:
                     return reach.end
                 # Whoever waited once for this segment's bytes knows enough.
-                reacher, offset = Reacher(self._survey, self._collect, settle_seconds=0), behind
+                reacher, offset = Reacher(self._survey, self._collect, visible_within=0), behind
             elif reach.waiting:
-                time.sleep(min(_PAUSE_SECONDS, self._settle_seconds))
+                time.sleep(min(_PAUSE_SECONDS, self._visible_within))
                 self._survey.look(NodeOffset(s=file.segment, done=False))
                 offset = reach.end
             elif reach.done or reach.end <= offset:

@@ -173,14 +173,14 @@ def _nothing(learnt: Learnt, selection: Selection) -> None:
 
 def _position(text: str) -> Position | None:
     """The position that a user's text names; None is the end of all that is known."""
-    from tailer.planning.named_positions import resolve_start
+    from tailer.planning.named_positions import named_position
     from tailer.planning.plan import Reach
 
     if text == "latest":
         return None
     if text == "earliest" or text.lstrip().startswith("{"):
         # Neither form looks at the folder.
-        return resolve_start(text, {}, lambda segment, offset, budget: Reach(offset)).offset.position
+        return named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset.position
     position = Position.parse(text)
     if position is None:
         raise typer.BadParameter("expected segment:offset, earliest, latest, or a node's JSON", param_hint="--at")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailer.cli.entry_facts import TableNames
-from tailer.definitions.learning import BEGINNING, Known
+from tailer.definitions.learning import BEGINNING, Definitions
 from tailer.errors import CorruptError
 from tailer.framing.section import NoSection
 from tailer.schema.builtin import system_tables
@@ -22,16 +22,16 @@ from tailer.state.journal import Journal, state_folder
 
 def table_names(folder: Path, files: Iterable[SegmentFile], schema: Path | None, state: Path | None) -> TableNames:
     """`keyspace.table` by table id, as far as it is known. Raises UsageError for a CQL file that cannot be read."""
-    known = Known(Journal(state_folder(folder, state), writable=False), Selection(), tolerant=True)
+    known = Definitions(Journal(state_folder(folder, state), writable=False), Selection(), tolerant=True)
     if schema is not None:
         known.add(read_cql(schema), str(schema), BEGINNING)
     for file in files:
         _learn(known, file)
-    known.settle(None)
+    known.learn_collected(None)
     return {**system_tables(), **{table: definition.name for table, definition in known.latest().items()}}
 
 
-def _learn(known: Known, file: SegmentFile) -> None:
+def _learn(known: Definitions, file: SegmentFile) -> None:
     """Take the segment's schema rows, up to the first bytes that do not check: `inspect` itself tells of those."""
     try:
         header = file.header()

@@ -32,7 +32,7 @@ from tailer.state.journal_records import NativeRecord
 EDGES_MAX: Final = 4096
 """Section edges whose restart is kept; what is older is read again."""
 
-MayDeliver = Callable[[bytes], bool]
+GivesRows = Callable[[bytes], bool]
 """Whether a change of the table with this key may give a row."""
 
 
@@ -48,7 +48,7 @@ class NativeFinds:
         self._pending: dict[Position, _Found] = {}
         self._restarts: OrderedDict[Position, Position] = OrderedDict()
 
-    def collect(self, segment: int, run: Run, may_deliver: MayDeliver, schema_rows: bool) -> bool:
+    def collect(self, segment: int, run: Run, may_deliver: GivesRows, schema_rows: bool) -> bool:
         """Note what a run holds; whether it may give a row."""
         kinds = kinds_of(run.data, run.starts, run.sizes)
         definitions = (kinds == DEFINITION).nonzero()[0].tolist()
@@ -72,7 +72,9 @@ class NativeFinds:
         """Where a reader that stands at a section's end must begin; None where that section was not seen here."""
         return self._restarts.get(edge)
 
-    def settle(self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]) -> list[NativeRecord]:
+    def learn_collected(
+        self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]
+    ) -> list[NativeRecord]:
         """The definitions met since the last call that are news, in log order. `refuse` gets what does not decode."""
         found = [(end, self._pending[end]) for end in sorted(self._pending)]
         self._pending.clear()

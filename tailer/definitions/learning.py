@@ -14,7 +14,7 @@ import msgspec
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import NativeFinds
-from tailer.definitions.may_deliver import QuietTables
+from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.notices import DefinitionNotices
 from tailer.definitions.tasks import TaskMaker, builtin
 from tailer.errors import CdcError, DefinitionError, RefusedError
@@ -49,7 +49,7 @@ class _Found(NamedTuple):
     payload: bytes
 
 
-class Known:
+class Definitions:
     """What is known of tables at each position; see the module."""
 
     def __init__(self, journal: Journal, selection: Selection, *, tolerant: bool) -> None:
@@ -65,10 +65,10 @@ class Known:
         self._about = DefinitionNotices(selection)
         self._notices.extend(self._about.about(self._history.newest.values()))
         self._maker = TaskMaker(self._history, selection)
-        self.quiet = QuietTables(self._history, selection)
+        self.may_deliver = MayDeliver(self._history, selection)
         self.native = NativeFinds()
         self.complete = False
-        self.known_from = 0
+        self.history_begins = 0
         """Transactions of a native log that began below this segment are of an unknown history."""
         self.entries = 0
         """How many were collected."""
@@ -83,21 +83,21 @@ class Known:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
         self.entries += len(run.starts)
         if run.native:
-            quiet = self.quiet
-            self.touched |= self.native.collect(segment, run, quiet.may_deliver_native, quiet.schema_rows)
+            ask = self.may_deliver
+            self.touched |= self.native.collect(segment, run, ask.change, ask.schema_rows)
             return
         if not self.touched:
-            self.touched = any(map(self.quiet.may_deliver, payloads(run)))
+            self.touched = any(map(self.may_deliver.mutation, payloads(run)))
         for offset, payload in entries_of(run, _schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)
 
-    def settle(self, planned: Position | None) -> None:
+    def learn_collected(self, planned: Position | None) -> None:
         """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.
 
         A native log's definitions count where they stand, planned or not: nothing else goes by their keys.
         """
-        self._add(self.native.settle(self._history, self._refuse))
+        self._add(self.native.learn_collected(self._history, self._refuse))
         found = [self._pending[at] for at in sorted(self._pending)]
         self._pending.clear()
         records: list[SchemaRecord] = []
@@ -124,7 +124,7 @@ class Known:
     def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
         """The span with the definitions that its rows need."""
         made = self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
-        return replace(made, known_from=self.known_from) if self.known_from else made
+        return replace(made, history_begins=self.history_begins) if self.history_begins else made
 
     def latest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every user table, by id."""

@@ -21,7 +21,7 @@ _TRUNCATED_AT: Final = TRUNCATED_AT.encode()
 _SCHEMA: Final = "system_schema"
 
 
-class QuietTables:
+class MayDeliver:
     """Tables that no definition, at any position, makes a wanted one. `schema_rows`: changes of definitions are rows.
 
     The history may grow in between.
@@ -36,7 +36,7 @@ class QuietTables:
         self._quiet: frozenset[bytes] = frozenset()
         self._wanted: frozenset[bytes] = frozenset()
 
-    def may_deliver(self, payload: bytes) -> bool:
+    def mutation(self, payload: bytes) -> bool:
         """Whether the mutation may give a row. Its first table id stands behind a count (format page 5.2)."""
         self._refresh()
         table = payload[1:17]
@@ -50,7 +50,7 @@ class QuietTables:
             return True
         return payload[0] > 1 and any(wanted in payload for wanted in self._wanted)
 
-    def may_deliver_native(self, key: bytes) -> bool:
+    def change(self, key: bytes) -> bool:
         """Whether a change of a native log's table may give a row, by the 24 bytes of its key."""
         self._refresh()
         return key in self._wanted or key not in self._quiet

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tailer.definitions.learning import BEGINNING, Known
+from tailer.definitions.learning import BEGINNING, Definitions
 from tailer.errors import CdcError, SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
@@ -23,10 +23,10 @@ from tailer.segments.view import View
 ASK_SECONDS: Final = 60.0
 
 
-class Bases:
+class OutsideSources:
     """The outside sources of one tail. `clock` in seconds, monotonic."""
 
-    def __init__(self, options: TailOptions, known: Known, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: TailOptions, known: Definitions, clock: Callable[[], float] = time.monotonic) -> None:
         self._options = options
         self._known = known
         self._clock = clock

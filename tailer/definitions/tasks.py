@@ -11,7 +11,7 @@ from functools import cache
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position, Span
-from tailer.reading.task import Change, Definitions, ReadTask
+from tailer.reading.task import Change, DefinitionsById, ReadTask
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
@@ -29,7 +29,7 @@ class TaskMaker:
     def __init__(self, history: DefinitionHistory, selection: Selection) -> None:
         self._history = history
         self._selection = selection
-        self._as_of: tuple[tuple[int, int], Definitions] | None = None
+        self._as_of: tuple[tuple[int, int], DefinitionsById] | None = None
 
     def task(self, node: str, span: Span, *, complete: bool, schema_changes: bool) -> ReadTask:
         """The span with the definitions that its rows need."""
@@ -37,7 +37,7 @@ class TaskMaker:
         base, changes = self._late_definitions(span) if late else (self._valid(span), self._changes(span))
         return ReadTask(node, span, base, changes, self._selection, complete, schema_changes)
 
-    def _valid(self, span: Span) -> Definitions:
+    def _valid(self, span: Span) -> DefinitionsById:
         """As of the span's start, the same object as long as nothing changed: what was compiled for it serves again."""
         at = Position(span.segment, span.start)
         version = self._history.version_at(at)
@@ -51,7 +51,7 @@ class TaskMaker:
         events = self._history.changes(start, end)
         return tuple(Change(event.at.offset, event.changed) for event in events)
 
-    def _late_definitions(self, span: Span) -> tuple[Definitions, tuple[Change, ...]]:
+    def _late_definitions(self, span: Span) -> tuple[DefinitionsById, tuple[Change, ...]]:
         """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
         start, end = Position(span.segment, span.start), Position(span.segment, span.end)
         state = self._history.state_at(start)
@@ -61,6 +61,6 @@ class TaskMaker:
                 state.apply(deltas)
             elif at <= end:
                 own.append((at, deltas))
-        base: Definitions = {**builtin(), **state.definitions}
+        base: DefinitionsById = {**builtin(), **state.definitions}
         made = [Change(at.offset, state.apply(deltas)) for at, deltas in sorted(own, key=lambda item: item[0])]
         return base, tuple(change for change in made if change.definitions)

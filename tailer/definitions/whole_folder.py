@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.learning import Known
-from tailer.definitions.outside import Bases
+from tailer.definitions.learning import Definitions
+from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError
 from tailer.framing.section import NoSection
 from tailer.options.tail import TailOptions
@@ -62,19 +62,21 @@ def learn(
     journal = Journal(state_folder(folder, options.state), writable=False)
     journalled = journal.count
     retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
-    known = Known(journal, Selection(), tolerant=True)
-    Bases(options, known).give(None)
+    known = Definitions(journal, Selection(), tolerant=True)
+    OutsideSources(options, known).give(None)
     learnt = Learnt(known.history, journalled, retracted)
     logs = look(folder).logs
     with showing(logs) as progress:
         for segment in sorted(logs):
             _learn_file(folder, logs[segment], keys, known, learnt, progress)
-    known.settle(None)
+    known.learn_collected(None)
     learnt.notices += known.take_notices()
     return learnt
 
 
-def _learn_file(folder: Path, log: LogFile, keys: KeySource, known: Known, learnt: Learnt, progress: Progress) -> None:
+def _learn_file(
+    folder: Path, log: LogFile, keys: KeySource, known: Definitions, learnt: Learnt, progress: Progress
+) -> None:
     try:
         with SegmentFile(folder / log.name.log, log.name.segment, keys) as file:
             notice = _collect(file, known, progress)
@@ -87,7 +89,7 @@ def _learn_file(folder: Path, log: LogFile, keys: KeySource, known: Known, learn
         learnt.errors.append(error)
 
 
-def _collect(file: SegmentFile, known: Known, progress: Progress) -> str | None:
+def _collect(file: SegmentFile, known: Definitions, progress: Progress) -> str | None:
     """Hand on the segment's schema changes; gives what is worth a notice."""
     header = file.header()
     if header is None:

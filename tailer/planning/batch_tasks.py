@@ -75,7 +75,7 @@ class _Part(NamedTuple):
     end: int
 
 
-class Between:
+class BatchTasks:
     """Makes the tasks of one node for one consumer. What it keeps between calls saves work and changes no answer.
 
     `accept_loss`: journal what is gone as lost and go on, instead of raising LossError. `today`: the options that shape
@@ -115,7 +115,7 @@ class Between:
         if start == end:
             return []
         pinned = self._pin(self.counted(end))
-        found = parts(start, end, pinned.ends)
+        found = parts(start, end, pinned.log_ends)
         most = max(-(-sum(part.end - part.start for part in found) // pieces), 1)
         most = min(most, piece_bytes or most)
         made: list[FileTask] = []
@@ -157,7 +157,7 @@ class Between:
         for span in cut(file, whole, pieces):
             task = maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
             if file.known_header().native:
-                task = replace(task, known_from=pinned.known_from, walk_skips=self._walk_skips(span))
+                task = replace(task, history_begins=pinned.history_begins, walk_skips=self._walk_skips(span))
             yield FileTask(replace(task, skips=self._skips(span), typed=options.typed), file.path.name)
 
     def _missing(self, part: _Part) -> None:
@@ -216,9 +216,9 @@ class _Pinned:
 
     def __init__(self, records: Sequence[AnyRecord], consumer: str | None, today: RowOptions) -> None:
         self.count = 0
-        self.ends: dict[int, int] = {}
+        self.log_ends: dict[int, int] = {}
         self.options = today
-        self.known_from = 0
+        self.history_begins = 0
         self._consumer = consumer
         self._history = DefinitionHistory()
         self._makers: dict[tuple[str, ...], TaskMaker] = {}
@@ -229,9 +229,9 @@ class _Pinned:
         self._history.extend(records)
         for record in records:
             if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):
-                self.ends[record.segment] = record.end
+                self.log_ends[record.segment] = record.end
             elif isinstance(record, StartRecord) and record.consumer == self._consumer:
-                self.known_from = record.segment
+                self.history_begins = record.segment
             elif isinstance(record, OptionsRecord) and record.consumer == self._consumer:
                 self.options = RowOptions.of(record)
 

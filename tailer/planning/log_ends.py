@@ -13,7 +13,7 @@ from tailer.position import Position
 from tailer.state.journal import Journal
 
 
-class SegmentEnds:
+class LogEnds:
     """The ends of one run."""
 
     def __init__(self, journal: Journal, survey: Survey, reacher: Reacher, options: TailOptions) -> None:
@@ -32,7 +32,7 @@ class SegmentEnds:
         consumer = self._options.consumer
         for segment in self._reacher.closed:
             closed = self._survey.closed[segment]
-            how = self._survey.known(segment).finished or "completed"
+            how = self._survey.sighting(segment).finished or "completed"
             chosen = how in ("stopped", "quiet") or self._options.accept_loss
             if chosen and consumer is None:
                 continue
@@ -46,7 +46,7 @@ class SegmentEnds:
     def check_growth(self) -> None:
         """LossError where a segment went on behind the end that it was read to."""
         for segment, closed in self._survey.closed.items():
-            known = self._survey.known(segment)
+            known = self._survey.sighting(segment)
             if known.published > max(closed.end, closed.published):
                 raise LossError(
                     "a segment that was read to its end has grown since",

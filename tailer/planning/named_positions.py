@@ -17,7 +17,7 @@ from tailer.state.offset import Memory, NodeOffset, decode_node_offset
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class NamedPosition:
     """Where a tail begins, and what is worth saying about it."""
 
     offset: NodeOffset
@@ -33,7 +33,9 @@ def _nothing(segment: int, late: Collection[int]) -> frozenset[int]:
     return frozenset()
 
 
-def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local", unread: Unread = _nothing) -> Start:
+def named_position(
+    text: str, view: View, reach: ReachSegment, node: str = "local", unread: Unread = _nothing
+) -> NamedPosition:
     """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone.
 
     What was cleaned beyond a position that was named outright counts as seen there: the planner tells that it is lost.
@@ -43,9 +45,9 @@ def resolve_start(text: str, view: View, reach: ReachSegment, node: str = "local
     if text == "earliest":
         told = f"begins at segment {oldest_log}: what was written before it is not known"
         oldest = [told] if oldest_log else []
-        return Start(NodeOffset(), memory, oldest)
+        return NamedPosition(NodeOffset(), memory, oldest)
     if text == "latest":
-        return Start(_latest(view, reach), memory)
+        return NamedPosition(_latest(view, reach), memory)
     if text.lstrip().startswith("{"):
         return _named(_from_json(text, node), memory, unread)
     position = Position.parse(text)
@@ -78,11 +80,11 @@ def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tu
     return kept, reached >= until
 
 
-def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> Start:
+def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> NamedPosition:
     if offset.s == 0:
-        return Start(offset, memory)
+        return NamedPosition(offset, memory)
     seen = unread(offset.s, [segment for segment, _ in offset.p])
-    return Start(offset, msgspec.structs.replace(memory, seen=seen))
+    return NamedPosition(offset, msgspec.structs.replace(memory, seen=seen))
 
 
 def _latest(view: View, reach: ReachSegment) -> NodeOffset:

@@ -16,7 +16,7 @@ from tailer.framing.section import MARKER_BYTES, NoSection, Section
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.planning.plan import Reach
-from tailer.planning.survey import Closed, Known, Survey
+from tailer.planning.survey import Closed, Sighting, Survey
 from tailer.position import Position, Span
 from tailer.segments.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.segments.run import Run, run_of
@@ -47,7 +47,7 @@ class Reacher:
         survey: Survey,
         collect: Collect,
         *,
-        settle_seconds: float,
+        visible_within: float,
         quarantine: bool = False,
         accept_loss: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -56,7 +56,7 @@ class Reacher:
         self.losses: list[Position] = []
         self._survey = survey
         self._collect = collect
-        self._settle_seconds = settle_seconds
+        self._visible_within = visible_within
         self._quarantine = quarantine
         self._accept_loss = accept_loss
         self._clock = clock
@@ -64,25 +64,25 @@ class Reacher:
         self._learnt: dict[int, int] = {}
 
     def __call__(self, segment: int, offset: int, budget: int) -> Reach:
-        known = self._survey.known(segment)
+        sighting = self._survey.sighting(segment)
         try:
             file = self._survey.file(segment)
             if segment in self._waiting:
                 _refresh(file)
             if file.header() is None:
-                return self._no_header(segment, offset, known)
-            if known.finished is None:
-                return self._growing(file, known, offset, budget)
+                return self._no_header(segment, offset, sighting)
+            if sighting.finished is None:
+                return self._growing(file, sighting, offset, budget)
             self._waiting.pop(segment, None)
-            return self._ended(file, known, offset, budget)
+            return self._ended(file, sighting, offset, budget)
         except FileNotFoundError:
             # Deleted between the look and now: the next look tells what that means.
             return Reach(offset)
         except CorruptError as damage:
             fault = Fault(offset, True, False, damage)
-            if known.finished is None and known.end == 0:
+            if sighting.finished is None and sighting.end == 0:
                 return Reach(offset)
-            if known.finished is None:
+            if sighting.finished is None:
                 return self._not_visible(segment, offset, None, fault)
             return self._corrupt(segment, offset, None, fault)
         except CdcError as error:
@@ -126,8 +126,8 @@ class Reacher:
 
     def _expect(self, segment: int, start: int, budget: int | None) -> None:
         """How much is about to be checked, as far as the sidecar tells."""
-        known = self._survey.known(segment)
-        ahead = max(known.end, known.published, known.number or 0) - start
+        sighting = self._survey.sighting(segment)
+        ahead = max(sighting.end, sighting.published, sighting.number or 0) - start
         expect(max(ahead if budget is None else min(ahead, budget), 0) // CHECK_SHARE)
 
     def _look(self, file: SegmentFile, walk: _Walk, limit: int | None, published: int) -> Run | None:
@@ -147,14 +147,14 @@ class Reacher:
         # Good, but over the limit: the sidecar's number stands inside it, it was cut while it was written.
         return None if over else run_of(found, data, entries, native=file.known_header().native)
 
-    def _growing(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
+    def _growing(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
         start, at = file.place(offset)
-        walk = self._walk(file, start, at, known.end, budget)
+        walk = self._walk(file, start, at, sighting.end, budget)
         while walk.section is not None and self._may_skip(file.segment, walk):
-            walk = self._skip(file, walk, known.end, budget)
+            walk = self._skip(file, walk, sighting.end, budget)
         reach = self._reached(file, offset, start, at, walk)
-        promised = known.end > walk.edge and walk.fault is not None
+        promised = sighting.end > walk.edge and walk.fault is not None
         if not promised or walk.fault is None:
             self._waiting.pop(file.segment, None)
             return reach
@@ -176,10 +176,10 @@ class Reacher:
         return further
 
     def _overdue(self, segment: int, edge: int) -> bool:
-        if self._settle_seconds <= 0:
+        if self._visible_within <= 0:
             return True
         since = self._waiting.get(segment)
-        return since is not None and since[0] == edge and self._clock() - since[1] >= self._settle_seconds
+        return since is not None and since[0] == edge and self._clock() - since[1] >= self._visible_within
 
     def _not_visible(self, segment: int, end: int, span: Span | None, fault: Fault) -> Reach:
         """Promised bytes do not check yet: look again with a fresh descriptor, and call it corruption in the end."""
@@ -190,8 +190,8 @@ class Reacher:
             return Reach(end, span, error=fault.error)
         return Reach(end, span, waiting=True)
 
-    def _no_header(self, segment: int, offset: int, known: Known) -> Reach:
-        if known.finished is None and known.end == 0:
+    def _no_header(self, segment: int, offset: int, sighting: Sighting) -> Reach:
+        if sighting.finished is None and sighting.end == 0:
             return Reach(offset)
         error = CorruptError(
             "the segment has no header",
@@ -202,24 +202,24 @@ class Reacher:
             remedy=SKIP_SEGMENT,
         )
         fault = Fault(offset, True, True, error)
-        if known.finished is None:
+        if sighting.finished is None:
             return self._not_visible(segment, offset, None, fault)
         begun = any(self._survey.file(segment).read(0, HEADER_BYTES_MAX))
-        if begun or known.published > 0 or known.number is not None:
+        if begun or sighting.published > 0 or sighting.number is not None:
             return self._corrupt(segment, offset, None, fault)
         return self._close(segment, offset, None, 0, ())
 
-    def _ended(self, file: SegmentFile, known: Known, offset: int, budget: int) -> Reach:
+    def _ended(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A finished segment: everything before its published end must check; behind it the log may end in ruins."""
         start, at = file.place(offset)
         recorded = self._survey.closed.get(file.segment)
         if recorded is not None:
             return self._recorded(file, offset, start, at, recorded, budget)
-        published = max(known.published, offset, start)
-        blind = known.published == 0 and known.number is not None
-        walk = self._walk(file, start, at, None, budget, known.published)
+        published = max(sighting.published, offset, start)
+        blind = sighting.published == 0 and sighting.number is not None
+        walk = self._walk(file, start, at, None, budget, sighting.published)
         while walk.section is not None and self._quarantine and self._promised(file, walk, published, blind):
-            walk = self._skip(file, walk, None, budget, known.published)
+            walk = self._skip(file, walk, None, budget, sighting.published)
         reach = self._reached(file, offset, start, at, walk)
         fault = walk.fault
         if fault is None:
@@ -285,7 +285,7 @@ class Reacher:
             return Reach(end, span, error=fault.error)
         self.losses.append(Position(segment, end))
         notice = f"segment {segment}: everything from {Position(segment, end)} on is given up (--accept-loss)"
-        return self._close(segment, end, span, max(end, self._survey.known(segment).published), (notice,))
+        return self._close(segment, end, span, max(end, self._survey.sighting(segment).published), (notice,))
 
 
 def _refresh(file: SegmentFile) -> None:

@@ -35,7 +35,7 @@ HELD_MAX: Final = 256
 
 
 @dataclass(slots=True)
-class Known:
+class Sighting:
     """What is kept of a segment between looks.
 
     `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
@@ -82,7 +82,7 @@ class Survey:
         self._ask_cleaned = cleaned
         self._cleaned: Container[int] = ()
         self._clock = clock
-        self._known: dict[int, Known] = {}
+        self._sightings: dict[int, Sighting] = {}
         self._files: dict[int, SegmentFile] = {}
         self._listing = NOTHING
         self._thorough_at = -THOROUGH_SECONDS
@@ -109,7 +109,7 @@ class Survey:
         for segment in () if self._frozen else there - listing.known:
             self._update(segment, listing, linked)
         wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
-        recorded = {*self._known, *self.closed}
+        recorded = {*self._sightings, *self.closed}
         if offset.s in self._cleaned:
             recorded.add(offset.s)
         self._views = {segment: self._view(segment) for segment in wanted & recorded}
@@ -174,25 +174,25 @@ class Survey:
             if not kept and self._files.pop(segment, None) is not None:
                 file.close()
 
-    def known(self, segment: int) -> Known:
-        known = self._known.get(segment)
-        if known is None:
-            known = self._known[segment] = Known()
-        return known
+    def sighting(self, segment: int) -> Sighting:
+        sighting = self._sightings.get(segment)
+        if sighting is None:
+            sighting = self._sightings[segment] = Sighting()
+        return sighting
 
     def segments(self) -> Iterable[int]:
         """Ids that have a log at the last look, ascending."""
         return self._listing.segments
 
-    def ends(self) -> dict[int, int]:
+    def durable_ends(self) -> dict[int, int]:
         """How far each log of the last look is durable: the end on record, else what its sidecar says, 0 without one.
 
         Beside COMPLETED stands no more than the file's length, so that of a segment not yet read is a bound.
         """
         ends = {}
         for segment in self._listing.segments:
-            closed, known = self.closed.get(segment), self.known(segment)
-            ends[segment] = max(known.end, known.number or 0) if closed is None else closed.end
+            closed, sighting = self.closed.get(segment), self.sighting(segment)
+            ends[segment] = max(sighting.end, sighting.number or 0) if closed is None else closed.end
         return ends
 
     def log_name(self, segment: int) -> str:
@@ -213,18 +213,18 @@ class Survey:
             self._files.pop(segment).close()
 
     def _update(self, segment: int, listing: Listing, linked: bool) -> None:
-        known = self.known(segment)
+        sighting = self.sighting(segment)
         log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
         if sidecar is not None:
-            known.sidecar = True
-            self._read_sidecar(known, sidecar, log)
-        known.orphan_since = None if log is not None or sidecar is None else known.orphan_since or self._clock()
-        if known.finished is None and segment in self.closed:
-            known.finished = "recorded"
-        if log is not None and known.finished is None:
+            sighting.sidecar = True
+            self._read_sidecar(sighting, sidecar, log)
+        sighting.orphan_since = None if log is not None or sidecar is None else sighting.orphan_since or self._clock()
+        if sighting.finished is None and segment in self.closed:
+            sighting.finished = "recorded"
+        if log is not None and sighting.finished is None:
             found = self._finished(segment, log, sidecar, listing, linked)
             # What a native log's writer did not publish may not be on the disk: only DONE says that it is.
-            known.finished = None if found is not None and self.is_native(segment) else found
+            sighting.finished = None if found is not None and self.is_native(segment) else found
 
     def is_native(self, segment: int) -> bool:
         """Whether a segment of the last look is one of a native log: by its header, without one by the folder."""
@@ -255,20 +255,20 @@ class Survey:
         own = any(found.content is not None and found.content.restart for found in self._listing.sidecars.values())
         return 0 if own else None
 
-    def _read_sidecar(self, known: Known, sidecar: SidecarFile, log: LogFile | None) -> None:
+    def _read_sidecar(self, sighting: Sighting, sidecar: SidecarFile, log: LogFile | None) -> None:
         content = sidecar.content
         if content is None:
             return
         if not content.completed:
-            known.end = max(known.end, content.end)
-            known.published = max(known.published, content.end)
+            sighting.end = max(sighting.end, content.end)
+            sighting.published = max(sighting.published, content.end)
             return
-        known.finished = known.finished or "completed"
-        known.number = content.end
+        sighting.finished = sighting.finished or "completed"
+        sighting.number = content.end
         # A native log's writer never puts a file's length there.
         if content.restart is not None or (log is not None and content.end != log.size):
-            known.published = max(known.published, content.end)
-        known.end = max(known.end, 1)
+            sighting.published = max(sighting.published, content.end)
+        sighting.end = max(sighting.end, 1)
 
     def _finished(
         self, segment: int, log: LogFile, sidecar: SidecarFile | None, listing: Listing, linked: bool
@@ -289,23 +289,23 @@ class Survey:
         last = self._views.get(segment) if segment in self._listing.known else None
         if last is not None and last.closed == end:
             return last
-        known = self.known(segment)
+        sighting = self.sighting(segment)
         log = self._listing.logs.get(segment)
         held = self._files.get(segment)
         cleaned = segment in self._cleaned
         unseen = log is None and not self._frozen
-        if unseen and held is not None and known.finished is None and (cleaned or held.stat().st_nlink == 0):
-            known.finished = "deleted"
-        since = known.orphan_since
-        alone = known.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
+        if unseen and held is not None and sighting.finished is None and (cleaned or held.stat().st_nlink == 0):
+            sighting.finished = "deleted"
+        since = sighting.orphan_since
+        alone = sighting.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
         return SegmentView(
             segment=segment,
             log=log is not None or held is not None,
-            sidecar=known.sidecar,
-            end=known.end,
+            sidecar=sighting.sidecar,
+            end=sighting.end,
             orphan=held is None and since is not None and self._clock() - since >= ORPHAN_SECONDS,
-            finished=known.finished,
+            finished=sighting.finished,
             closed=end,
-            lone=alone and not known.sidecar,
+            lone=alone and not sighting.sidecar,
             cleaned=cleaned,
         )

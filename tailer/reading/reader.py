@@ -13,7 +13,7 @@ from tailer.errors import CdcError, DefinitionError
 from tailer.jit.ready import expect
 from tailer.limits import ENTRY_OVERHEAD, MIB
 from tailer.position import Position
-from tailer.reading.task import Change, Definitions, ReadTask
+from tailer.reading.task import Change, DefinitionsById, ReadTask
 from tailer.rows.batch import Batch
 from tailer.rows.choice import build_now
 from tailer.rows.explain import Misfit, explain, explain_misfit, explain_value
@@ -59,10 +59,10 @@ class Reader:
         self.unknown = 0
         self.skipped: dict[str, int] = {}
         self.left_out: dict[str, int] = {}
-        self._definitions: Definitions | None = None
+        self._definitions: DefinitionsById | None = None
         self._selection: Selection | None = None
         self._compiled: Compiled | None = None
-        self._native: tuple[Definitions, tuple[Change, ...], Definitions] | None = None
+        self._native: tuple[DefinitionsById, tuple[Change, ...], DefinitionsById] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -93,7 +93,7 @@ class Reader:
         yield from span.read()
         self.unknown += span.unknown
 
-    def _native_definitions(self, task: ReadTask) -> Definitions:
+    def _native_definitions(self, task: ReadTask) -> DefinitionsById:
         """All that the task has: a change names its own, wherever that stood. The same object for the same task's."""
         given = task.definitions, task.changes
         if self._native is None or self._native[0] is not given[0] or self._native[1] != given[1]:
@@ -122,7 +122,7 @@ class Reader:
         group: Group,
         first: int,
         end: int,
-        definitions: Definitions,
+        definitions: DefinitionsById,
         unsigned: bool,
         on_fault: OnFault,
     ) -> Iterator[AnyBatch]:
@@ -180,7 +180,7 @@ class Reader:
             self.left_out[name] = self.left_out.get(name, 0) + count
         return index, made.batch, made.faults, made.misfit
 
-    def _compile(self, definitions: Definitions, selection: Selection, complete: bool) -> Compiled:
+    def _compile(self, definitions: DefinitionsById, selection: Selection, complete: bool) -> Compiled:
         if self._compiled is None or definitions is not self._definitions or selection != self._selection:
             self._compiled = compile_definitions(
                 definitions,

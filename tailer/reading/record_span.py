@@ -332,7 +332,7 @@ def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> Walk:
         return known is None or known.cdc
 
     span = task.span
-    walk = Walk(span.segment, file.known_header().boot, segments, is_tracked, task.known_from)
+    walk = Walk(span.segment, file.known_header().boot, segments, is_tracked, task.history_begins)
     file.remember(span.start, span.at)
     for _, run in runs_from(file, span.start, span.end):
         for number in np.flatnonzero(kinds_of(run.data, run.starts, run.sizes) == COMMIT).tolist():

@@ -11,7 +11,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
 
-Definitions = Mapping[str, TableDefinition]
+DefinitionsById = Mapping[str, TableDefinition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Change:
     """A change of definitions inside a span, made by the entry that ends at `end` (logical): later ones see it."""
 
     end: int
-    definitions: Definitions
+    definitions: DefinitionsById
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +30,20 @@ class ReadTask:
     consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
     `typed`: rows come in that typed form.
 
-    Of a native log: transactions that began below segment `known_from` are of an unknown history; `walk_skips`: changes
-    of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's commits
-    found, where the reader cannot walk by itself.
+    Of a native log: transactions that began below segment `history_begins` are of an unknown history; `walk_skips`:
+    changes of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's
+    commits found, where the reader cannot walk by itself.
     """
 
     node: str
     span: Span
-    definitions: Definitions
+    definitions: DefinitionsById
     changes: tuple[Change, ...]
     selection: Selection
     complete: bool = False
     schema_changes: bool = False
     skips: tuple[tuple[int, int], ...] = ()
     typed: TypedTable | None = None
-    known_from: int = 0
+    history_begins: int = 0
     walk_skips: tuple[tuple[int, int, int], ...] = ()
     walk: tuple[Transaction, ...] | None = None

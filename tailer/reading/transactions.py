@@ -132,9 +132,9 @@ class _Open:
 
 
 class Walk:
-    """The walk of one span. `known_from`: segments below are of a history that the consumer never knew."""
+    """The walk of one span. `history_begins`: segments below are of a history that the consumer never knew."""
 
-    def __init__(self, segment: int, boot: str, segments: Segments, is_tracked: IsTracked, known_from: int) -> None:
+    def __init__(self, segment: int, boot: str, segments: Segments, is_tracked: IsTracked, history_begins: int) -> None:
         self.unknown = 0
         """Transactions that began in that unknown history: they are not delivered."""
         self.found: dict[int, Transaction] = {}
@@ -143,7 +143,7 @@ class Walk:
         self._boot = boot
         self._segments = segments
         self._is_tracked = is_tracked
-        self._known_from = known_from
+        self._history_begins = history_begins
         self._open: dict[int, _Open] = {}
         self._end = 0
 
@@ -152,7 +152,7 @@ class Walk:
         if commit.first is None:
             return
         first = decode_position(commit.first)
-        if first.segment < self._known_from:
+        if first.segment < self._history_begins:
             self.unknown += 1
             return
         found = self.found[offset] = Transaction(offset, commit.txn, self._boot)

@@ -98,7 +98,7 @@ def held_segments(
         survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
         survey.look(NodeOffset())
         listing = look(folder)
-        finished = {segment for segment in listing.logs if survey.known(segment).finished is not None}
+        finished = {segment for segment in listing.logs if survey.sighting(segment).finished is not None}
     return list(_held(folder, listing, finished))
 
 

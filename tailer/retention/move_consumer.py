@@ -73,7 +73,7 @@ def seek_consumer(
 
 def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], float]) -> NodeState:
     # They read logs, which takes more than the other commands load.
-    from tailer.planning.named_positions import check_there, resolve_start, standing
+    from tailer.planning.named_positions import check_there, named_position, standing
     from tailer.planning.reach import Reacher
     from tailer.planning.restart import check_restart, restart_of
     from tailer.planning.survey import Survey
@@ -81,8 +81,8 @@ def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], 
     cleaned = Cleaned(state_folder(folder))
     with contextlib.closing(Survey(folder, cleaned=cleaned.refresh, clock=clock)) as survey:
         view = survey.look(NodeOffset())
-        reach = Reacher(survey, lambda segment, run: None, settle_seconds=0)
-        start = resolve_start(text, view, reach, node, cleaned.unread)
+        reach = Reacher(survey, lambda segment, run: None, visible_within=0)
+        start = named_position(text, view, reach, node, cleaned.unread)
         if not start.offset.done:
             check_there(start.offset.position, view)
         found = standing(start.offset, view)

@@ -57,7 +57,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     keystore: str | None
     typed: bytes | None = None
     carried: CarriedSpan | None = None
-    known_from: int = 0
+    history_begins: int = 0
     walk_skips: tuple[tuple[int, int, int], ...] = ()
 
 
@@ -83,7 +83,7 @@ class JobPacker:
             None if keystore is None else str(keystore),
             None if task.typed is None else msgspec.msgpack.encode(task.typed),
             carried,
-            task.known_from,
+            task.history_begins,
             task.walk_skips,
         )
         return msgspec.msgpack.encode(job)
@@ -107,7 +107,7 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         job.schema_changes,
         job.skips,
         None if job.typed is None else _unpack_form(job.typed),
-        job.known_from,
+        job.history_begins,
         job.walk_skips,
         None if job.carried is None else job.carried.walk,
     )

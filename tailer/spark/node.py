@@ -17,7 +17,7 @@ import msgspec
 from tailer.errors import CdcError, LossError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
-from tailer.planning.batch_tasks import Between, FileTask, RowOptions, pin_start, place
+from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, pin_start, place
 from tailer.position import Position
 from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
@@ -70,8 +70,8 @@ class Node:
         self._today = today
         self._on_driver = on_driver
         self.tail.typed = form
-        self.tail.definitions.quiet.schema_rows = options.schema_changes
-        self.between = Between(
+        self.tail.definitions.may_deliver.schema_rows = options.schema_changes
+        self._batches = BatchTasks(
             name, self.tail.journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
         )
         self.given_up = GivenUp(self.tail.journal, options.consumer)
@@ -123,7 +123,7 @@ class Node:
             self.base, self.handed, self._silent = offset, None, 0
             self.tail.definitions.touched = False
 
-    def move(self, offset: NodeOffset) -> None:
+    def move_consumer(self, offset: NodeOffset) -> None:
         """The consumer moves to what Spark has committed; never back."""
         at = next((number for number, mark in enumerate(self._marks) if mark.offset == offset), None)
         if at is not None:
@@ -189,13 +189,13 @@ class Node:
             self._open_at(start, self._consumer.node(self.name))
         self._check_form(end)
         if end not in self._planned and self._mends(end):
-            whole = self.between.tasks(start, end)
+            whole = self._batches.tasks(start, end)
             if not self._decodes(whole, self._raise):
-                self.between.recount(end)
+                self._batches.recount(end)
                 if self.options.quarantine or self._may_lose():
-                    self._decodes(self.between.tasks(start, end), self._mend)
+                    self._decodes(self._batches.tasks(start, end), self._mend)
         piece_bytes = CARRIED_PIECE_BYTES if self._on_driver else None
-        return self.between.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
+        return self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
 
     def carried(self, planned: FileTask) -> CarriedSpan | None:
         """The bytes that a task's partition holds; None where executors read the files."""
@@ -205,7 +205,7 @@ class Node:
 
     def _check_form(self, end: NodeOffset) -> None:
         """A batch that is replayed keeps its form; the query's columns must be of the same table."""
-        pinned, today = self.between.options(end).typed, self._today.typed
+        pinned, today = self._batches.options(end).typed, self._today.typed
         was, now = (None if form is None else form.table for form in (pinned, today))
         if was != now:
             raise RefusedError(
@@ -219,15 +219,15 @@ class Node:
         """Whether the options of today can do what those of the batch could not."""
         options = self.options
         more = options.quarantine or self._may_lose() or options.schema_file is not None or options.server is not None
-        return more or self.between.options(end) != self._today
+        return more or self._batches.options(end) != self._today
 
     def newest(self) -> NodeOffset:
         """Behind everything that the last look saw durable."""
-        return newest(self.tail.offset, self.tail.survey.ends())
+        return newest(self.tail.offset, self.tail.survey.durable_ends())
 
     def backlog(self, offset: NodeOffset) -> Json:
         """How much of the log lies behind `offset`."""
-        return backlog(offset, self.tail.survey.ends())
+        return backlog(offset, self.tail.survey.durable_ends())
 
     def _open_anew(self) -> None:
         with self.tail.registering():

@@ -123,7 +123,7 @@ class Planner:
         for name, offset in decode_offset(end).nodes.items():
             node = self._nodes.get(name)
             if node is not None and node.base is not None:
-                node.move(offset)
+                node.move_consumer(offset)
 
     def close(self) -> None:
         """Give the consumers' locks back. Nothing is lost without: a process that ends does the same."""
@@ -159,7 +159,7 @@ class Planner:
         for name, node in self._opened().items():
             if name in offset.nodes:
                 node.stand(offset.nodes[name])
-                node.move(offset.nodes[name])
+                node.move_consumer(offset.nodes[name])
             elif node.base is None:
                 node.handed = node.initial()
 

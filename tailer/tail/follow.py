@@ -125,7 +125,7 @@ def unclosed(tail: Tail) -> str | None:
     if not tail.options.stopped:
         return None
     survey = tail.survey
-    left = [s for s in survey.segments() if s >= tail.offset.s and survey.known(s).finished is None]
+    left = [s for s in survey.segments() if s >= tail.offset.s and survey.sighting(s).finished is None]
     if not left or not survey.is_native(left[0]):
         return None
     return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"

@@ -16,16 +16,16 @@ from typing import Final
 
 import msgspec
 
-from tailer.definitions.learning import Known
+from tailer.definitions.learning import Definitions
 from tailer.definitions.notices import StaleFlags
-from tailer.definitions.outside import Bases
+from tailer.definitions.outside import OutsideSources
 from tailer.errors import ACCEPT, CdcError, DefinitionError, LossError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB, SETTLE_SECONDS
 from tailer.options.tail import TailOptions
-from tailer.planning.log_ends import SegmentEnds
-from tailer.planning.named_positions import check_there, clip, resolve_start, standing
+from tailer.planning.log_ends import LogEnds
+from tailer.planning.named_positions import check_there, clip, named_position, standing
 from tailer.planning.plan import Plan, accept_loss, plan
 from tailer.planning.reach import Reacher
 from tailer.planning.restart import check_restart, restart_of
@@ -83,7 +83,7 @@ class Tail:
             make_folder(state)
         self.consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
         self.journal = Journal(state, writable=writes)
-        self.definitions = Known(self.journal, options.selection, tolerant=options.quarantine)
+        self.definitions = Definitions(self.journal, options.selection, tolerant=options.quarantine)
         shared = state_folder(folder)
         self.cleaned = Cleaned(shared)
         self._registered = shared if self.consumer is not None and state == shared else None
@@ -98,14 +98,14 @@ class Tail:
         self._reacher = Reacher(
             self.survey,
             self.definitions.collect,
-            settle_seconds=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
+            visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
             quarantine=options.quarantine,
             accept_loss=options.accept_loss,
             clock=clock,
         )
-        self._ends = SegmentEnds(self.journal, self.survey, self._reacher, options)
+        self._log_ends = LogEnds(self.journal, self.survey, self._reacher, options)
         self.quarantine = Quarantine(state if writes else None, options.consumer, options.node)
-        self._bases = Bases(options, self.definitions, clock)
+        self._outside = OutsideSources(options, self.definitions, clock)
         self._reader = Reader()
         self._stale = StaleFlags()
         self.offset = NodeOffset()
@@ -118,7 +118,7 @@ class Tail:
         self._until: Position | None = None
         self._notices: list[str] = []
         self._others = self.journal.foreign
-        self._ends.load()
+        self._log_ends.load()
 
     def open(self) -> None:
         """Find the position to begin at, and learn the definitions that lie before it."""
@@ -135,7 +135,7 @@ class Tail:
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
                 )
         if (until := self.options.until) is not None:
-            self._until = resolve_start(until, self._view, self._reacher, self.options.node).offset.position
+            self._until = named_position(until, self._view, self._reacher, self.options.node).offset.position
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
@@ -156,7 +156,7 @@ class Tail:
     def begin(self) -> None:
         """A first start, where the options say."""
         self._view = self.survey.look(self.offset)
-        found = resolve_start(self.options.start, self._view, self._reacher, self.options.node, self.cleaned.unread)
+        found = named_position(self.options.start, self._view, self._reacher, self.options.node, self.cleaned.unread)
         if not (found.offset.done or self.options.accept_loss):
             check_there(found.offset.position, self._view)
         self.offset, self.memory = standing(found.offset, self._view), found.memory
@@ -164,14 +164,14 @@ class Tail:
             check_restart(self.restart(), self.offset.position, self._view)
         self._notices.extend(found.notices)
         self._learn_below()
-        self._bases.give(None)
+        self._outside.give(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
         """A later start, where an earlier run stood."""
         self.seek(offset, memory)
         self._view = self.survey.look(offset)
         self._learn_around(offset)
-        self._bases.give(offset.position)
+        self._outside.give(offset.position)
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
@@ -189,7 +189,7 @@ class Tail:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
         for segment in self.survey.segments():
             self._reacher.learn(segment)
-        self.definitions.settle(planned)
+        self.definitions.learn_collected(planned)
         self.typed = self.definitions.typed(table, self.offset.position, self.options.typed)
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class Tail:
             if (others := self.journal.foreign) != self._others:
                 self._others = others
                 self.definitions.sync()
-                self._ends.load()
+                self._log_ends.load()
             made = self._look_and_plan(budget)
             # What others journalled after the look must not count for this plan, but has numbers below our own.
             if self.journal.foreign == others:
@@ -237,7 +237,7 @@ class Tail:
         """
         self.survey.file(segment, path).kept.keep(section.start, run)
         self.definitions.collect(segment, run)
-        self.definitions.settle(self.offset.position)
+        self.definitions.learn_collected(self.offset.position)
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
         offset = NodeOffset(self.journal.count, segment, section.end, False, self.offset.p)
         return self._as_step(Plan(offset, self.memory, [span]))
@@ -245,8 +245,8 @@ class Tail:
     def _look_and_plan(self, budget: int) -> Plan:
         self._view = self.survey.look(self.offset)
         self._take_losses()
-        self._ends.check_growth()
-        if (news := self._bases.refresh(self._view, self.offset.position)) is not None:
+        self._log_ends.check_growth()
+        if (news := self._outside.refresh(self._view, self.offset.position)) is not None:
             self._notices.append(news)
         made = plan(
             self._view,
@@ -259,8 +259,8 @@ class Tail:
         )
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._reacher.learn(segment)
-        self._ends.record()
-        self.definitions.settle(self.offset.position)
+        self._log_ends.record()
+        self.definitions.learn_collected(self.offset.position)
         return made
 
     def _take_losses(self) -> None:
@@ -328,7 +328,7 @@ class Tail:
     def _as_step(self, made: Plan) -> Step:
         notices = [*self._notices, *made.notices, *self.definitions.take_notices(), *take_notices()]
         self._notices = []
-        self.definitions.known_from = made.memory.start
+        self.definitions.history_begins = made.memory.start
         spans, finished = clip(made.spans, self._until, made.offset.position)
         changes = self.options.schema_changes
         tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
@@ -351,7 +351,7 @@ class Tail:
         return LossError(f"{what}; the first position not read is {error.at}", at=error.at, remedy=ACCEPT)
 
     def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
-        if isinstance(error, DefinitionError) and self._bases.ask_again(at, self.offset.position):
+        if isinstance(error, DefinitionError) and self._outside.ask_again(at, self.offset.position):
             raise _NewDefinitionsError(at)
         if isinstance(error, LossError) and self.options.accept_loss:
             self.lose(at, error, len(data))
@@ -379,13 +379,13 @@ class Tail:
         if self.survey.is_native(offset.s):
             for segment in self.survey.between(self.restart().segment, offset.s):
                 self._reacher.learn(segment)
-            self.definitions.settle(None)
+            self.definitions.learn_collected(None)
 
     def _learn_below(self) -> None:
         for segment in self.survey.segments():
             if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
                 self._reacher.learn(segment)
-        self.definitions.settle(None)
+        self.definitions.learn_collected(None)
 
 
 class _NewDefinitionsError(Exception):

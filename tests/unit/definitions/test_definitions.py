@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tailer.definitions.learning import Known
-from tailer.definitions.outside import Bases
+from tailer.definitions.learning import Definitions
+from tailer.definitions.outside import OutsideSources
 from tailer.errors import DefinitionError
 from tailer.framing.entry import Entries
 from tailer.framing.section import NoSection, Section
@@ -41,7 +41,7 @@ def content(folder: Path, segment: int) -> Content:
         return [(each, *file.entries(each)) for each in sections]
 
 
-def collect(known: Known, folder: Path, *chosen: int) -> None:
+def collect(known: Definitions, folder: Path, *chosen: int) -> None:
     for segment in chosen or ids(folder):
         for section, plain, entries in content(folder, segment):
             known.collect(segment, run_of(section, plain, entries))
@@ -51,8 +51,8 @@ def ids(folder: Path) -> list[int]:
     return [segment.id for segment in segments(folder)]
 
 
-def known_from(state: Path, *, writable: bool = True, tolerant: bool = False) -> Known:
-    return Known(Journal(state, writable=writable), Selection(), tolerant=tolerant)
+def definitions_in(state: Path, *, writable: bool = True, tolerant: bool = False) -> Definitions:
+    return Definitions(Journal(state, writable=writable), Selection(), tolerant=tolerant)
 
 
 def whole(folder: Path, segment: int, start: int | None = None) -> Span:
@@ -62,7 +62,7 @@ def whole(folder: Path, segment: int, start: int | None = None) -> Span:
     return Span(segment, begin, found.log_end, begin, begin, found.log_end)
 
 
-def task(known: Known, span: Span) -> ReadTask:
+def task(known: Definitions, span: Span) -> ReadTask:
     return known.task("local", span, schema_changes=False)
 
 
@@ -100,10 +100,10 @@ def altering(set_dir: Path, folder: Path) -> int:
     return segment
 
 
-def learnt(folder: Path, state: Path) -> Known:
-    known = known_from(state)
+def learnt(folder: Path, state: Path) -> Definitions:
+    known = definitions_in(state)
     collect(known, folder)
-    known.settle(None)
+    known.learn_collected(None)
     return known
 
 
@@ -171,16 +171,16 @@ def test_definitions_are_the_same_object_while_nothing_changes(
 def test_what_a_task_needs_is_in_the_journal_before_the_task_is_made(
     set_dir: Path, folder: Path, tmp_path: Path
 ) -> None:
-    known = known_from(tmp_path)
+    known = definitions_in(tmp_path)
     collect(known, folder)
     assert Journal(tmp_path, writable=False).count == 0, "what was collected is not known yet"
-    known.settle(None)
+    known.learn_collected(None)
     written = [each for each in Journal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
     ends = [Position(segment, line["end"]) for segment in ids(folder) for line in lines(set_dir, segment)]
     assert {each.at for each in written} <= set(ends)
     assert [each.at for each in written] == sorted(each.at for each in written)
     assert {event.at for event in known.history.events} <= {each.at for each in written}
-    reader = known_from(tmp_path, writable=False)
+    reader = definitions_in(tmp_path, writable=False)
     for segment in ids(folder):
         span = whole(folder, segment)
         assert task(reader, span) == task(known, span)
@@ -190,9 +190,9 @@ def test_a_second_run_adds_nothing(folder: Path, tmp_path: Path) -> None:
     first = learnt(folder, tmp_path)
     before = (tmp_path / "journal").read_bytes()
     second = learnt(folder, tmp_path)
-    second.settle(None)
+    second.learn_collected(None)
     collect(second, folder)
-    second.settle(Position(ids(folder)[-1], 0))
+    second.learn_collected(Position(ids(folder)[-1], 0))
     assert (tmp_path / "journal").read_bytes() == before
     assert second.latest() == first.latest()
 
@@ -202,13 +202,13 @@ def test_a_late_segment_counts_from_the_planner_on_and_at_once_inside_itself(
 ) -> None:
     others = [segment for segment in ids(folder) if segment != altering]
     planned = Position(others[-1], segments(folder)[-1].log_end)
-    known = known_from(tmp_path)
+    known = definitions_in(tmp_path)
     collect(known, folder, *others)
-    known.settle(None)
+    known.learn_collected(None)
     between = Position(ids(folder)[ids(folder).index(altering) + 1], 0)
     before = dict(known.history.as_of(between))
     collect(known, folder, altering)
-    known.settle(planned)
+    known.learn_collected(planned)
     assert known.history.as_of(between) == before, "what was planned by this stays as it was"
     assert known.history.as_of(planned) != before
     late = [each for each in Journal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
@@ -219,8 +219,8 @@ def test_a_late_segment_counts_from_the_planner_on_and_at_once_inside_itself(
 
 
 def test_a_file_counts_from_the_beginning_at_a_first_start(set_dir: Path, folder: Path, tmp_path: Path) -> None:
-    known = known_from(tmp_path)
-    Bases(TailOptions(schema_file=set_dir / "schema.cql"), known).give(None)
+    known = definitions_in(tmp_path)
+    OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), known).give(None)
     first = task(known, whole(folder, ids(folder)[0]))
     assert {each.name for each in first.definitions[ALTERED].clustering} == {"clus"}
     assert first.changes == ()
@@ -233,20 +233,20 @@ def test_a_file_given_later_counts_from_the_planner_on(
     set_dir: Path, folder: Path, altering: int, tmp_path: Path
 ) -> None:
     planned = Position(altering, 100)
-    known = known_from(tmp_path)
-    Bases(TailOptions(schema_file=set_dir / "schema.cql"), known).give(planned)
+    known = definitions_in(tmp_path)
+    OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), known).give(planned)
     before = task(known, whole(folder, ids(folder)[0]))
     assert (ALTERED in before.definitions, before.changes) == (False, ())
     assert ALTERED in task(known, whole(folder, altering, 100)).definitions
     assert known.history.events[0].at == planned
     # Given again at a later start: the same, and it counts from where it first did.
-    again = known_from(tmp_path)
-    Bases(TailOptions(schema_file=set_dir / "schema.cql"), again).give(Position(altering, 5000))
+    again = definitions_in(tmp_path)
+    OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), again).give(Position(altering, 5000))
     assert Journal(tmp_path, writable=False).count == 1
 
 
 def test_a_base_stands_below_the_log(tmp_path: Path) -> None:
-    known = known_from(tmp_path)
+    known = definitions_in(tmp_path)
     known.add(create("t", ID_A, 10, SIMPLE), "log", Position(7, 100))
     known.add([column("t", "w", data("int"), 20), heading("t", ID_A, 20)], "log", Position(7, 200))
     base = create("t", ID_A, -(2**63), {**SIMPLE, "v": data("blob"), "x": data("int")})
@@ -265,15 +265,15 @@ def test_the_file_given_last_counts(tmp_path: Path) -> None:
         return [without_deletion(each) for each in deltas]
 
     def type_of_v() -> str:
-        columns = known_from(tmp_path).history.as_of(Position(1, 0))[ID_A].columns
+        columns = definitions_in(tmp_path).history.as_of(Position(1, 0))[ID_A].columns
         return next(each.type for each in columns if each.name == "v")
 
     for type_, records in (("text", 1), ("text", 1), ("blob", 2), ("text", 3), ("text", 3), ("blob", 4)):
-        known_from(tmp_path).add(base(type_), f"file {type_}.cql", start)
+        definitions_in(tmp_path).add(base(type_), f"file {type_}.cql", start)
         assert (type_of_v(), Journal(tmp_path, writable=False).count) == (type_, records)
     Journal(tmp_path).append_retract(4)
     assert type_of_v() == "text"
-    known_from(tmp_path).add(base("blob"), "file blob.cql", start)
+    definitions_in(tmp_path).add(base("blob"), "file blob.cql", start)
     assert type_of_v() == "blob", "given again, it counts again"
 
 
@@ -289,12 +289,12 @@ def test_a_schema_change_that_cannot_be_decoded_stops_or_is_left_out(folder: Pat
     chosen = [number for number, part in enumerate(payloads((section, plain, entries))) if b"altered" in part]
     start, size = entries.starts[chosen[0]], entries.sizes[chosen[0]]
     cut = Entries([start], [size - 1], [])
-    strict, tolerant = known_from(tmp_path / "a"), known_from(tmp_path / "b", tolerant=True)
+    strict, tolerant = definitions_in(tmp_path / "a"), definitions_in(tmp_path / "b", tolerant=True)
     strict.collect(first, run_of(section, plain, cut))
     with pytest.raises(DefinitionError, match=str(first)):
-        strict.settle(None)
+        strict.learn_collected(None)
     tolerant.collect(first, run_of(section, plain, cut))
-    tolerant.settle(None)
+    tolerant.learn_collected(None)
     (notice,) = tolerant.take_notices()
     assert f"{first}:{section.start + start}" in notice
     assert tolerant.latest() == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailer.errors import CorruptError, LossError, UsageError
-from tailer.planning.named_positions import clip, resolve_start, standing
+from tailer.planning.named_positions import clip, named_position, standing
 from tailer.planning.plan import Reach
 from tailer.position import Position, Span
 from tailer.segments.view import SegmentView
@@ -35,18 +35,18 @@ def reach(segment: int, offset: int, budget: int) -> Reach:
 
 
 def resolve(text: str, *views: SegmentView) -> NodeOffset:
-    return resolve_start(text, folder(*views), reach).offset
+    return named_position(text, folder(*views), reach).offset
 
 
 class TestEarliest:
     def test_is_before_the_oldest_there_is_and_notes_what_is_unknown(self) -> None:
-        start = resolve_start("earliest", folder(done(7), live(8)), reach)
+        start = named_position("earliest", folder(done(7), live(8)), reach)
         assert start.offset == NodeOffset(0, 0, 0, True, ())
         assert (start.memory.start, start.memory.highest) == (7, 8)
         assert "7" in start.notices[0]
 
     def test_of_an_empty_folder(self) -> None:
-        start = resolve_start("earliest", {}, reach)
+        start = named_position("earliest", {}, reach)
         assert (start.offset, start.notices, start.memory.start) == (NodeOffset(), [], 0)
 
 
@@ -73,7 +73,7 @@ class TestLatest:
             return Reach(0, error=CorruptError("broken", at=Position(segment, 0)))
 
         with pytest.raises(CorruptError):
-            resolve_start("latest", folder(live(8)), broken)
+            named_position("latest", folder(live(8)), broken)
 
 
 class TestSegmentOffset:
@@ -103,7 +103,7 @@ class TestJson:
         assert resolve(text, live(8)) == self.OFFSET
 
     def test_of_another_node(self) -> None:
-        assert resolve_start(f'{{"nodes":{{"b":{self.TEXT}}}}}', {}, reach, "b").offset == self.OFFSET
+        assert named_position(f'{{"nodes":{{"b":{self.TEXT}}}}}', {}, reach, "b").offset == self.OFFSET
 
     @pytest.mark.parametrize(
         "text",

@@ -62,7 +62,7 @@ class Bench:
         self.reacher = Reacher(
             self.survey,
             self.collect,
-            settle_seconds=self.settle,
+            visible_within=self.settle,
             quarantine=self.quarantine,
             accept_loss=self.accept_loss,
             clock=lambda: self.now,

@@ -161,7 +161,7 @@ class TestPublished:
 
     def published(self, survey: Survey) -> int:
         look(survey)
-        return survey.known(ONE).published
+        return survey.sighting(ONE).published
 
     def test_a_bare_number(self, folder: LogFolder, survey: Survey) -> None:
         writer = segment()
@@ -177,7 +177,7 @@ class TestPublished:
         writer = segment(padded=40)
         folder.put(writer, restarted(writer))
         assert self.published(survey) == 0
-        assert survey.known(ONE).number == len(writer.data)
+        assert survey.sighting(ONE).number == len(writer.data)
 
     def test_a_restart_does_not_take_back_what_was_read_before(self, folder: LogFolder, survey: Survey) -> None:
         writer = segment(padded=40)

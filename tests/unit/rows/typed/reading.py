@@ -98,7 +98,7 @@ def read_typed(folder: Path, **options: Any) -> TypedReader:
     with Tail(folder, TailOptions(stopped=True, **options), writes=False) as tail:
         for segment in tail.survey.segments():
             tail._reacher.learn(segment)
-        tail.definitions.settle(None)
+        tail.definitions.learn_collected(None)
         reader = tail._reader = TypedReader(tail.definitions.history)
         for step in steps(tail, once=True, say=lambda line: None):
             for task in step.tasks:

@@ -24,7 +24,7 @@ from tailer.reading.task import ReadTask
 from tailer.rows.explain import explain
 from tailer.rows.neutral import neutral_rows
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.scan.index import Status
 from tailer.scan.mutation.scan import scan
 from tailer.schema.decode import deltas
@@ -202,13 +202,13 @@ class Definitions:
         return [SchemaRecord(at=at, source=source, deltas=changes, found=found)]
 
     def _decode(self, found: _Found) -> tuple[SchemaDelta, ...]:
-        compiled = _schema_tables()
-        index = scan(found.payload, [0], [len(found.payload)], compiled.scan_tables)
+        prepared = _schema_tables()
+        index = scan(found.payload, [0], [len(found.payload)], prepared.scan_tables)
         try:
             if index.stopped.status != Status.OK:
                 place = Place("", found.start.segment, [found.start.offset])
-                raise explain(index, found.payload, compiled, place)
-            return tuple(deltas(neutral_rows(index, found.payload, compiled)))
+                raise explain(index, found.payload, prepared, place)
+            return tuple(deltas(neutral_rows(index, found.payload, prepared)))
         except DefinitionError as error:
             placed = error if error.at is not None else _placed(error, found.start)
             if not self._tolerant:
@@ -232,10 +232,10 @@ def _digest(source: str, changes: tuple[SchemaDelta, ...]) -> bytes:
 
 
 @cache
-def _schema_tables() -> Compiled:
+def _schema_tables() -> Prepared:
     known = builtin()
     followed = [table for table, definition in known.items() if definition.keyspace == "system_schema"]
-    return compile_definitions(known, (), followed=followed)
+    return prepare(known, (), followed=followed)
 
 
 @cache

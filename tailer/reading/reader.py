@@ -19,7 +19,7 @@ from tailer.rows.choice import build_now
 from tailer.rows.explain import Misfit, explain, explain_misfit, explain_value
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.rows.schema_row import schema_batch
 from tailer.scan.forms import scan_now
 from tailer.scan.index import Index, Status
@@ -49,7 +49,7 @@ NO_SEGMENTS: Final = NoSegments()
 
 
 class Reader:
-    """Reads tasks; keeps compiled definitions from one task to the next.
+    """Reads tasks; keeps prepared definitions from one task to the next.
 
     `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
     for, by column name. `unknown`: transactions left out that began before anything that is known.
@@ -61,8 +61,8 @@ class Reader:
         self.left_out: dict[str, int] = {}
         self._definitions: DefinitionsById | None = None
         self._selection: Selection | None = None
-        self._compiled: Compiled | None = None
-        self._native: tuple[DefinitionsById, tuple[Change, ...], DefinitionsById] | None = None
+        self._prepared: Prepared | None = None
+        self._records: tuple[DefinitionsById, tuple[Change, ...], DefinitionsById] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -75,33 +75,33 @@ class Reader:
         unsigned = header is not None and header.version >= 8
         expect(task.span.end - task.span.start)
         if header is not None and header.native:
-            yield from self._read_native(task, file, segments, on_fault)
+            yield from self._read_records(task, file, segments, on_fault)
             return
         for group in read_groups(file, task.span, on_fault, task.skips):
             yield from self._read_group(task, group, unsigned, on_fault)
 
-    def _read_native(
+    def _read_records(
         self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault
     ) -> Iterator[AnyBatch]:
-        from tailer.reading.record_span import NativeSpan
+        from tailer.reading.record_span import RecordSpan
 
         try:
-            compiled = self._compile(self._native_definitions(task), task.selection, task.complete)
+            prepared = self._prepare(self._record_definitions(task), task.selection, task.complete)
         except DefinitionError as error:
             raise _placed(error, Position(task.span.segment, task.span.lower)) from None
-        span = NativeSpan(task, file, compiled, segments, on_fault, _chunk_limits(task), self.left_out)
+        span = RecordSpan(task, file, prepared, segments, on_fault, _chunk_limits(task), self.left_out)
         yield from span.read()
         self.unknown += span.unknown
 
-    def _native_definitions(self, task: ReadTask) -> DefinitionsById:
+    def _record_definitions(self, task: ReadTask) -> DefinitionsById:
         """All that the task has: a change names its own, wherever that stood. The same object for the same task's."""
         given = task.definitions, task.changes
-        if self._native is None or self._native[0] is not given[0] or self._native[1] != given[1]:
+        if self._records is None or self._records[0] is not given[0] or self._records[1] != given[1]:
             known = {key: held for key, held in task.definitions.items() if is_native(key)}
             for change in task.changes:
                 known.update(change.definitions)
-            self._native = *given, known
-        return self._native[2]
+            self._records = *given, known
+        return self._records[2]
 
     def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[AnyBatch]:
         definitions = task.definitions
@@ -129,7 +129,7 @@ class Reader:
         if first >= end:
             return
         try:
-            compiled = self._compile(definitions, task.selection, task.complete)
+            prepared = self._prepare(definitions, task.selection, task.complete)
         except DefinitionError as error:
             raise _placed(error, Position(task.span.segment, int(group.offsets[first]))) from None
         most, most_bytes = _chunk_limits(task)
@@ -137,16 +137,16 @@ class Reader:
         while begin < end:
             stop = min(bisect_left(group.starts, group.starts[begin] + most_bytes, begin, end), begin + most)
             chunk = Group(group.data, group.starts[begin:stop], group.sizes[begin:stop], group.offsets[begin:stop])
-            yield from self._read_chunk(task, chunk, compiled, unsigned, on_fault)
+            yield from self._read_chunk(task, chunk, prepared, unsigned, on_fault)
             begin = stop
 
     def _read_chunk(
-        self, task: ReadTask, chunk: Group, compiled: Compiled, unsigned: bool, on_fault: OnFault
+        self, task: ReadTask, chunk: Group, prepared: Prepared, unsigned: bool, on_fault: OnFault
     ) -> Iterator[AnyBatch]:
         place = Place(task.node, task.span.segment, chunk.offsets)
         first = 0
         while first < len(chunk.starts):
-            index, batch, faults, misfit = self._decode(task.typed, chunk, compiled, first, unsigned, place)
+            index, batch, faults, misfit = self._decode(task.typed, chunk, prepared, first, unsigned, place)
             for table_id, count in index.skipped.items():
                 self.skipped[table_id.hex()] = self.skipped.get(table_id.hex(), 0) + count
             for fault in faults:
@@ -161,36 +161,36 @@ class Reader:
                 raise explain_misfit(misfit, task.typed.table, place)
             stopped = index.stopped
             if stopped.status != Status.OK:
-                _report(chunk, stopped.entry, explain(index, chunk.data, compiled, place), place, on_fault)
+                _report(chunk, stopped.entry, explain(index, chunk.data, prepared, place), place, on_fault)
             first = stopped.entry + 1
 
     def _decode(
-        self, typed: TypedTable | None, chunk: Group, compiled: Compiled, first: int, unsigned: bool, place: Place
+        self, typed: TypedTable | None, chunk: Group, prepared: Prepared, first: int, unsigned: bool, place: Place
     ) -> tuple[Index, AnyBatch, list[ValueFault], Misfit | None]:
         """What the entries from number `first` on give, up to the first that does not decode."""
         what = chunk.data, chunk.starts, chunk.sizes
         if typed is None:
-            index = scan_now()(*what, compiled.scan_tables, first, unsigned)
-            batch, faults = build_now(len(index.rows))(index, chunk.data, compiled, place)
+            index = scan_now()(*what, prepared.scan_tables, first, unsigned)
+            batch, faults = build_now(len(index.rows))(index, chunk.data, prepared, place)
             return index, batch, faults, None
         from tailer.rows.typed.choice import read_typed
 
-        index, made = read_typed(*what, compiled, first, unsigned, place, typed)
+        index, made = read_typed(*what, prepared, first, unsigned, place, typed)
         for name, count in made.ignored.items():
             self.left_out[name] = self.left_out.get(name, 0) + count
         return index, made.batch, made.faults, made.misfit
 
-    def _compile(self, definitions: DefinitionsById, selection: Selection, complete: bool) -> Compiled:
-        if self._compiled is None or definitions is not self._definitions or selection != self._selection:
-            self._compiled = compile_definitions(
+    def _prepare(self, definitions: DefinitionsById, selection: Selection, complete: bool) -> Prepared:
+        if self._prepared is None or definitions is not self._definitions or selection != self._selection:
+            self._prepared = prepare(
                 definitions,
                 selection.ids(definitions),
                 unread=system_tables().keys() - definitions.keys(),
                 skip_unknown=complete or bool(selection.tables),
-                previous=self._compiled,
+                previous=self._prepared,
             )
             self._definitions, self._selection = definitions, selection
-        return self._compiled
+        return self._prepared
 
 
 def unknown_notice(count: int) -> str:

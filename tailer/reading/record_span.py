@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.position import Position, Span
 from tailer.reading.bundle import Bundle, Part, held_back
-from tailer.reading.transactions import RunPlace, Transaction, Walk, runs_from
+from tailer.reading.transactions import RunPlace, Transaction, TransactionWalk, runs_from
 from tailer.rows.explain import Misfit, explain_misfit, explain_value
-from tailer.rows.explain_record import explain_native
+from tailer.rows.explain_record import explain_record
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
-from tailer.rows.records import read_native
+from tailer.rows.prepared import Prepared
+from tailer.rows.records import read_records
 from tailer.rows.schema_row import schema_batch
 from tailer.scan.index import Status
 from tailer.scan.record.head import IN_TRANSACTION, NO_RECORD, UNUSUAL, change_head
@@ -45,7 +45,7 @@ ALONE_MAX: Final = 256
 """Changes that are worth a scan of their own."""
 
 
-class NativeSpan:
+class RecordSpan:
     """One task's read. `unknown`: transactions left out because they began in a history that is not known.
 
     `most`: entries and bytes of one scan and build.
@@ -55,7 +55,7 @@ class NativeSpan:
         self,
         task: ReadTask,
         file: SegmentFile,
-        compiled: Compiled,
+        prepared: Prepared,
         segments: Segments,
         on_fault: OnFault,
         most: tuple[int, int],
@@ -64,7 +64,7 @@ class NativeSpan:
         self.unknown = 0
         self._task = task
         self._file = file
-        self._compiled = compiled
+        self._prepared = prepared
         self._segments = segments
         self._on_fault = on_fault
         self._most = most
@@ -194,7 +194,7 @@ class NativeSpan:
             if of is not None:
                 self._number = scanned.number
             if stopped.status != Status.OK:
-                error = explain_native(scanned.index, scanned.data, self._compiled, own)
+                error = explain_record(scanned.index, scanned.data, self._prepared, own)
                 self._report(chunk, stopped.entry, own, error)
                 self._pass_over(chunk, stopped.entry)
             first = stopped.entry + 1
@@ -215,11 +215,11 @@ class NativeSpan:
         self, chunk: Group, first: int, number: int | None, place: Place, before: Numbers | None
     ) -> tuple[Scanned, AnyBatch, list[ValueFault], Misfit | None, Mapping[str, int]]:
         """The last: how many values of which column the typed form has no place for."""
-        what = chunk.data, chunk.starts, chunk.sizes, self._compiled, first, number, place
+        what = chunk.data, chunk.starts, chunk.sizes, self._prepared, first, number, place
         if self._task.typed is None:
-            scanned, (batch, faults) = read_native(*what, before)
+            scanned, (batch, faults) = read_records(*what, before)
             return scanned, batch, faults, None, {}
-        from tailer.rows.typed.choice import read_native as read_typed
+        from tailer.rows.typed.choice import read_records as read_typed
 
         scanned, made = read_typed(*what, self._task.typed, before)
         return scanned, made.batch, made.faults, made.misfit, made.ignored
@@ -321,7 +321,7 @@ class NativeSpan:
         return self._others[1]
 
 
-def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> Walk:
+def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> TransactionWalk:
     """The walk for all commits of a task's span, walked."""
     import numpy as np
 
@@ -332,7 +332,7 @@ def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> Walk:
         return known is None or known.cdc
 
     span = task.span
-    walk = Walk(span.segment, file.known_header().boot, segments, is_tracked, task.history_begins)
+    walk = TransactionWalk(span.segment, file.known_header().boot, segments, is_tracked, task.history_begins)
     file.remember(span.start, span.at)
     for _, run in runs_from(file, span.start, span.end):
         for number in np.flatnonzero(kinds_of(run.data, run.starts, run.sizes) == COMMIT).tolist():

@@ -131,7 +131,7 @@ class _Open:
         return self.found
 
 
-class Walk:
+class TransactionWalk:
     """The walk of one span. `history_begins`: segments below are of a history that the consumer never knew."""
 
     def __init__(self, segment: int, boot: str, segments: Segments, is_tracked: IsTracked, history_begins: int) -> None:

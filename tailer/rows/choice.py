@@ -8,7 +8,7 @@ from tailer.jit.ready import twin_now
 from tailer.rows.generic.build import Built
 from tailer.rows.generic.build import build as plain
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.scan.index import Index
 
 SMALL_LINES: Final = 16
@@ -20,7 +20,7 @@ _FAST: Final = "tailer.rows.generic.compiled.build"
 class Build(Protocol):
     """`rows.generic.build.build`."""
 
-    def __call__(self, index: Index, data: bytes, compiled: Compiled, place: Place) -> Built: ...
+    def __call__(self, index: Index, data: bytes, prepared: Prepared, place: Place) -> Built: ...
 
 
 def build_now(lines: int) -> Build:

@@ -8,7 +8,7 @@ from uuid import UUID
 from tailer.errors import DefinitionError
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.scan.index import Index, Status, Stopped
 
 _GIVE_SCHEMA: Final = "Give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST."
@@ -39,12 +39,12 @@ _WHAT: Final = {
 }
 
 
-def explain(index: Index, data: bytes, compiled: Compiled, place: Place) -> DefinitionError:
+def explain(index: Index, data: bytes, prepared: Prepared, place: Place) -> DefinitionError:
     """The error of the entry at which the scan of `data` stopped (`index.stopped`, which is not OK)."""
     stopped = index.stopped
     at = place.of(stopped.entry)
     name = data[stopped.name_off : stopped.name_off + stopped.name_len]
-    table = _table_name(stopped, compiled)
+    table = _table_name(stopped, prepared)
     if stopped.status == Status.UNKNOWN_TABLE:
         return DefinitionError(f"no definition for table {UUID(bytes=name)}", at=at, remedy=_GIVE_SCHEMA)
     if stopped.status == Status.UNKNOWN_COLUMN:
@@ -85,5 +85,5 @@ def explain_misfit(misfit: Misfit, table: str, place: Place) -> DefinitionError:
     )
 
 
-def _table_name(stopped: Stopped, compiled: Compiled) -> str:
-    return compiled.tables[stopped.table].definition.name if stopped.table >= 0 else "its table"
+def _table_name(stopped: Stopped, prepared: Prepared) -> str:
+    return prepared.tables[stopped.table].definition.name if stopped.table >= 0 else "its table"

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tailer.errors import DefinitionError
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.scan.index import Index, Status, Stopped
 from tailer.scan.record.record import CHANGE, DEFINITION, KIND_IGNORABLE, STATE
 
@@ -36,7 +36,7 @@ _WHAT: Final = {
 }
 
 
-def explain_native(index: Index, data: bytes, compiled: Compiled, place: Place) -> DefinitionError:
+def explain_record(index: Index, data: bytes, prepared: Prepared, place: Place) -> DefinitionError:
     """The error of the entry at which a scan of native entries stopped; `data`: what the index counts in."""
     stopped = index.stopped
     at = place.of(stopped.entry)
@@ -44,7 +44,7 @@ def explain_native(index: Index, data: bytes, compiled: Compiled, place: Place) 
         name = UUID(bytes=data[stopped.name_off : stopped.name_off + stopped.name_len])
         return DefinitionError(f"no definition for table {name}", at=at, remedy=_NEEDS_DEFINITION)
     what, expected, found = _WHAT[stopped.status]
-    words = {"table": _table(stopped, compiled), "size": stopped.size, "found": stopped.found}
+    words = {"table": _table(stopped, prepared), "size": stopped.size, "found": stopped.found}
     return DefinitionError(
         what.format(**words),
         at=at,
@@ -54,5 +54,5 @@ def explain_native(index: Index, data: bytes, compiled: Compiled, place: Place) 
     )
 
 
-def _table(stopped: Stopped, compiled: Compiled) -> str:
-    return compiled.tables[stopped.table].definition.name if stopped.table >= 0 else "its table"
+def _table(stopped: Stopped, prepared: Prepared) -> str:
+    return prepared.tables[stopped.table].definition.name if stopped.table >= 0 else "its table"

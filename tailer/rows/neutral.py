@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tailer.rows.generic.times import CELL_WIDTH, split_cells
-from tailer.rows.prepared import Compiled, CompiledTable
+from tailer.rows.prepared import Prepared, PreparedTable
 from tailer.scan.index import (
     CELL_DELETED,
     CLOSE_INCLUSIVE,
@@ -31,14 +31,14 @@ Values = tuple[bytes | None, ...]
 """Clustering values, or the prefix of them that a bound has; None is null."""
 
 
-def neutral_rows(index: Index, data: bytes, compiled: Compiled) -> Iterator[RawRow]:
+def neutral_rows(index: Index, data: bytes, prepared: Prepared) -> Iterator[RawRow]:
     """The rows of the followed tables in `index`, a scan of `data`, in log order; a range comes where it ends."""
     source = _Source(data, as_numbers(index.values), as_numbers(index.cells))
     start: tuple[Values, bool, int] = (), True, 0
     for line in index.rows.tolist():
         update, _, kind, flags, ts, _, _, deletion, values_at, values_n, cells_at, cells_n = line
         _, number, key_off, key_len = index.updates[update].item()
-        table = compiled.tables[number]
+        table = prepared.tables[number]
         if not table.followed:
             continue
         place = (table.definition.table, data[key_off : key_off + key_len])
@@ -72,7 +72,7 @@ class _Source(NamedTuple):
         lines = zip(numbers[::2], numbers[1::2], strict=True)
         return tuple(self.data[off : off + length] if length >= 0 else None for off, length in lines)
 
-    def cells_of(self, table: CompiledTable, at: int, count: int) -> list[RawCell]:
+    def cells_of(self, table: PreparedTable, at: int, count: int) -> list[RawCell]:
         cells: list[RawCell] = []
         lines = split_cells(self.cells[at * CELL_WIDTH : (at + count) * CELL_WIDTH])
         for number, flags, ts, _, _, path_off, path_len, value_off, value_len in lines:

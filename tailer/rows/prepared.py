@@ -18,7 +18,7 @@ TRUNCATED_AT: Final = "truncated_at"
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledColumn:
+class PreparedColumn:
     """A column: `label` is its JSON object key with the colon, `json` the text of a value's bytes.
 
     `multi`: a non-frozen collection or UDT, whose cells have paths.
@@ -32,14 +32,14 @@ class CompiledColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledTable:
+class PreparedTable:
     """A table: `columns` by the numbers that the index has. Change rows are made of `delivered` tables only."""
 
     definition: TableDefinition
     table_id: str
-    key: tuple[CompiledColumn, ...]
-    clustering: tuple[CompiledColumn, ...]
-    columns: tuple[CompiledColumn, ...]
+    key: tuple[PreparedColumn, ...]
+    clustering: tuple[PreparedColumn, ...]
+    columns: tuple[PreparedColumn, ...]
     delivered: bool
     followed: bool
     scan: ScanTable
@@ -51,23 +51,23 @@ class CompiledTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class Prepared:
     """All definitions of one scan, by table number; `delivered` by table id (32 hex digits)."""
 
     scan_tables: ScanTables
-    tables: tuple[CompiledTable, ...]
-    delivered: Mapping[str, CompiledTable]
+    tables: tuple[PreparedTable, ...]
+    delivered: Mapping[str, PreparedTable]
 
 
-def compile_definitions(
+def prepare(
     definitions: Mapping[str, TableDefinition],
     wanted: Collection[str],
     *,
     followed: Collection[str] = (),
     unread: Collection[str] = (),
     skip_unknown: bool = False,
-    previous: Compiled | None = None,
-) -> Compiled:
+    previous: Prepared | None = None,
+) -> Prepared:
     """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
     are followed by the 16 of the fingerprint, wherever they are keys.
 
@@ -77,7 +77,7 @@ def compile_definitions(
     is left out then, as if it were not known.
     """
     known = {} if previous is None else {table.scan.id.hex(): table for table in previous.tables}
-    tables: list[CompiledTable] = []
+    tables: list[PreparedTable] = []
     for table_id, definition in definitions.items():
         delivered, follow = table_id in wanted, table_id in followed
         held = known.get(table_id)
@@ -89,19 +89,19 @@ def compile_definitions(
             tables.append(held)
             continue
         try:
-            tables.append(_compile_table(table_id, definition, delivered, follow))
+            tables.append(_prepare_table(table_id, definition, delivered, follow))
         except DefinitionError:
             if delivered or follow:
                 raise
     scan_tables = ScanTables(
         tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
     )
-    return Compiled(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
+    return Prepared(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
 
 
-def _compile_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> CompiledTable:
-    clustering = _compile_columns(definition, definition.clustering)
-    columns = _compile_columns(definition, definition.data_columns)
+def _prepare_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> PreparedTable:
+    clustering = _prepare_columns(definition, definition.clustering)
+    columns = _prepare_columns(definition, definition.data_columns)
     # A dropped column that was added again stands for itself: the new one's type is the one in force.
     order = sorted(range(len(columns)), key=lambda number: not definition.data_columns[number].dropped)
     by_name = {columns[number].name.encode(): _scan_column(number, columns[number]) for number in order}
@@ -116,19 +116,19 @@ def _compile_table(table_id: str, definition: TableDefinition, delivered: bool, 
         len(definition.partition_key),
         sum(column.kind == "static" for column in definition.data_columns),
     )
-    key = _compile_columns(definition, definition.partition_key)
-    return CompiledTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)
+    key = _prepare_columns(definition, definition.partition_key)
+    return PreparedTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)
 
 
-def _compile_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[CompiledColumn, ...]:
-    return tuple(_compile_column(column, parse_type(column.type, definition.types)) for column in columns)
+def _prepare_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[PreparedColumn, ...]:
+    return tuple(_prepare_column(column, parse_type(column.type, definition.types)) for column in columns)
 
 
-def _compile_column(column: Column, type_: CqlType) -> CompiledColumn:
-    return CompiledColumn(column.name, quote(column.name) + ":", type_, type_.json, type_.complex)
+def _prepare_column(column: Column, type_: CqlType) -> PreparedColumn:
+    return PreparedColumn(column.name, quote(column.name) + ":", type_, type_.json, type_.complex)
 
 
-def _scan_column(number: int, column: CompiledColumn) -> ScanColumn:
+def _scan_column(number: int, column: PreparedColumn) -> ScanColumn:
     # The cells of a non-frozen column carry lengths whatever its elements are (format page 5.6).
     return ScanColumn(number, LENGTH_PREFIX if column.multi else _length(column.type), column.multi)
 

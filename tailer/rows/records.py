@@ -11,7 +11,7 @@ from tailer.rows.attrs import attrs_texts
 from tailer.rows.choice import build_now
 from tailer.rows.generic.build import Built
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.scan.forms import scan_records_now
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.scan import Scanned
@@ -19,11 +19,11 @@ from tailer.scan.record.scan import Scanned
 Numbers = npt.NDArray[np.int64]
 
 
-def read_native(
+def read_records(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
-    compiled: Compiled,
+    prepared: Prepared,
     first: int,
     number_from: int | None,
     place: Place,
@@ -31,13 +31,13 @@ def read_native(
 ) -> tuple[Scanned, Built]:
     """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_records`.
 
-    `place` without attributes; `compiled`: of definitions by table id and fingerprint. The typed form's is
-    `typed.choice.read_native`. `before`: by entry, how many
+    `place` without attributes; `prepared`: of definitions by table id and fingerprint. The typed form's is
+    `typed.choice.read_records`. `before`: by entry, how many
     rows were counted before that its own do not count from, where several transactions are read at once.
     """
-    scanned = renumbered(scan_records_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
+    scanned = renumbered(scan_records_now()(data, starts, sizes, prepared.scan_tables, first, number_from), before)
     return scanned, build_now(len(scanned.index.rows))(
-        scanned.index, scanned.data, compiled, with_attrs(place, scanned)
+        scanned.index, scanned.data, prepared, with_attrs(place, scanned)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.scan.index import HAS_TIMESTAMP, ROW_LINE
 from tailer.scan.key import split_partition_key
 from tailer.scan.mutation.scan import scan
@@ -42,11 +42,11 @@ def native_copy(work: Work, path: Path, form: Format = PLAIN) -> Path:
     """A folder with the rows of a span of plain inserts into one table, as a finished native segment."""
     (table_id,) = (id for id, held in work.task.definitions.items() if held.cdc and not held.dropped)
     definition = work.task.definitions[table_id]
-    compiled = compile_definitions({table_id: definition}, {table_id})
+    prepared = prepare({table_id: definition}, {table_id})
     record = definition_record(definition)
     writer = NativeWriter(SEGMENT, form=form)
     for number, payloads in enumerate(payloads_of(work)):
-        changes = [encode_record(change) for change in changes_of(payloads, compiled, record)]
+        changes = [encode_record(change) for change in changes_of(payloads, prepared, record)]
         writer.section(changes if number else [encode_record(record), *changes])
     LogFolder(path).put(writer.frame, writer.sidecar())
     return path
@@ -60,19 +60,19 @@ def definition_record(definition: TableDefinition) -> Definition:
     return Definition(fingerprint_of(*what, items, ()), *what, items)
 
 
-def changes_of(payloads: Sequence[bytes], compiled: Compiled, record: Definition) -> Iterator[Change]:
+def changes_of(payloads: Sequence[bytes], prepared: Prepared, record: Definition) -> Iterator[Change]:
     """One change for each mutation."""
     data, starts, sizes = b"".join(payloads), [0], [len(payload) for payload in payloads]
     for size in sizes[:-1]:
         starts.append(starts[-1] + size)
-    index = scan(data, starts, sizes, compiled.scan_tables)
-    first = len(compiled.tables[0].key) + len(compiled.tables[0].clustering)
+    index = scan(data, starts, sizes, prepared.scan_tables)
+    first = len(prepared.tables[0].key) + len(prepared.tables[0].clustering)
     values, cells = index.values.tolist(), index.cells.tolist()
     for line, (_, _, key_off, key_len) in zip(index.rows.tolist(), index.updates.tolist(), strict=True):
         _, _, kind, flags, ts, *_, values_at, values_n, cells_at, cells_n = line
         if kind != ROW_LINE or flags != HAS_TIMESTAMP:
             raise ValueError("a mutation that is more than an insert of one row")
-        key = split_partition_key(data[key_off : key_off + key_len], len(compiled.tables[0].key))
+        key = split_partition_key(data[key_off : key_off + key_len], len(prepared.tables[0].key))
         clustering = tuple(data[off : off + size] for off, size in values[values_at : values_at + values_n])
         held = tuple(
             Cell(first + cell[0], data[cell[7] : cell[7] + cell[8]], None, None, None, None)

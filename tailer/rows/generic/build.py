@@ -13,7 +13,7 @@ from tailer.rows.generic.times import CELL_WIDTH, Cell
 from tailer.rows.generic.truncate import live_truncations, truncate_rows
 from tailer.rows.generic.update import ROW_WIDTH, UpdateRows
 from tailer.rows.place import Place, txn_at
-from tailer.rows.prepared import Compiled, CompiledTable
+from tailer.rows.prepared import Prepared, PreparedTable
 from tailer.scan.index import PARTITION_DELETION, ROW_LINE, STATIC_ROW, UPDATE_FIELDS, Index, as_numbers
 from tailer.scan.key import split_partition_key
 from tailer.scan.tables import NO_COLUMN
@@ -36,9 +36,9 @@ class Built(NamedTuple):
     faults: list[ValueFault]
 
 
-def build(index: Index, data: bytes, compiled: Compiled, place: Place) -> Built:
-    """The change rows of the delivered tables in `index`, a scan of `data` with `compiled.scan_tables`."""
-    builder = _Builder(index, data, compiled, place)
+def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
+    """The change rows of the delivered tables in `index`, a scan of `data` with `prepared.scan_tables`."""
+    builder = _Builder(index, data, prepared, place)
     at = 0
     while at < len(builder.lines):
         try:
@@ -55,16 +55,16 @@ class _Builder:
     `keys`: JSON and token of each table's partition keys met.
     """
 
-    def __init__(self, index: Index, data: bytes, compiled: Compiled, place: Place) -> None:
+    def __init__(self, index: Index, data: bytes, prepared: Prepared, place: Place) -> None:
         self.data = data
-        self.compiled = compiled
+        self.prepared = prepared
         self.place = place
         self.offsets = place.numbers()
         self.updates = as_numbers(index.updates)
         self.lines = as_numbers(index.rows)
         self.cells = as_numbers(index.cells)
         self.update = UpdateRows(data, as_numbers(index.values), self.cells, place.node, place.segment)
-        self.keys: list[dict[bytes, tuple[str, int]]] = [{} for _ in compiled.tables]
+        self.keys: list[dict[bytes, tuple[str, int]]] = [{} for _ in prepared.tables]
         self.rows: list[Row] = []
         self.faults: list[ValueFault] = []
         self.entry = -1
@@ -111,7 +111,7 @@ class _Builder:
         if entry != self.entry:
             self.entry = entry
             self.mark = len(self.rows)
-        table = self.compiled.tables[table_number]
+        table = self.prepared.tables[table_number]
         if table.truncations != NO_COLUMN:
             self._add_truncations(number, table)
         if not table.delivered:
@@ -124,7 +124,7 @@ class _Builder:
         self.update.begin(table, offset, *known, self.place.attrs.get(entry), txn_at(self.place.txn, offset))
         return True
 
-    def _add_truncations(self, number: int, table: CompiledTable) -> None:
+    def _add_truncations(self, number: int, table: PreparedTable) -> None:
         truncations: list[Cell] = []
         at = self.begun
         while at < len(self.lines) and self.lines[at] == number:
@@ -136,10 +136,10 @@ class _Builder:
             # The scan has numbered the update's own rows behind them.
             first = self.lines[self.begun + 1] - len(truncations)
             node, position = self.place.node, self.place.of(self.entry)
-            self.rows += truncate_rows(truncations, self.data, first, self.compiled.delivered, node, position)
+            self.rows += truncate_rows(truncations, self.data, first, self.prepared.delivered, node, position)
 
 
-def _key_text(table: CompiledTable, key: bytes) -> str:
+def _key_text(table: PreparedTable, key: bytes) -> str:
     values = split_partition_key(key, len(table.key))
     texts = [column.label + column.json(value) for column, value in zip(table.key, values, strict=True)]
     return "{" + ",".join(texts) + "}"

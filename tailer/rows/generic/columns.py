@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tailer.rows.generic.collections import multi_texts
 from tailer.rows.generic.times import CELL_WIDTH, RowTimes, difference, split_cells
-from tailer.rows.prepared import CompiledColumn
+from tailer.rows.prepared import PreparedColumn
 from tailer.scan.index import CELL_DELETED
 
 
 def column_texts(
-    columns: tuple[CompiledColumn, ...], cells: list[int], data: bytes, row: RowTimes
+    columns: tuple[PreparedColumn, ...], cells: list[int], data: bytes, row: RowTimes
 ) -> tuple[str, str | None]:
     """`columns` and `cells` of one row, in the order of its cells (their lines, flat).
 

@@ -9,7 +9,7 @@ from typing import Final
 from tailer.position import Position
 from tailer.rows.batch import Row
 from tailer.rows.generic.times import Cell, split_cells
-from tailer.rows.prepared import CompiledTable
+from tailer.rows.prepared import PreparedTable
 from tailer.scan.index import CELL_DELETED, COMPLEX_DELETION
 
 _RECORD: Final = struct.Struct(">qiq")
@@ -24,7 +24,7 @@ def live_truncations(cells: list[int], column: int) -> list[Cell]:
 
 
 def truncate_rows(
-    truncations: list[Cell], data: bytes, first: int, delivered: Mapping[str, CompiledTable], node: str, at: Position
+    truncations: list[Cell], data: bytes, first: int, delivered: Mapping[str, PreparedTable], node: str, at: Position
 ) -> list[Row]:
     """`truncate` rows of the delivered tables among `truncations`, numbered from `first`.
 

@@ -7,7 +7,7 @@ from typing import Final
 from tailer.rows.batch import Row
 from tailer.rows.generic.columns import column_texts
 from tailer.rows.generic.times import CELL_WIDTH, RowTimes, times_of_cells
-from tailer.rows.prepared import CompiledColumn, CompiledTable
+from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.scan.index import HAS_DELETION, HAS_TIMESTAMP, HAS_TTL, ROW_FIELDS
 
 Line = list[int]
@@ -36,7 +36,7 @@ class UpdateRows:
         self.txn: str | None = None
 
     def begin(
-        self, table: CompiledTable, offset: int, key: str, token: int, attrs: str | None, txn: str | None
+        self, table: PreparedTable, offset: int, key: str, token: int, attrs: str | None, txn: str | None
     ) -> None:
         """Turns to an update: its table, its entry's offset, its partition key as JSON and token, and what a writer of
         its own said of it."""
@@ -85,7 +85,7 @@ class UpdateRows:
             self.token, self.segment, self.offset, number, self.event + str(number), self.txn, self.attrs,
         )  # fmt: skip
 
-    def clustering(self, columns: tuple[CompiledColumn, ...], at: int, count: int) -> str:
+    def clustering(self, columns: tuple[PreparedColumn, ...], at: int, count: int) -> str:
         """The JSON object of `count` clustering values from line `at` on, named; fewer for the prefix of a bound."""
         data, values = self.data, self.values
         texts: list[str] = []

@@ -6,7 +6,7 @@ from typing import Final
 
 from tailer.jit.ready import twin_now
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.rows.records import Numbers, renumbered, with_attrs
 from tailer.rows.typed.batch import TypedBuilt
 from tailer.rows.typed.form import form_of
@@ -24,12 +24,12 @@ _FAST: Final = "tailer.rows.typed.compiled.fast"
 _ASIDE: Final = "tailer.rows.typed.compiled.aside"
 
 
-def build_typed(index: Index, data: bytes, compiled: Compiled, place: Place, typed: TypedTable) -> TypedBuilt:
-    """The typed rows of the delivered tables in `index`, a scan of `data` with `compiled.scan_tables`."""
+def build_typed(index: Index, data: bytes, prepared: Prepared, place: Place, typed: TypedTable) -> TypedBuilt:
+    """The typed rows of the delivered tables in `index`, a scan of `data` with `prepared.scan_tables`."""
     form = form_of(typed)
     twin = twin_now(_FAST, len(index.rows) >= SMALL_LINES)
     build = build_plain if twin is None else twin.build_fast
-    built: TypedBuilt = build(index, data, compiled, place, form)
+    built: TypedBuilt = build(index, data, prepared, place, form)
     return built
 
 
@@ -37,7 +37,7 @@ def read_typed(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
-    compiled: Compiled,
+    prepared: Prepared,
     first: int,
     unsigned_times: bool,
     place: Place,
@@ -48,19 +48,19 @@ def read_typed(
     twin = twin_now(_ASIDE, len(starts) - first >= SMALL_LINES)
     if twin is not None:
         found: tuple[Index, TypedBuilt] | None = twin.read_aside(
-            data, starts, sizes, compiled, first, unsigned_times, place, form_of(typed)
+            data, starts, sizes, prepared, first, unsigned_times, place, form_of(typed)
         )
         if found is not None:
             return found
-    index = scan_now()(data, starts, sizes, compiled.scan_tables, first, unsigned_times)
-    return index, build_typed(index, data, compiled, place, typed)
+    index = scan_now()(data, starts, sizes, prepared.scan_tables, first, unsigned_times)
+    return index, build_typed(index, data, prepared, place, typed)
 
 
-def read_native(
+def read_records(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
-    compiled: Compiled,
+    prepared: Prepared,
     first: int,
     number_from: int | None,
     place: Place,
@@ -70,11 +70,11 @@ def read_native(
     """The same of entries of a native log; see `rows.records`."""
     twin = twin_now(_ASIDE, number_from is None and len(starts) - first >= SMALL_LINES)
     if twin is not None and number_from is None:
-        found: tuple[Scanned, TypedBuilt] | None = twin.read_native_aside(
-            data, starts, sizes, compiled, first, place, form_of(typed)
+        found: tuple[Scanned, TypedBuilt] | None = twin.read_records_aside(
+            data, starts, sizes, prepared, first, place, form_of(typed)
         )
         if found is not None:
             return found
-    scanned = renumbered(scan_records_now()(data, starts, sizes, compiled.scan_tables, first, number_from), before)
-    built = build_typed(scanned.index, scanned.data, compiled, with_attrs(place, scanned), typed)
+    scanned = renumbered(scan_records_now()(data, starts, sizes, prepared.scan_tables, first, number_from), before)
+    built = build_typed(scanned.index, scanned.data, prepared, with_attrs(place, scanned), typed)
     return scanned, built

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from tailer.rows.arrow_types import arrow_type
-from tailer.rows.prepared import CompiledColumn, CompiledTable
+from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.rows.typed.arrays import Repeated
 from tailer.schema.typed import META, TypedTable
 from tailer.types import CqlType, parse_type
@@ -64,7 +64,7 @@ class Bound:
     number, whether the type is the very same in both.
     """
 
-    table: CompiledTable
+    table: PreparedTable
     key: tuple[int, ...]
     clustering: tuple[int, ...]
     slots: tuple[int, ...]
@@ -92,7 +92,7 @@ class Form:
         """Whether rows go on without what has no column here."""
         return self.typed.on_change == "ignore"
 
-    def bind(self, table: CompiledTable) -> Bound:
+    def bind(self, table: PreparedTable) -> Bound:
         """The table's columns by the form's."""
         bound = self._bound.get(id(table))
         if bound is None or bound.table is not table:
@@ -148,7 +148,7 @@ def fits(have: CqlType, want: CqlType) -> bool:
     return len(have.arguments) == len(want.arguments) and all(map(fits, have.arguments, want.arguments))
 
 
-def _bind(form: Form, table: CompiledTable) -> Bound:
+def _bind(form: Form, table: PreparedTable) -> Bound:
     kinds = [column.kind for column in form.typed.columns]
     key = [number for number, kind in enumerate(kinds) if kind == "partition_key"]
     clustering = [number for number, kind in enumerate(kinds) if kind == "clustering"]
@@ -169,7 +169,7 @@ def _is_same(have: CqlType, want: CqlType) -> bool:
     return have.text == want.text and have.names == want.names and all(map(_is_same, have.arguments, want.arguments))
 
 
-def _misfit(form: Form, columns: tuple[CompiledColumn, ...], places: list[int]) -> str | None:
+def _misfit(form: Form, columns: tuple[PreparedColumn, ...], places: list[int]) -> str | None:
     """Key columns may be renamed: they are told by their places."""
     if len(columns) != len(places):
         return "a key of another number of columns"

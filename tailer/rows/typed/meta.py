@@ -25,7 +25,7 @@ def meta_arrays(
     form: Form, table_id: str, place: Place, picked: Picked, texts: Mapping[str, pa.Array]
 ) -> list[pa.Array]:
     """The columns behind the table's own, in order. `texts`: those of `deltas` and `cells` that are not null."""
-    made = _varying(form, picked) | _of_native(place, picked)
+    made = _varying(form, picked) | _of_records(place, picked)
     made |= {
         **texts,
         "table_id": table_id,
@@ -42,7 +42,7 @@ def meta_arrays(
     return arrays
 
 
-def _of_native(place: Place, picked: Picked) -> dict[str, pa.Array]:
+def _of_records(place: Place, picked: Picked) -> dict[str, pa.Array]:
     """What the rows of a native log have: not kept like other repeated values, for each transaction is another."""
     made: dict[str, pa.Array] = {}
     if isinstance(place.txn, Mapping):

@@ -17,7 +17,7 @@ from tailer.rows.generic.build import ValueFault, build
 from tailer.rows.generic.collections import multi_texts
 from tailer.rows.generic.times import CELL_WIDTH, Cell, RowTimes, split_cells
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled, CompiledColumn
+from tailer.rows.prepared import Prepared, PreparedColumn
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.form import MISSING, Bound, Form
 from tailer.scan.index import (
@@ -51,10 +51,10 @@ class _Own(NamedTuple):
     deltas: str | None = None
 
 
-def build_plain(index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> TypedBuilt:
-    """The typed rows of the delivered tables in `index`, a scan of `data` with `compiled.scan_tables`."""
-    built = build(index, data, compiled, place)
-    walk = _Walk(index, data, compiled, place, form)
+def build_plain(index: Index, data: bytes, prepared: Prepared, place: Place, form: Form) -> TypedBuilt:
+    """The typed rows of the delivered tables in `index`, a scan of `data` with `prepared.scan_tables`."""
+    built = build(index, data, prepared, place)
+    walk = _Walk(index, data, prepared, place, form)
     walk.run({fault.entry for fault in built.faults})
     end = len(place.offsets) if walk.misfit is None else walk.misfit.entry
     faults = sorted(fault for fault in (*built.faults, *walk.faults) if fault.entry < end)
@@ -123,10 +123,10 @@ class _MisfitError(Exception):
 class _Walk:
     """One walk over the index. `rows`: the own columns by offset and number of the change row."""
 
-    def __init__(self, index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> None:
+    def __init__(self, index: Index, data: bytes, prepared: Prepared, place: Place, form: Form) -> None:
         self.index = index
         self.data = data
-        self.compiled = compiled
+        self.prepared = prepared
         self.offsets = place.numbers()
         self.form = form
         self.values = as_numbers(index.values)
@@ -143,7 +143,7 @@ class _Walk:
         current, ignored = -1, self.ignored
         for line in self.index.rows.tolist():
             entry, number, key_off, key_len = updates[line[0]]
-            table = self.compiled.tables[number]
+            table = self.prepared.tables[number]
             if entry in failed or not table.delivered:
                 continue
             if entry != current:
@@ -218,7 +218,7 @@ class _Walk:
             if not flags & CELL_DELETED
         ])  # fmt: skip
 
-    def _leave_out(self, column: CompiledColumn) -> None:
+    def _leave_out(self, column: PreparedColumn) -> None:
         if not self.form.tolerant:
             raise _MisfitError(f'a column "{column.name}" of type {column.type.text}')
         self.ignored[column.name] = self.ignored.get(column.name, 0) + 1

@@ -16,7 +16,7 @@ from tailer.scan.index import (
     RANGE_START,
     Status,
 )
-from tailer.scan.mutation.walk import FAILED, Walk
+from tailer.scan.mutation.walk import FAILED, MutationScan
 
 _BLOCK_MASK: Final = 31
 """A header of two bits a value stands before every 32 values."""
@@ -35,7 +35,7 @@ _BOUNDS: Final = {
 }
 
 
-def scan_values(walk: Walk, at: int, lengths: tuple[int, ...]) -> int:
+def scan_values(walk: MutationScan, at: int, lengths: tuple[int, ...]) -> int:
     """The offset behind one clustering value for each of `lengths`, or FAILED. Adds a line for each."""
     data, end, values = walk.data, walk.end, walk.values
     header = 0
@@ -70,7 +70,7 @@ def scan_values(walk: Walk, at: int, lengths: tuple[int, ...]) -> int:
     return at
 
 
-def scan_bound(walk: Walk, at: int, is_open: bool) -> tuple[int, bool]:
+def scan_bound(walk: MutationScan, at: int, is_open: bool) -> tuple[int, bool]:
     """The offset behind the bound at `at`, or FAILED; and whether a range is open there.
 
     `is_open` says whether one is open before: bounds come in pairs, in clustering order.

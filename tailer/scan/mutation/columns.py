@@ -7,14 +7,14 @@ from typing import Final
 from tailer.framing.vint import read_vint
 from tailer.limits import COLUMNS_MAX
 from tailer.scan.index import Status
-from tailer.scan.mutation.walk import FAILED, Columns, Walk
+from tailer.scan.mutation.walk import FAILED, Columns, MutationScan
 from tailer.scan.tables import ScanColumn
 
 _BITMAP_COLUMNS: Final = 64
 """From this many columns on a subset is a list of numbers instead of a bitmap."""
 
 
-def scan_column_list(walk: Walk, at: int, is_static: bool) -> tuple[int, Columns]:
+def scan_column_list(walk: MutationScan, at: int, is_static: bool) -> tuple[int, Columns]:
     """The offset behind the list at `at`, or FAILED; and its columns.
 
     One statement writes the same list over and over: the last one of each table is recognised by its bytes.
@@ -29,7 +29,7 @@ def scan_column_list(walk: Walk, at: int, is_static: bool) -> tuple[int, Columns
     return after, columns
 
 
-def _read_list(walk: Walk, at: int) -> tuple[int, Columns]:
+def _read_list(walk: MutationScan, at: int) -> tuple[int, Columns]:
     data, end = walk.data, walk.end
     count, at = read_vint(data, at)
     if count > end - at:
@@ -52,7 +52,7 @@ def _read_list(walk: Walk, at: int) -> tuple[int, Columns]:
     return at, tuple(columns)
 
 
-def scan_subset(walk: Walk, at: int, columns: Columns) -> tuple[int, Columns]:
+def scan_subset(walk: MutationScan, at: int, columns: Columns) -> tuple[int, Columns]:
     """The offset behind the subset at `at`, or FAILED; and those of `columns` that the row has."""
     missing, after = read_vint(walk.data, at)
     if missing == 0:
@@ -64,7 +64,7 @@ def scan_subset(walk: Walk, at: int, columns: Columns) -> tuple[int, Columns]:
     return after, tuple(column for bit, column in enumerate(columns) if not missing >> bit & 1)
 
 
-def _read_numbers(walk: Walk, at: int, columns: Columns, missing: int) -> tuple[int, Columns]:
+def _read_numbers(walk: MutationScan, at: int, columns: Columns, missing: int) -> tuple[int, Columns]:
     present = len(columns) - missing
     if present < 0:
         return walk.fail(Status.BAD_VALUE, at, missing), ()

@@ -20,7 +20,7 @@ from tailer.scan.index import (
 )
 from tailer.scan.mutation.bound import scan_values
 from tailer.scan.mutation.columns import scan_subset
-from tailer.scan.mutation.walk import FAILED, Columns, Walk
+from tailer.scan.mutation.walk import FAILED, Columns, MutationScan
 from tailer.scan.tables import ScanColumn
 
 _HAS_ALL_COLUMNS: Final = 0x20
@@ -35,7 +35,7 @@ _KEPT_FLAGS: Final = CELL_DELETED | CELL_EXPIRING | CELL_EMPTY
 _CELL_WIDTH: Final = len(CELL_FIELDS)
 
 
-def scan_row(walk: Walk, at: int, flags: int, kind: int, columns: Columns) -> int:
+def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Columns) -> int:
     """The offset behind the row whose flags end at `at`, or FAILED. Adds its lines.
 
     A row with neither liveness, deletion nor cells gives none, and takes no number.
@@ -80,7 +80,7 @@ def scan_row(walk: Walk, at: int, flags: int, kind: int, columns: Columns) -> in
     return at
 
 
-def _scan_rare(walk: Walk, at: int, flags: int, columns: Columns) -> tuple[int, int, Columns]:
+def _scan_rare(walk: MutationScan, at: int, flags: int, columns: Columns) -> tuple[int, int, Columns]:
     """What few rows have between timestamp and cells: TTL and expiration, a deletion, and a subset behind those."""
     deletion = NO_DELETION
     if flags & HAS_TTL:
@@ -97,7 +97,7 @@ def _scan_rare(walk: Walk, at: int, flags: int, columns: Columns) -> tuple[int, 
     return at, deletion, columns
 
 
-def scan_cells(walk: Walk, at: int, columns: Columns) -> int:
+def scan_cells(walk: MutationScan, at: int, columns: Columns) -> int:
     """The offset behind the cells of one row, or FAILED."""
     data, end, cells = walk.data, walk.end, walk.cells
     plain = _USE_ROW_TIMESTAMP if walk.row_flags & HAS_TIMESTAMP else -1
@@ -128,7 +128,7 @@ def scan_cells(walk: Walk, at: int, columns: Columns) -> int:
     return at
 
 
-def _scan_multi(walk: Walk, at: int, column: ScanColumn) -> int:
+def _scan_multi(walk: MutationScan, at: int, column: ScanColumn) -> int:
     if walk.row_flags & _HAS_COMPLEX_DELETION:
         deletion, at = walk.read_deletion(at)
         if deletion != NO_DELETION:
@@ -143,7 +143,7 @@ def _scan_multi(walk: Walk, at: int, column: ScanColumn) -> int:
     return at
 
 
-def _scan_cell(walk: Walk, at: int, column: ScanColumn) -> int:
+def _scan_cell(walk: MutationScan, at: int, column: ScanColumn) -> int:
     """Any cell. The end is checked behind each run of bytes whose length the log says."""
     data, end = walk.data, walk.end
     flags = data[at]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tailer.framing.vint import read_vint
 from tailer.scan.index import CELL, ROW, UPDATE, VALUE, Index, Status, Stopped, as_lines
 from tailer.scan.mutation.update import scan_update
-from tailer.scan.mutation.walk import FAILED, SLACK, Walk
+from tailer.scan.mutation.walk import FAILED, SLACK, MutationScan
 from tailer.scan.tables import ScanTables
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ def scan(
     copied once. Never raises for what the bytes hold.
     """
     starts, sizes = _plain(starts), _plain(sizes)
-    walk = Walk(_with_slack(data, starts, sizes), tables, unsigned_times)
+    walk = MutationScan(_with_slack(data, starts, sizes), tables, unsigned_times)
     for entry in range(first, len(starts)):
         lengths = (len(walk.updates), len(walk.rows), len(walk.values), len(walk.cells))
         walk.entry = entry
@@ -63,7 +63,7 @@ def _with_slack(data: bytes, starts: Sequence[int], sizes: Sequence[int]) -> byt
     return bytes(data)
 
 
-def _scan_entry(walk: Walk, start: int, size: int, limit: int) -> int:
+def _scan_entry(walk: MutationScan, start: int, size: int, limit: int) -> int:
     walk.table_number = -1
     walk.number = 0
     walk.start = start
@@ -87,7 +87,7 @@ def _scan_entry(walk: Walk, start: int, size: int, limit: int) -> int:
     return end
 
 
-def _skip(walk: Walk, start: int, at: int, count: int) -> bool:
+def _skip(walk: MutationScan, start: int, at: int, count: int) -> bool:
     """Whether the entry is passed over unread, by its first table."""
     tables = walk.tables
     table_id = walk.data[at : at + TABLE_ID_BYTES]
@@ -103,15 +103,15 @@ def _skip(walk: Walk, start: int, at: int, count: int) -> bool:
     return passed
 
 
-def _holds_kept(walk: Walk, start: int) -> bool:
+def _holds_kept(walk: MutationScan, start: int) -> bool:
     find = walk.data.find
     return any(find(table_id, start, walk.end) >= 0 for table_id in walk.tables.kept_ids)
 
 
-def _look_for_kept(walk: Walk, start: int) -> None:
+def _look_for_kept(walk: MutationScan, start: int) -> None:
     if walk.stopped.status == Status.UNKNOWN_TABLE:
         walk.stopped = walk.stopped._replace(kept_inside=_holds_kept(walk, start))
 
 
-def _drop_lines(walk: Walk, updates: int, rows: int, values: int, cells: int) -> None:
+def _drop_lines(walk: MutationScan, updates: int, rows: int, values: int, cells: int) -> None:
     del walk.updates[updates:], walk.rows[rows:], walk.values[values:], walk.cells[cells:]

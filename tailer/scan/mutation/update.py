@@ -20,7 +20,7 @@ from tailer.scan.index import (
 from tailer.scan.mutation.bound import scan_bound
 from tailer.scan.mutation.columns import scan_column_list
 from tailer.scan.mutation.row import scan_row
-from tailer.scan.mutation.walk import FAILED, Columns, Walk
+from tailer.scan.mutation.walk import FAILED, Columns, MutationScan
 from tailer.scan.tables import NO_COLUMN
 
 _IS_EMPTY: Final = 0x01
@@ -42,7 +42,7 @@ _ROW_WIDTH: Final = len(ROW_FIELDS)
 _CELL_WIDTH: Final = len(CELL_FIELDS)
 
 
-def scan_update(walk: Walk, at: int) -> int:
+def scan_update(walk: MutationScan, at: int) -> int:
     """The offset behind the update at `at`, or FAILED. Adds its lines; counts its change rows."""
     data, end = walk.data, walk.end
     walk.table_number = -1
@@ -72,7 +72,7 @@ def scan_update(walk: Walk, at: int) -> int:
     return _scan_special(walk, at + 1, flags)
 
 
-def _scan_special(walk: Walk, at: int, flags: int) -> int:
+def _scan_special(walk: MutationScan, at: int, flags: int) -> int:
     """An update whose lines are not kept, or whose cells take row numbers before its rows."""
     rows, values, cells = len(walk.rows), len(walk.values), len(walk.cells)
     at = _scan_body(walk, at, flags)
@@ -85,7 +85,7 @@ def _scan_special(walk: Walk, at: int, flags: int) -> int:
     return at
 
 
-def _scan_body(walk: Walk, at: int, flags: int) -> int:
+def _scan_body(walk: MutationScan, at: int, flags: int) -> int:
     if flags & _IS_EMPTY:
         return at
     at = walk.read_bases(at)
@@ -108,7 +108,7 @@ def _scan_body(walk: Walk, at: int, flags: int) -> int:
     return _scan_unfiltereds(walk, at, columns)
 
 
-def _scan_partition_deletion(walk: Walk, at: int) -> int:
+def _scan_partition_deletion(walk: MutationScan, at: int) -> int:
     deletion, at = walk.read_deletion(at)
     if deletion != NO_DELETION:
         walk.rows += (walk.update, walk.number, PARTITION_DELETION, 0, NO_DELETION, 0, 0, deletion, 0, 0, 0, 0)
@@ -116,7 +116,7 @@ def _scan_partition_deletion(walk: Walk, at: int) -> int:
     return at
 
 
-def _scan_static(walk: Walk, at: int, columns: Columns) -> int:
+def _scan_static(walk: MutationScan, at: int, columns: Columns) -> int:
     flags, extended = walk.data[at], walk.data[at + 1]
     if at + 2 > walk.end:
         return walk.fail(Status.TRUNCATED, at)
@@ -127,7 +127,7 @@ def _scan_static(walk: Walk, at: int, columns: Columns) -> int:
     return scan_row(walk, at + 2, flags, STATIC_ROW, columns)
 
 
-def _scan_unfiltereds(walk: Walk, at: int, columns: Columns) -> int:
+def _scan_unfiltereds(walk: MutationScan, at: int, columns: Columns) -> int:
     """Rows and bounds up to the end of the partition. Every turn takes at least one byte, so it ends."""
     data, end = walk.data, walk.end
     is_open = False
@@ -151,7 +151,7 @@ def _scan_unfiltereds(walk: Walk, at: int, columns: Columns) -> int:
     return walk.fail(Status.TRUNCATED, at)
 
 
-def _number_truncations(walk: Walk, rows_from: int, cells_from: int) -> None:
+def _number_truncations(walk: MutationScan, rows_from: int, cells_from: int) -> None:
     """Gives the truncations that the update names the numbers before its own rows."""
     cells, column = walk.cells, walk.table.truncations
     gone = CELL_DELETED | COMPLEX_DELETION

@@ -17,7 +17,7 @@ most eleven vints in a row; the check that follows then fails, and what was read
 length or a count for is checked at once."""
 
 FAILED: Final = -1
-"""In place of the next offset: the entry does not decode, `Walk.stopped` says why."""
+"""In place of the next offset: the entry does not decode, `MutationScan.stopped` says why."""
 
 Columns = tuple[ScanColumn, ...]
 NO_TABLE: Final = ScanTable(b"", (), {}, False)
@@ -31,7 +31,7 @@ _INVALID_TIME: Final = _U32 - 1
 """What 5.0 makes of a signed local time that overflowed (format page 5.3)."""
 
 
-class Walk:
+class MutationScan:
     """One scan's state. `update`: the line of the update being read; `number`: the next change row's in the entry."""
 
     __slots__ = (

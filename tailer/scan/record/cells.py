@@ -16,7 +16,7 @@ from tailer.scan.record.heads import (
     skip,
 )
 from tailer.scan.record.times import NO_TTL, read_expiry, read_time, read_ts
-from tailer.scan.record.walk import Walk
+from tailer.scan.record.walk import RecordScan
 from tailer.scan.tables import ScanColumn
 
 CELL_ELEMENTS: Final = 6
@@ -24,7 +24,7 @@ PARTS_OF_ELEMENTS: Final = 2
 ELEMENT_ELEMENTS: Final = 5
 
 
-def no_cells(walk: Walk, at: int) -> int:
+def no_cells(walk: RecordScan, at: int) -> int:
     """The offset behind the cells of a deletion, which has none."""
     count, first = read_array(walk.data, at, walk.end)
     if count:
@@ -32,7 +32,7 @@ def no_cells(walk: Walk, at: int) -> int:
     return first
 
 
-def scan_cells(walk: Walk, at: int, is_static: bool, row_ts: int) -> int:
+def scan_cells(walk: RecordScan, at: int, is_static: bool, row_ts: int) -> int:
     """The offset behind the cells of a row. Adds their lines."""
     count, at = read_array(walk.data, at, walk.end)
     seen: set[int] = set()
@@ -41,7 +41,7 @@ def scan_cells(walk: Walk, at: int, is_static: bool, row_ts: int) -> int:
     return at
 
 
-def _scan_cell(walk: Walk, at: int, is_static: bool, row_ts: int, seen: set[int]) -> int:
+def _scan_cell(walk: RecordScan, at: int, is_static: bool, row_ts: int, seen: set[int]) -> int:
     data, end = walk.data, walk.end
     count, at = read_array(data, at, end, CELL_ELEMENTS)
     at_column = at
@@ -66,7 +66,7 @@ def _scan_cell(walk: Walk, at: int, is_static: bool, row_ts: int, seen: set[int]
     return skip(data, at, end, count - CELL_ELEMENTS)
 
 
-def _column(walk: Walk, at: int, number: int, is_static: bool, seen: set[int]) -> ScanColumn | None:
+def _column(walk: RecordScan, at: int, number: int, is_static: bool, seen: set[int]) -> ScanColumn | None:
     """The column that a cell names, once in a row; None where rows are only counted."""
     table = walk.table
     if table is None:
@@ -80,7 +80,7 @@ def _column(walk: Walk, at: int, number: int, is_static: bool, seen: set[int]) -
     return walk.columns[place]
 
 
-def _scan_elements(walk: Walk, at: int, column: int, row_ts: int) -> int:
+def _scan_elements(walk: RecordScan, at: int, column: int, row_ts: int) -> int:
     data, end = walk.data, walk.end
     count, at = read_array(data, at, end, PARTS_OF_ELEMENTS)
     if head_at(data, at, end) == NIL:
@@ -101,7 +101,7 @@ def _scan_elements(walk: Walk, at: int, column: int, row_ts: int) -> int:
 
 
 def _add(
-    walk: Walk, column: int, ts: int, ttl: int, expires: int, path_off: int, path_len: int, off: int, length: int
+    walk: RecordScan, column: int, ts: int, ttl: int, expires: int, path_off: int, path_len: int, off: int, length: int
 ) -> None:
     """A cell: a value, or nil, which is a tombstone and has no TTL."""
     if length == NULL_LENGTH:

@@ -24,7 +24,7 @@ from tailer.scan.record.cells import no_cells, scan_cells
 from tailer.scan.record.heads import NIL, BadRecordError, head_at, read_array, read_bool, read_bytes, read_int, skip
 from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE
 from tailer.scan.record.times import NO_TTL, read_expiry, read_ts
-from tailer.scan.record.walk import Walk
+from tailer.scan.record.walk import RecordScan
 
 ROW_ELEMENTS: Final = 9
 BOUNDS_ELEMENTS: Final = 4
@@ -35,7 +35,7 @@ _CELL_WIDTH: Final = len(CELL_FIELDS)
 _UPDATE_WIDTH: Final = len(UPDATE_FIELDS)
 
 
-def scan_row(walk: Walk, at: int) -> int:
+def scan_row(walk: RecordScan, at: int) -> int:
     """The offset behind the row at `at`. Adds its lines; counts it if it gives a change row."""
     data, end = walk.data, walk.end
     count, at = read_array(data, at, end, ROW_ELEMENTS)
@@ -74,7 +74,7 @@ def scan_row(walk: Walk, at: int) -> int:
     return skip(data, at, end, count - ROW_ELEMENTS)
 
 
-def _scan_key(walk: Walk, at: int) -> int:
+def _scan_key(walk: RecordScan, at: int) -> int:
     """Adds the row's update: each row is one of its own, however many have its key."""
     data, end, table = walk.data, walk.end, walk.table
     at_key = at
@@ -100,7 +100,7 @@ def _scan_key(walk: Walk, at: int) -> int:
     return at
 
 
-def scan_values(walk: Walk, at: int) -> tuple[int, int]:
+def scan_values(walk: RecordScan, at: int) -> tuple[int, int]:
     """How many values of clustering columns there are, nil being none, and the offset behind them. Adds their lines."""
     data, end = walk.data, walk.end
     if head_at(data, at, end) == NIL:
@@ -113,7 +113,7 @@ def scan_values(walk: Walk, at: int) -> tuple[int, int]:
     return count, at
 
 
-def _scan_bounds(walk: Walk, at: int, ts: int) -> int:
+def _scan_bounds(walk: RecordScan, at: int, ts: int) -> int:
     """Both bounds of a range; an open side has no value and counts as inclusive."""
     data, end = walk.data, walk.end
     count, at = read_array(data, at, end, BOUNDS_ELEMENTS)
@@ -135,7 +135,7 @@ def _scan_bounds(walk: Walk, at: int, ts: int) -> int:
 
 
 def _add_row(
-    walk: Walk, kind: int, liveness: tuple[int, int, int] | None, values_at: int, values_n: int, cells_at: int
+    walk: RecordScan, kind: int, liveness: tuple[int, int, int] | None, values_at: int, values_n: int, cells_at: int
 ) -> None:
     """A row with data; one with neither liveness nor cells gives no line and takes no number."""
     cells_n = len(walk.cells) // _CELL_WIDTH - cells_at
@@ -150,6 +150,6 @@ def _add_row(
         _add(walk, kind, 0, NO_DELETION, 0, 0, NO_DELETION, values_at, values_n, cells_at, cells_n)
 
 
-def _add(walk: Walk, kind: int, flags: int, *rest: int) -> None:
+def _add(walk: RecordScan, kind: int, flags: int, *rest: int) -> None:
     walk.rows += (walk.update, walk.number, kind, flags, *rest)
     walk.number += 1

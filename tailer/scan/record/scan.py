@@ -17,7 +17,7 @@ from tailer.scan.record.heads import NIL, BadRecordError, head_at, is_map, read_
 from tailer.scan.record.record import CHANGE, DEFINITION, KIND_IGNORABLE, STATE
 from tailer.scan.record.rows import scan_row
 from tailer.scan.record.times import read_time
-from tailer.scan.record.walk import NO_TABLE, Walk
+from tailer.scan.record.walk import NO_TABLE, RecordScan
 from tailer.scan.tables import ScanTables
 
 TABLE_ID_BYTES: Final = 16
@@ -62,7 +62,7 @@ def scan_records(
     """
     low, high = extent(starts, sizes, first, len(data))
     moved = low if needs_keys(tables) else 0
-    walk = Walk(data[low:high] if needs_keys(tables) else data, tables, number_from)
+    walk = RecordScan(data[low:high] if needs_keys(tables) else data, tables, number_from)
     for entry in range(first, len(starts)):
         walk.entry, walk.start = entry, int(starts[entry]) - moved
         walk.end, walk.table_number = walk.start + int(sizes[entry]), NO_TABLE
@@ -84,7 +84,7 @@ def scan_records(
     )
 
 
-def _number_of(walk: Walk) -> int:
+def _number_of(walk: RecordScan) -> int:
     return walk.number if walk.in_txn else 0
 
 
@@ -108,7 +108,7 @@ def named(stopped: Stopped) -> Stopped:
     return stopped._replace(name_len=TABLE_ID_BYTES) if stopped.status == Status.UNKNOWN_TABLE else stopped
 
 
-def _scan_entry(walk: Walk) -> None:
+def _scan_entry(walk: RecordScan) -> None:
     data, start, end = walk.data, walk.start, walk.end
     if start < 0 or end < start or end > len(data):
         raise BadRecordError(Status.TRUNCATED, start, end - start)
@@ -125,7 +125,7 @@ def _scan_entry(walk: Walk) -> None:
         raise BadRecordError(Status.UNKNOWN_KIND, start + 1, kind)
 
 
-def _scan_change(walk: Walk, at: int, count: int) -> None:
+def _scan_change(walk: RecordScan, at: int, count: int) -> None:
     data, end = walk.data, walk.end
     id_at = _read_exactly(walk, at, TABLE_ID_BYTES)
     print_at = _read_exactly(walk, id_at + TABLE_ID_BYTES, FINGERPRINT_BYTES)
@@ -156,7 +156,7 @@ def _scan_change(walk: Walk, at: int, count: int) -> None:
         _count_skip(walk, id_at)
 
 
-def _read_exactly(walk: Walk, at: int, size: int) -> int:
+def _read_exactly(walk: RecordScan, at: int, size: int) -> int:
     """The offset of so many bytes."""
     off, length = read_bytes(walk.data, at, walk.end)
     if length != size:
@@ -164,7 +164,7 @@ def _read_exactly(walk: Walk, at: int, size: int) -> int:
     return off
 
 
-def _find_table(walk: Walk, id_at: int, print_at: int) -> bool:
+def _find_table(walk: RecordScan, id_at: int, print_at: int) -> bool:
     """Turns to the table of a change; whether its lines are kept."""
     tables = walk.tables
     table_id = walk.data[id_at : id_at + TABLE_ID_BYTES]
@@ -179,12 +179,12 @@ def _find_table(walk: Walk, id_at: int, print_at: int) -> bool:
     return False
 
 
-def _count_skip(walk: Walk, id_at: int) -> None:
+def _count_skip(walk: RecordScan, id_at: int) -> None:
     table_id = walk.data[id_at : id_at + TABLE_ID_BYTES]
     walk.skipped[table_id] = walk.skipped.get(table_id, 0) + 1
 
 
-def _scan_attrs(walk: Walk, at: int, count: int) -> int:
+def _scan_attrs(walk: RecordScan, at: int, count: int) -> int:
     """The offset behind attributes and all elements that are not known."""
     data, end = walk.data, walk.end
     if count == CHANGE_ELEMENTS:

@@ -10,7 +10,7 @@ NO_TABLE = -1
 """In place of a table's number: only rows are counted, by no definition."""
 
 
-class Walk:
+class RecordScan:
     """One scan's state.
 
     `number`: the next change row's; `in_txn`: numbers run on from entry to entry. `table`: of the change being read,

@@ -1,4 +1,4 @@
-"""The table of format page 11 and its kin, compiled; and mutations all the way to printed rows."""
+"""The table of format page 11 and its kin, prepared; and mutations all the way to printed rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tailer.rows.generic.build import Built
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.scan.index import Status
 from tailer.scan.mutation.scan import scan
 from tailer.schema.model import Column, TableDefinition, TypeField
@@ -39,12 +39,12 @@ def table(*columns: Column, types: Mapping[str, tuple[TypeField, ...]] | None = 
     return TableDefinition(TABLE.hex(), "ks", "t", (*KEYS, *columns), cdc=True, types=types or {})
 
 
-def compiled(*definitions: TableDefinition, wanted: Collection[str] | None = None, **options: Any) -> Compiled:
+def prepared(*definitions: TableDefinition, wanted: Collection[str] | None = None, **options: Any) -> Prepared:
     known = {definition.id: definition for definition in definitions}
-    return compile_definitions(known, known.keys() if wanted is None else wanted, **options)
+    return prepare(known, known.keys() if wanted is None else wanted, **options)
 
 
-def built(*payloads: bytes, tables: Compiled, node: str = "local") -> Built:
+def built(*payloads: bytes, tables: Prepared, node: str = "local") -> Built:
     """The change rows of entries that lie one behind the other from OFFSET on."""
     data, starts = b"", []
     for payload in payloads:
@@ -58,7 +58,7 @@ def built(*payloads: bytes, tables: Compiled, node: str = "local") -> Built:
 
 def printed(*payloads: bytes, definition: TableDefinition = EXAMPLE) -> list[str]:
     """The JSON lines of the rows; no entry may fail."""
-    made = built(*payloads, tables=compiled(definition))
+    made = built(*payloads, tables=prepared(definition))
     assert made.faults == []
     return made.batch.json_lines().decode().splitlines()
 

@@ -7,10 +7,10 @@ import json
 import pyarrow
 
 from tailer.rows.batch import COLUMNS, ChangeBatch, arrow_schema, concat
-from tests.unit.rows.tables import EXAMPLE, built, compiled
+from tests.unit.rows.tables import EXAMPLE, built, prepared
 from tests.unit.scan.mutations import FIRST, SECOND
 
-BATCH = built(FIRST, SECOND, tables=compiled(EXAMPLE), node='n"é').batch
+BATCH = built(FIRST, SECOND, tables=prepared(EXAMPLE), node='n"é').batch
 
 
 def test_columns_are_those_of_the_design_in_order() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailer.rows.place import Place
-from tailer.rows.prepared import compile_definitions
+from tailer.rows.prepared import prepare
 from tailer.scan.index import (
     CELL,
     CELL_DELETED,
@@ -167,7 +167,7 @@ def test_random_rows(made: tuple[Index, bytes, list[TableDefinition], int], want
     known = {table.id: table for table in tables}
     chosen = {table.id for number, table in enumerate(tables) if wanted >> number & 1}
     place = Place(node, 1_700_000_000_001, [28 + 100 * entry for entry in range(entries)])
-    found = build_both(index, data, compile_definitions(known, chosen), place).batch
+    found = build_both(index, data, prepare(known, chosen), place).batch
     for start, stop in ((0, 1), (1, None), (-2, None), (2, 1)):
         part = found.slice(start, stop)
         assert part.json_lines() == b"".join(found.json_lines().splitlines(keepends=True)[start:stop])
@@ -188,5 +188,5 @@ def test_many_numbers(name: str) -> None:
     update = np.array([(0, 0, 0, 4)], UPDATE)
     lines = update, np.array(rows, ROW), np.array([], VALUE), np.array(cells, CELL)
     index = Index(*lines, Stopped(Status.OK, 1), {})
-    made = build_both(index, data, compile_definitions({table.id: table}, {table.id}), Place("local", 1, [28]))
+    made = build_both(index, data, prepare({table.id: table}, {table.id}), Place("local", 1, [28]))
     assert len(made.batch) == count

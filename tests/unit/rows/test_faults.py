@@ -7,10 +7,10 @@ import pytest
 from tailer.errors import DefinitionError
 from tailer.rows.explain import explain, explain_value
 from tailer.rows.place import Place
-from tailer.rows.prepared import compile_definitions
+from tailer.rows.prepared import prepare
 from tailer.scan.mutation.scan import scan
 from tailer.schema.model import Column, TypeField
-from tests.unit.rows.tables import EXAMPLE, OFFSET, SEGMENT, built, compiled, table
+from tests.unit.rows.tables import EXAMPLE, OFFSET, SEGMENT, built, prepared, table
 from tests.unit.scan.mutations import FIRST, SECOND, TABLE, cell, ck, counted, mutation, update, vint
 
 SHORT = table(
@@ -27,7 +27,7 @@ def bad_value() -> bytes:
 
 def test_a_value_that_does_not_fit_takes_its_whole_entry_and_no_other() -> None:
     good = mutation(update(ROW))
-    made = built(good, bad_value(), good, tables=compiled(SHORT))
+    made = built(good, bad_value(), good, tables=prepared(SHORT))
     assert [fault.entry for fault in made.faults] == [1]
     assert made.batch.column("offset") == [OFFSET, OFFSET + len(good) + len(bad_value()) + 24]
     error = explain_value(made.faults[0], Place("local", SEGMENT, [0, 77, 0]))
@@ -37,19 +37,19 @@ def test_a_value_that_does_not_fit_takes_its_whole_entry_and_no_other() -> None:
 @pytest.mark.parametrize("path", [b"\0\x01", b"\xff\xff", b"\0", b"\0\0\0"], ids=["beyond", "below", "short", "long"])
 def test_a_field_that_the_type_has_not(path: bytes) -> None:
     content = vint(1) + cell(0x08, counted(path), counted(b"\0\0\0\x07"))
-    made = built(mutation(update(ROW + content, columns=["u"])), tables=compiled(SHORT))
+    made = built(mutation(update(ROW + content, columns=["u"])), tables=prepared(SHORT))
     assert len(made.batch) == 0
     assert len(made.faults) == 1
 
 
 def test_a_key_that_does_not_fit() -> None:
-    made = built(mutation(update(ROW, key=b"\0\0\x01")), FIRST, tables=compiled(EXAMPLE))
+    made = built(mutation(update(ROW, key=b"\0\0\x01")), FIRST, tables=prepared(EXAMPLE))
     assert [fault.entry for fault in made.faults] == [0]
     assert len(made.batch) == 1
 
 
 def sentence(payload: bytes) -> str:
-    tables = compiled(EXAMPLE)
+    tables = prepared(EXAMPLE)
     index = scan(payload, [0], [len(payload)], tables.scan_tables)
     error = explain(index, payload, tables, Place("local", 5, [64]))
     assert isinstance(error, DefinitionError)
@@ -76,14 +76,14 @@ def test_explained() -> None:
 def test_a_wanted_table_of_a_type_that_does_not_parse_is_an_error() -> None:
     broken = table(Column("v", "regular", "nonsense<"))
     with pytest.raises(DefinitionError):
-        compiled(broken)
-    assert compiled(broken, wanted=()).tables == ()
+        prepared(broken)
+    assert prepared(broken, wanted=()).tables == ()
 
 
-def test_definitions_are_compiled_once() -> None:
-    first = compiled(EXAMPLE)
-    again = compile_definitions({EXAMPLE.id: EXAMPLE}, {EXAMPLE.id}, previous=first)
+def test_definitions_are_prepared_once() -> None:
+    first = prepared(EXAMPLE)
+    again = prepare({EXAMPLE.id: EXAMPLE}, {EXAMPLE.id}, previous=first)
     assert again.tables[0] is first.tables[0]
-    unwanted = compile_definitions({EXAMPLE.id: EXAMPLE}, (), previous=first)
+    unwanted = prepare({EXAMPLE.id: EXAMPLE}, (), previous=first)
     assert unwanted.tables[0] is not first.tables[0]
     assert not unwanted.tables[0].delivered

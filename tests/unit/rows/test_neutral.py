@@ -5,14 +5,14 @@ from __future__ import annotations
 from tailer.rows.neutral import neutral_rows
 from tailer.scan.mutation.scan import scan
 from tailer.schema.decode import RawCell, RawRange, RawRow
-from tests.unit.rows.tables import EXAMPLE, compiled
+from tests.unit.rows.tables import EXAMPLE, prepared
 from tests.unit.scan.mutations import FIRST, SECOND, T, ck, deletion, marker, mutation, update
 
 KEY = b"\0\0\0\x01"
 
 
 def rows(payload: bytes, *, followed: bool = True) -> list[RawRow]:
-    tables = compiled(EXAMPLE, followed=[EXAMPLE.id] if followed else [])
+    tables = prepared(EXAMPLE, followed=[EXAMPLE.id] if followed else [])
     index = scan(payload, [0], [len(payload)], tables.scan_tables)
     return list(neutral_rows(index, payload, tables))
 

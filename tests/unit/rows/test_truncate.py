@@ -7,7 +7,7 @@ import struct
 
 from tailer.rows.prepared import SYSTEM_LOCAL
 from tailer.schema.model import Column, TableDefinition
-from tests.unit.rows.tables import EXAMPLE, OFFSET, SEGMENT, built, compiled
+from tests.unit.rows.tables import EXAMPLE, OFFSET, SEGMENT, built, prepared
 from tests.unit.scan.mutations import TABLE, T, cell, counted, mutation, update, vint
 
 LOCAL = TableDefinition(
@@ -33,7 +33,7 @@ def local(*cells: bytes) -> bytes:
 
 
 def test_a_truncation_of_a_delivered_table() -> None:
-    made = built(local(record(TABLE, 9, 1234)), tables=compiled(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
+    made = built(local(record(TABLE, 9, 1234)), tables=prepared(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
     (line,) = made.batch.json_lines().decode().splitlines()
     assert json.loads(line) == {
         "node": "local", "keyspace": "ks", "table": "t", "table_id": "11111111-2222-11ee-8888-0123456789ab",
@@ -47,22 +47,22 @@ def test_a_truncation_of_a_delivered_table() -> None:
 def test_every_live_record_takes_a_number_and_only_delivered_tables_give_rows() -> None:
     gone = cell(0x05, vint(0), vint(0), counted(TABLE))
     payload = local(record(STRANGER, 1, 2), gone, record(TABLE, 3, 4))
-    made = built(payload, tables=compiled(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
+    made = built(payload, tables=prepared(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
     assert (made.batch.column("row"), made.batch.column("op")) == ([1], ["truncate"])
 
 
 def test_the_row_of_system_local_itself_is_numbered_behind_them() -> None:
     payload = local(record(STRANGER, 1, 2), record(TABLE, 3, 4))
-    made = built(payload, tables=compiled(EXAMPLE, LOCAL))
+    made = built(payload, tables=prepared(EXAMPLE, LOCAL))
     assert made.batch.column("row") == [1, 2]
     assert made.batch.column("op") == ["truncate", "update"]
     assert made.batch.column("table") == ["t", "local"]
-    alone = built(payload, tables=compiled(EXAMPLE, LOCAL, wanted=[LOCAL.id]))
+    alone = built(payload, tables=prepared(EXAMPLE, LOCAL, wanted=[LOCAL.id]))
     assert (alone.batch.column("row"), alone.batch.column("op")) == ([2], ["update"])
 
 
 def test_a_record_of_another_length_fails_its_entry() -> None:
     bad = cell(0x00, vint(0), counted(TABLE), counted(bytes(19)))
-    made = built(local(bad), tables=compiled(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
+    made = built(local(bad), tables=prepared(EXAMPLE, LOCAL, wanted=[EXAMPLE.id]))
     assert len(made.batch) == 0
     assert len(made.faults) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tailer.rows.prepared import Compiled, CompiledTable, compile_definitions
+from tailer.rows.prepared import Prepared, PreparedTable, prepare
 from tailer.scan import index as ix
 from tailer.scan.index import Index, Status
 from tailer.scan.mutation.scan import scan
@@ -36,23 +36,23 @@ def test_every_mutation_as_the_server_sees_it(name: str, sets_root: Path) -> Non
     folder = sets_root / name
     changes = {at: deltas(rows) for at, rows in schema_mutations(folder)}
     state = SchemaState()
-    compiled = _compile(state, None)
+    prepared = _prepare(state, None)
     count = 0
     for line, payload in _mutations(folder):
         at = (line["segment"], line["end"])
         unsigned = name.endswith("v8")
-        index = scan(payload, [0], [len(payload)], compiled.scan_tables, unsigned_times=unsigned)
+        index = scan(payload, [0], [len(payload)], prepared.scan_tables, unsigned_times=unsigned)
         assert index.stopped.status == Status.OK, (at, index.stopped)
-        assert list(_found(index, payload, compiled)) == list(_expected(line)), at
+        assert list(_found(index, payload, prepared)) == list(_expected(line)), at
         if at in changes and state.apply(changes[at]):
-            compiled = _compile(state, compiled)
+            prepared = _prepare(state, prepared)
         count += 1
     assert count > 1500
 
 
-def _compile(state: SchemaState, previous: Compiled | None) -> Compiled:
+def _prepare(state: SchemaState, previous: Prepared | None) -> Prepared:
     known = {**builtin_definitions(), **state.definitions}
-    return compile_definitions(known, known.keys(), previous=previous)
+    return prepare(known, known.keys(), previous=previous)
 
 
 def _mutations(folder: Path) -> Iterator[tuple[Line, bytes]]:
@@ -95,10 +95,10 @@ def _expiry(item: Line) -> tuple[int, int]:
     return item["ttl"], 0 if none else item["ldt"]
 
 
-def _found(index: Index, data: bytes, compiled: Compiled) -> Iterator[Any]:
+def _found(index: Index, data: bytes, prepared: Prepared) -> Iterator[Any]:
     values = [data[off : off + length].hex() if length >= 0 else None for off, length in index.values.tolist()]
     for number, (_, table_number, key_off, key_len) in enumerate(index.updates.tolist()):
-        table = compiled.tables[table_number]
+        table = prepared.tables[table_number]
         yield "update", table.table_id, data[key_off : key_off + key_len].hex()
         for row in index.rows[index.rows["update"] == number].tolist():
             _, _, kind, flags, ts, ttl, expires, deletion, values_at, values_n, cells_at, cells_n = row
@@ -113,7 +113,7 @@ def _found(index: Index, data: bytes, compiled: Compiled) -> Iterator[Any]:
                 yield _found_cells(index.cells[cells_at : cells_at + cells_n], data, table)
 
 
-def _found_cells(lines: ix.Lines, data: bytes, table: CompiledTable) -> Any:
+def _found_cells(lines: ix.Lines, data: bytes, table: PreparedTable) -> Any:
     deletions: dict[str, int] = {}
     cells = []
     for number, flags, ts, ttl, expires, path_off, path_len, value_off, value_len in lines.tolist():

@@ -14,7 +14,7 @@ from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, texts_of
 from tailer.rows.generic.compiled.lines import Frame, event_ids, json_lines, picked
 from tailer.rows.place import Txn
-from tailer.rows.prepared import CompiledTable
+from tailer.rows.prepared import PreparedTable
 from tailer.types import quote
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ArrayBatch:
 
     arrays: Rows
     range: Texts | None
-    tables: Sequence[CompiledTable]
+    tables: Sequence[PreparedTable]
     node: str
     segment: int
     txn: Txn = None
@@ -142,7 +142,7 @@ class ArrayBatch:
         return "{" + "".join(f'"{name}":{quote(text)},' for name, text in names.items()) + '"partition_key":'
 
 
-def _named(table: CompiledTable) -> dict[str, str]:
+def _named(table: PreparedTable) -> dict[str, str]:
     definition = table.definition
     return {"keyspace": definition.keyspace, "table": definition.table, "table_id": table.table_id}
 

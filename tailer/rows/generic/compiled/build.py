@@ -29,7 +29,7 @@ from tailer.rows.generic.compiled.rows import fill
 from tailer.rows.generic.compiled.subset import lines_of_entries
 from tailer.rows.generic.compiled.tables import BuildTables, tables_of
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.scan.index import HAS_DELETION, ROW_LINE, Index
 from tailer.types.compiled.plan import Numbers
 
@@ -40,22 +40,22 @@ _LABEL_BYTES: Final = 24
 _TEXT_PER_BYTE: Final = 2
 
 
-def build(index: Index, data: bytes, compiled: Compiled, place: Place) -> Built:
-    """The change rows of the delivered tables in `index`, a scan of `data` with `compiled.scan_tables`."""
+def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
+    """The change rows of the delivered tables in `index`, a scan of `data` with `prepared.scan_tables`."""
     if not len(index.rows):
-        return plain_build(index, data, compiled, place)
-    rows, odd = _filled(index, data, place, tables_of(compiled))
+        return plain_build(index, data, prepared, place)
+    rows, odd = _filled(index, data, place, tables_of(prepared))
     attrs = None
     if place.attrs:
         attrs = _attrs(np.ascontiguousarray(rows.fixed[ENTRY]), place.attrs)
         if attrs is None:
-            return plain_build(index, data, compiled, place)
-    batch = ArrayBatch(rows, None, compiled.tables, place.node, place.segment, place.txn, attrs)
+            return plain_build(index, data, prepared, place)
+    batch = ArrayBatch(rows, None, prepared.tables, place.node, place.segment, place.txn, attrs)
     if not len(odd):
         return Built(batch, [])
-    plain = plain_build(lines_of_entries(index, odd), data, compiled, place)
+    plain = plain_build(lines_of_entries(index, odd), data, prepared, place)
     whole = merged(batch, plain.batch)
-    return plain_build(index, data, compiled, place) if whole is None else Built(whole, plain.faults)
+    return plain_build(index, data, prepared, place) if whole is None else Built(whole, plain.faults)
 
 
 def _filled(index: Index, data: bytes, place: Place, tables: BuildTables) -> tuple[Rows, Numbers]:

@@ -1,4 +1,4 @@
-"""Compiled definitions laid out as numbers, for the compiled build to walk. Knows no bytes."""
+"""Prepared definitions laid out as numbers, for the compiled build to walk. Knows no bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tailer.jit.addresses import address_of
-from tailer.rows.prepared import Compiled, CompiledColumn, CompiledTable
+from tailer.rows.prepared import Prepared, PreparedColumn, PreparedTable
 from tailer.scan.tables import NO_COLUMN
 from tailer.types import Shape
 from tailer.types.compiled.plan import PART_BYTES, WORD, Bytes, Numbers, TypePlan
@@ -51,30 +51,30 @@ class BuildTables(NamedTuple):
     names: Bytes
 
 
-def build_tables(compiled: Compiled) -> BuildTables:
-    """The tables of `compiled` laid out."""
+def build_tables(prepared: Prepared) -> BuildTables:
+    """The tables of `prepared` laid out."""
     plan = TypePlan()
-    tables = np.array([_table(plan, table) for table in compiled.tables], np.int64).reshape(-1, TABLE_WIDTH)
+    tables = np.array([_table(plan, table) for table in prepared.tables], np.int64).reshape(-1, TABLE_WIDTH)
     numbers, names = plan.arrays()
     for field in (KEY, CLUSTERING, COLUMNS):
         tables[:, field] = address_of(numbers) + WORD * tables[:, field]
     return BuildTables(tables, numbers, names)
 
 
-_latest: list[tuple[Compiled, BuildTables] | None] = [None]
+_latest: list[tuple[Prepared, BuildTables] | None] = [None]
 """The tables of the last definitions built with: the same ones come many times in a row."""
 
 
-def tables_of(compiled: Compiled) -> BuildTables:
-    """The same, kept for as long as it is asked for `compiled`."""
+def tables_of(prepared: Prepared) -> BuildTables:
+    """The same, kept for as long as it is asked for `prepared`."""
     # Taken once: another thread may put its own there.
     known = _latest[0]
-    if known is None or known[0] is not compiled:
-        known = _latest[0] = compiled, build_tables(compiled)
+    if known is None or known[0] is not prepared:
+        known = _latest[0] = prepared, build_tables(prepared)
     return known[1]
 
 
-def _table(plan: TypePlan, table: CompiledTable) -> tuple[int, int, int, int, int]:
+def _table(plan: TypePlan, table: PreparedTable) -> tuple[int, int, int, int, int]:
     if table.truncations != NO_COLUMN:
         return LEFT_TO_PLAIN, 0, 0, 0, 0
     if not table.delivered:
@@ -83,7 +83,7 @@ def _table(plan: TypePlan, table: CompiledTable) -> tuple[int, int, int, int, in
     return DELIVERED, key, len(table.key), clustering, columns
 
 
-def _columns(plan: TypePlan, columns: Sequence[CompiledColumn]) -> int:
+def _columns(plan: TypePlan, columns: Sequence[PreparedColumn]) -> int:
     types = [plan.type(column.type) for column in columns]
     begin = plan.add()
     for column, type_ in zip(columns, types, strict=True):

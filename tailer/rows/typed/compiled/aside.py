@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tailer.jit.addresses import address_of
 from tailer.limits import OFFSET_MAX
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.rows.records import with_attrs
 from tailer.rows.typed.batch import TypedBuilt
 from tailer.rows.typed.compiled import pick as p
@@ -34,7 +34,7 @@ def read_aside(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
-    compiled: Compiled,
+    prepared: Prepared,
     first: int,
     unsigned_times: bool,
     place: Place,
@@ -44,43 +44,43 @@ def read_aside(
 
     None where no table's rows can be put aside, or where some of those have a fault: entries are to be read again.
     """
-    room = _room(data, len(starts) - first, compiled, form)
+    room = _room(data, len(starts) - first, prepared, form)
     if room is None:
         return None
-    index = scan(data, starts, sizes, compiled.scan_tables, first, unsigned_times, room.aside)
-    built = build_chosen(index, data, compiled, place, form, room.chosen(data, place))
+    index = scan(data, starts, sizes, prepared.scan_tables, first, unsigned_times, room.aside)
+    built = build_chosen(index, data, prepared, place, form, room.chosen(data, place))
     return None if built is None else (index, built)
 
 
-def read_native_aside(
-    data: bytes, starts: Offsets, sizes: Offsets, compiled: Compiled, first: int, place: Place, form: Form
+def read_records_aside(
+    data: bytes, starts: Offsets, sizes: Offsets, prepared: Prepared, first: int, place: Place, form: Form
 ) -> tuple[Scanned, TypedBuilt] | None:
     """The same of entries of a native log that are no transaction's."""
-    room = _room(data, len(starts) - first, compiled, form)
+    room = _room(data, len(starts) - first, prepared, form)
     if room is None:
         return None
-    scanned = scan_records(data, starts, sizes, compiled.scan_tables, first, None, room.aside)
+    scanned = scan_records(data, starts, sizes, prepared.scan_tables, first, None, room.aside)
     # Keys that were put together make them longer.
     if len(scanned.data) > OFFSET_MAX:
         return None
     place = with_attrs(place, scanned)
-    built = build_chosen(scanned.index, scanned.data, compiled, place, form, room.chosen(scanned.data, place))
+    built = build_chosen(scanned.index, scanned.data, prepared, place, form, room.chosen(scanned.data, place))
     return None if built is None else (scanned, built)
 
 
-def _room(data: bytes, rows: int, compiled: Compiled, form: Form) -> _Room | None:
+def _room(data: bytes, rows: int, prepared: Prepared, form: Form) -> _Room | None:
     """Room for rows of one table; None where none can be put aside."""
-    bound = _bound(compiled, form)
+    bound = _bound(prepared, form)
     # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
     if bound is None or len(data) > OFFSET_MAX or len(form.columns) >= COLUMNS_LEAST:
         return None
     return _Room(*bound, len(form.columns), rows)
 
 
-def _bound(compiled: Compiled, form: Form) -> tuple[int, Bound] | None:
+def _bound(prepared: Prepared, form: Form) -> tuple[int, Bound] | None:
     """The last table that is delivered in the form, by number: of a native log's table the newest definition."""
-    for number in reversed(range(len(compiled.tables))):
-        table = compiled.tables[number]
+    for number in reversed(range(len(prepared.tables))):
+        table = prepared.tables[number]
         if table.delivered and table.truncations == NO_COLUMN:
             bound = form.bind(table)
             if bound.misfit is None:

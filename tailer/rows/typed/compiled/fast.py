@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tailer.limits import OFFSET_MAX
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.columns import Column, Source
 from tailer.rows.typed.compiled.few import FewValues, few_array, few_rows
@@ -36,21 +36,21 @@ from tailer.types import Shape
 Numbers = npt.NDArray[Any]
 
 
-def build_fast(index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> TypedBuilt:
+def build_fast(index: Index, data: bytes, prepared: Prepared, place: Place, form: Form) -> TypedBuilt:
     """The same as `build_plain`."""
     if len(data) > OFFSET_MAX:
-        return build_plain(index, data, compiled, place, form)
-    build = _Build(index, data, compiled, place, form)
+        return build_plain(index, data, prepared, place, form)
+    build = _Build(index, data, prepared, place, form)
     while (built := build.attempt(None)) is None:
         pass
     return built
 
 
 def build_chosen(
-    index: Index, data: bytes, compiled: Compiled, place: Place, form: Form, aside: Chosen | None
+    index: Index, data: bytes, prepared: Prepared, place: Place, form: Form, aside: Chosen | None
 ) -> TypedBuilt | None:
     """The same with rows that were chosen before and are not in the index; None where some of those have a fault."""
-    build = _Build(index, data, compiled, place, form)
+    build = _Build(index, data, prepared, place, form)
     while (built := build.attempt(aside)) is None:
         if build.is_bad(aside):
             return None
@@ -77,10 +77,10 @@ class Chosen(NamedTuple):
 class _Build:
     """One build. `forced`: entries that the plain twin takes whole; each attempt may find more of them."""
 
-    def __init__(self, index: Index, data: bytes, compiled: Compiled, place: Place, form: Form) -> None:
+    def __init__(self, index: Index, data: bytes, prepared: Prepared, place: Place, form: Form) -> None:
         self.index = index
         self.data = data
-        self.compiled = compiled
+        self.prepared = prepared
         self.place = place
         self.offsets = np.asarray(place.offsets, np.int64)
         self.form = form
@@ -118,7 +118,7 @@ class _Build:
         """The rows to be made column by column, by table; all others that are wanted are marked in `slow`."""
         chosen: list[Chosen] = []
         for number in self._tables():
-            table = self.compiled.tables[number]
+            table = self.prepared.tables[number]
             bound = self.form.bind(table) if table.delivered else None
             if bound is not None and bound.misfit is None and table.truncations == NO_COLUMN:
                 part = self._pick(number, bound, slow)
@@ -141,7 +141,7 @@ class _Build:
 
     def _tables(self) -> list[int]:
         """The numbers of the tables that updates are of."""
-        if len(self.compiled.tables) == 1:
+        if len(self.prepared.tables) == 1:
             return [0]
         found: list[int] = np.flatnonzero(np.bincount(self.lines.updates[:, 1])).tolist()
         return found
@@ -156,7 +156,7 @@ class _Build:
         if not slow.any():
             return None
         rest = subset(self.index, slow.astype(bool))
-        return build_plain(rest, self.data, self.compiled, self.place, self.form)
+        return build_plain(rest, self.data, self.prepared, self.place, self.form)
 
     def _part(self, chosen: Chosen, end: int) -> _Part | None:
         """The picked rows of the entries before `end`; None where some of them have a fault."""
@@ -168,7 +168,7 @@ class _Build:
         arrays = self._columns(bound, picked)
         texts = {}
         if marks is not None:
-            texts = meta_texts(self.compiled, number, bound, marks, self.lines, picked)
+            texts = meta_texts(self.prepared, number, bound, marks, self.lines, picked)
         if picked.bad.view(np.bool_).any():
             self._force(set(picked.entry[picked.bad.astype(bool)].tolist()))
             return None

@@ -15,7 +15,7 @@ from tailer.jit.addresses import address_of
 from tailer.rows.generic.compiled import work as w
 from tailer.rows.generic.compiled.arrays import TEXT_BYTES_MAX
 from tailer.rows.generic.compiled.tables import COLUMN_BYTES, COLUMNS, tables_of
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.rows.typed.arrays import list_array, map_array, struct_array, text_array
 from tailer.rows.typed.columns import Column, Source, too_long
 from tailer.rows.typed.compiled import deltas as d
@@ -114,10 +114,10 @@ def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Colu
 
 
 def meta_texts(
-    compiled: Compiled, table: int, bound: Bound, marks: Numbers, lines: Lines, picked: Picked
+    prepared: Prepared, table: int, bound: Bound, marks: Numbers, lines: Lines, picked: Picked
 ) -> dict[str, pa.Array]:
     """`_deltas`, and `_cells` if there are any, of the rows, picked of folded lines; `lines` are the index's own."""
-    tables = tables_of(compiled)
+    tables = tables_of(prepared)
     block = np.zeros(w.SIZE, np.int64)
     block[w.DATA], block[w.WRITER] = lines.base, write_value
     columns = np.zeros(picked.off.shape[0], np.int64)

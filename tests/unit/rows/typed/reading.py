@@ -16,7 +16,7 @@ from tailer.reading.task import ReadTask
 from tailer.rows.explain import Misfit
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled
+from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.compiled.aside import read_aside
 from tailer.rows.typed.compiled.fast import build_fast
@@ -42,32 +42,32 @@ class TypedReader(Reader):
         self.faults: dict[str, list[ValueFault]] = {}
 
     def _read_chunk(
-        self, task: ReadTask, chunk: Group, compiled: Compiled, unsigned: bool, on_fault: OnFault
+        self, task: ReadTask, chunk: Group, prepared: Prepared, unsigned: bool, on_fault: OnFault
     ) -> Iterator[AnyBatch]:
         place = Place(task.node, task.span.segment, chunk.offsets)
-        index = scan(chunk.data, chunk.starts, chunk.sizes, compiled.scan_tables, 0, unsigned)
-        for number, table in enumerate(compiled.tables):
+        index = scan(chunk.data, chunk.starts, chunk.sizes, prepared.scan_tables, 0, unsigned)
+        for number, table in enumerate(prepared.tables):
             if table.delivered:
                 form = form_of(self._typed(table.definition.id))
-                same_aside(index, chunk, only(compiled, number), unsigned, place, form)
-        yield from super()._read_chunk(task, chunk, compiled, unsigned, on_fault)
+                same_aside(index, chunk, only(prepared, number), unsigned, place, form)
+        yield from super()._read_chunk(task, chunk, prepared, unsigned, on_fault)
 
     def _decode(
-        self, typed: TypedTable | None, chunk: Group, compiled: Compiled, first: int, unsigned: bool, place: Place
+        self, typed: TypedTable | None, chunk: Group, prepared: Prepared, first: int, unsigned: bool, place: Place
     ) -> tuple[Index, AnyBatch, list[ValueFault], Misfit | None]:
         data = chunk.data
-        index = scan(data, chunk.starts, chunk.sizes, compiled.scan_tables, first, unsigned)
+        index = scan(data, chunk.starts, chunk.sizes, prepared.scan_tables, first, unsigned)
         present = set(index.updates["table"].tolist())
-        for number, table in enumerate(compiled.tables):
+        for number, table in enumerate(prepared.tables):
             if table.delivered and number in present:
-                alone = only(compiled, number)
+                alone = only(prepared, number)
                 form = form_of(self._typed(table.definition.id))
                 plain = build_plain(index, data, alone, place, form)
                 same_built(build_fast(index, data, alone, place, form), plain)
                 assert plain.misfit is None
                 self.batches.setdefault(table.definition.id, []).append(plain.batch)
                 self.faults.setdefault(table.definition.id, []).extend(plain.faults)
-        return super()._decode(typed, chunk, compiled, first, unsigned, place)
+        return super()._decode(typed, chunk, prepared, first, unsigned, place)
 
     def _typed(self, table_id: str) -> TypedTable:
         """Of one table id alone, by all that is known of it."""
@@ -75,22 +75,22 @@ class TypedReader(Reader):
         return typed_table(changes[-1], changes, OPTIONS)
 
 
-def only(compiled: Compiled, number: int) -> Compiled:
+def only(prepared: Prepared, number: int) -> Prepared:
     """The same, with one delivered table."""
-    tables = tuple(replace(table, delivered=at == number) for at, table in enumerate(compiled.tables))
-    kept = compiled.tables[number]
-    return replace(compiled, tables=tables, delivered={kept.definition.id: tables[number]})
+    tables = tuple(replace(table, delivered=at == number) for at, table in enumerate(prepared.tables))
+    kept = prepared.tables[number]
+    return replace(prepared, tables=tables, delivered={kept.definition.id: tables[number]})
 
 
 def same_aside(
-    index: Index, chunk: Group, compiled: Compiled, unsigned: bool, place: Place, form: Form
+    index: Index, chunk: Group, prepared: Prepared, unsigned: bool, place: Place, form: Form
 ) -> tuple[Index, TypedBuilt] | None:
     """What scan and build make together is what they make one after the other, where it is anything."""
-    found = read_aside(chunk.data, chunk.starts, chunk.sizes, compiled, 0, unsigned, place, form)
+    found = read_aside(chunk.data, chunk.starts, chunk.sizes, prepared, 0, unsigned, place, form)
     if found is not None:
         assert found[0].stopped == index.stopped
         assert found[0].skipped == index.skipped
-        same_built(found[1], build_plain(index, chunk.data, compiled, place, form))
+        same_built(found[1], build_plain(index, chunk.data, prepared, place, form))
     return found
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailer.rows.place import Place
-from tailer.rows.prepared import compile_definitions
+from tailer.rows.prepared import prepare
 from tailer.rows.typed.batch import TypedBuilt
 from tailer.rows.typed.form import form_of
 from tailer.scan.index import Index, Status
@@ -47,14 +47,14 @@ def read(
         starts.append(len(data) + 8)
         data += bytes(8) + payload + bytes(4)
     known = {definition.id: definition for definition in (*wanted, *also)}
-    compiled = compile_definitions(known, [definition.id for definition in wanted])
+    prepared = prepare(known, [definition.id for definition in wanted])
     data += bytes(slack)
     places, sizes = np.array(starts, np.int64), np.array([len(payload) for payload in payloads], np.int64)
     group = Group(data, places, sizes, places - 8)
     form = form_of(typed_table(form_table or wanted[0], [], TypedOptions(on_change=on_change)))
-    index = scan(data, starts, sizes, compiled.scan_tables)
+    index = scan(data, starts, sizes, prepared.scan_tables)
     place = Place("local", 1_700_000_000_001, group.offsets)
-    return reading.same_aside(index, group, compiled, False, place, form)
+    return reading.same_aside(index, group, prepared, False, place, form)
 
 
 def plain(number: int, table: Table = TABLE) -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailer.rows.place import Place
-from tailer.rows.prepared import compile_definitions
+from tailer.rows.prepared import prepare
 from tailer.rows.typed.form import form_of
 from tailer.rows.typed.lines import fast_lines, plain_lines
 from tailer.rows.typed.plain import build_plain
@@ -40,10 +40,10 @@ def scanned(definition: TableDefinition, mutations: list[tuple[Update, ...]]) ->
         starts.append(len(data) + 8)
         sizes.append(len(payload))
         data += bytes(8) + payload + bytes(4)
-    compiled = compile_definitions({definition.id: definition}, [definition.id])
-    index = scan(data, starts, sizes, compiled.scan_tables)
+    prepared = prepare({definition.id: definition}, [definition.id])
+    index = scan(data, starts, sizes, prepared.scan_tables)
     assert index.stopped.status == Status.OK, index.stopped
-    return index, data, compiled, Place("local", 1_700_000_000_001, [start - 8 for start in starts])
+    return index, data, prepared, Place("local", 1_700_000_000_001, [start - 8 for start in starts])
 
 
 def check(form: TypedTable, arguments: tuple[Any, ...]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tailer.errors import CorruptError
 from tailer.framing.name import parse_log_name
 from tailer.framing.section import NoSection
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.schema.builtin import builtin_definitions, system_tables
 from tailer.schema.decode import deltas
 from tailer.schema.follow import SchemaState
@@ -33,8 +33,8 @@ def test_every_section(name: str, sets_root: Path) -> None:
     for data in _sections(folder):
         entries = entries_both(data)
         count += len(entries.starts)
-        compiled = dice.choice(choices)
-        scan_both(data, entries.starts, entries.sizes, compiled.scan_tables, unsigned_times=dice.random() < 0.5)
+        prepared = dice.choice(choices)
+        scan_both(data, entries.starts, entries.sizes, prepared.scan_tables, unsigned_times=dice.random() < 0.5)
         if data:
             damaged = bytearray(data)
             for _ in range(1 + len(data) // 4096):
@@ -44,7 +44,7 @@ def test_every_section(name: str, sets_root: Path) -> None:
     assert count > 0
 
 
-def _definitions(folder: Path) -> Iterator[Compiled]:
+def _definitions(folder: Path) -> Iterator[Prepared]:
     """All tables; half of them wanted; half of them known."""
     state = SchemaState()
     for _, rows in schema_mutations(folder):
@@ -52,10 +52,10 @@ def _definitions(folder: Path) -> Iterator[Compiled]:
     known = {**builtin_definitions(), **state.definitions}
     some = sorted(known)[::2]
     unread = system_tables().keys() - known.keys()
-    yield compile_definitions(known, known.keys(), unread=unread)
-    yield compile_definitions(known, some, unread=unread)
-    yield compile_definitions({name: known[name] for name in some}, some[::2], skip_unknown=True)
-    yield compile_definitions({name: known[name] for name in some}, some, unread=unread)
+    yield prepare(known, known.keys(), unread=unread)
+    yield prepare(known, some, unread=unread)
+    yield prepare({name: known[name] for name in some}, some[::2], skip_unknown=True)
+    yield prepare({name: known[name] for name in some}, some, unread=unread)
 
 
 def _sections(folder: Path) -> Iterator[bytes]:

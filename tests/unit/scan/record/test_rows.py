@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tailer.rows.generic.build import build
 from tailer.rows.place import Place
-from tailer.rows.prepared import Compiled, compile_definitions
+from tailer.rows.prepared import Prepared, prepare
 from tailer.rows.records import with_attrs
 from tailer.scan.index import Status
 from tailer.scan.mutation.scan import scan
@@ -28,11 +28,11 @@ ATTRS = {"origin": 3, "who": "é\n"}
 FEWER = max(settings.default.max_examples // 4, 1)
 
 
-def read(log: Log, *, number_from: int | None = None) -> tuple[Compiled, Scanned]:
-    compiled = compile_definitions({log.key: log.definition}, {log.key})
-    found = scan_both(*laid_out(log.records), compiled.scan_tables, 0, number_from)
+def read(log: Log, *, number_from: int | None = None) -> tuple[Prepared, Scanned]:
+    prepared = prepare({log.key: log.definition}, {log.key})
+    found = scan_both(*laid_out(log.records), prepared.scan_tables, 0, number_from)
     assert found.index.stopped.status == Status.OK, found.index.stopped
-    return compiled, found
+    return prepared, found
 
 
 def without_place(lines: bytes) -> list[dict[str, Any]]:
@@ -50,12 +50,12 @@ def without_place(lines: bytes) -> list[dict[str, Any]]:
 @settings(max_examples=FEWER)
 @given(logs())
 def test_rows_are_those_of_a_servers_log(log: Log) -> None:
-    compiled, found = read(log)
-    theirs = compile_definitions({log.definition.id: log.definition}, {log.definition.id})
+    prepared, found = read(log)
+    theirs = prepare({log.definition.id: log.definition}, {log.definition.id})
     data, starts, sizes = laid_out(log.mutations)
     index = scan(data, starts, sizes, theirs.scan_tables)
     want = build(index, data, theirs, Place("local", SEGMENT, starts))
-    made = build_both(found.index, found.data, compiled, Place("local", SEGMENT, laid_out(log.records)[1]))
+    made = build_both(found.index, found.data, prepared, Place("local", SEGMENT, laid_out(log.records)[1]))
     assert [fault.entry for fault in made.faults] == [fault.entry for fault in want.faults]
     assert without_place(made.batch.json_lines()) == without_place(want.batch.json_lines())
 
@@ -63,41 +63,41 @@ def test_rows_are_those_of_a_servers_log(log: Log) -> None:
 @settings(max_examples=FEWER)
 @given(logs(txn=7, attrs=ATTRS), st.integers(0, 3))
 def test_a_transaction_is_told_by_all_builds_alike(log: Log, first: int) -> None:
-    compiled, found = read(log, number_from=first)
+    prepared, found = read(log, number_from=first)
     place = with_attrs(Place("local", SEGMENT, [500] * len(log.records), "boot-7"), found)
     assert len(place.attrs) == len(log.records)
-    made = build_both(found.index, found.data, compiled, place)
+    made = build_both(found.index, found.data, prepared, place)
     rows = [json.loads(line) for line in made.batch.json_lines().splitlines()]
     assert all(row["txn"] == "boot-7" and row["attrs"] == ATTRS and row["offset"] == 500 for row in rows)
     numbers = [row["row"] for row in rows]
     assert numbers == sorted(set(numbers))
     if not made.faults:
         assert numbers == list(range(first, found.number))
-    check_typed(log, compiled, found, place)
+    check_typed(log, prepared, found, place)
 
 
 @settings(max_examples=FEWER)
 @given(logs(attrs=ATTRS))
 def test_typed_rows_plain_and_compiled(log: Log) -> None:
-    compiled, found = read(log)
-    check_typed(log, compiled, found, with_attrs(Place("local", SEGMENT, laid_out(log.records)[1]), found))
+    prepared, found = read(log)
+    check_typed(log, prepared, found, with_attrs(Place("local", SEGMENT, laid_out(log.records)[1]), found))
 
 
-def check_typed(log: Log, compiled: Compiled, found: Scanned, place: Place) -> None:
+def check_typed(log: Log, prepared: Prepared, found: Scanned, place: Place) -> None:
     from tailer.rows.typed.form import form_of
     from tailer.rows.typed.plain import build_plain
 
     form = form_of(typed_table(log.definition, [], TypedOptions()))
-    want = build_plain(found.index, found.data, compiled, place, form)
+    want = build_plain(found.index, found.data, prepared, place, form)
     if WITHOUT_JIT:
         return
-    from tailer.rows.typed.compiled.aside import read_native_aside
+    from tailer.rows.typed.compiled.aside import read_records_aside
     from tailer.rows.typed.compiled.fast import build_fast
     from tests.unit.rows.typed.reading import same_built
 
-    same_built(build_fast(found.index, found.data, compiled, place, form), want)
+    same_built(build_fast(found.index, found.data, prepared, place, form), want)
     if place.txn is None:
-        aside = read_native_aside(*laid_out(log.records), compiled, 0, place, form)
+        aside = read_records_aside(*laid_out(log.records), prepared, 0, place, form)
         if aside is not None:
             same_built(aside[1], want)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tailer.rows.place import Place
-from tailer.rows.prepared import compile_definitions
+from tailer.rows.prepared import prepare
 from tailer.rows.records import with_attrs
 from tailer.scan.record.scan import Scanned
 from tailer.schema.model import Column, TableDefinition
@@ -39,17 +39,17 @@ def definition(keys: int, clustering: int, regular: int = 3) -> TableDefinition:
 
 def read(table: TableDefinition, payloads: Sequence[bytes]) -> tuple[Scanned, Any] | None:
     """Both ways, held together."""
-    from tailer.rows.typed.compiled.aside import read_native_aside
+    from tailer.rows.typed.compiled.aside import read_records_aside
     from tailer.rows.typed.form import form_of
     from tailer.rows.typed.plain import build_plain
 
-    compiled = compile_definitions({KEY: table}, {KEY})
+    prepared = prepare({KEY: table}, {KEY})
     data, starts, sizes = laid_out(payloads)
     form = form_of(typed_table(table, [], TypedOptions()))
     place = Place("local", 1_700_000_000_001, np.array(starts))
-    plain = scan_both(data, starts, sizes, compiled.scan_tables)
-    want = build_plain(plain.index, plain.data, compiled, with_attrs(place, plain), form)
-    found = read_native_aside(data, starts, sizes, compiled, 0, place, form)
+    plain = scan_both(data, starts, sizes, prepared.scan_tables)
+    want = build_plain(plain.index, plain.data, prepared, with_attrs(place, plain), form)
+    found = read_records_aside(data, starts, sizes, prepared, 0, place, form)
     if found is not None:
         reading.same_built(found[1], want)
         assert found[0].index.stopped == plain.index.stopped

@@ -1,10 +1,10 @@
-"""Definitions made flat for the scan."""
+"""Definitions made ready: flat tables for the scan."""
 
 from __future__ import annotations
 
 from tailer.scan.tables import LENGTH_PREFIX, ScanColumn
 from tailer.schema.model import Column
-from tests.unit.rows.tables import EXAMPLE, compiled, printed, table, told
+from tests.unit.rows.tables import EXAMPLE, prepared, printed, table, told
 from tests.unit.scan.mutations import TABLE, cell, ck, counted, mutation, update
 
 
@@ -14,7 +14,7 @@ def test_lengths_and_shapes() -> None:
         "smallint": -1, "date": -1, "text": -1, "counter": -1, "frozen<map<int, int>>": -1, "tuple<int, int>": -1,
     }  # fmt: skip
     columns = [Column(f"c{number}", "regular", text) for number, text in enumerate(types)]
-    (scan,) = compiled(table(*columns)).scan_tables.tables
+    (scan,) = prepared(table(*columns)).scan_tables.tables
     assert {name.decode(): column for name, column in scan.columns.items()} == {
         f"c{number}": ScanColumn(number, length, False) for number, length in enumerate(types.values())
     }
@@ -24,15 +24,15 @@ def test_the_cells_of_non_frozen_columns_carry_lengths_whatever_their_elements()
     columns = [
         Column(f"c{number}", "regular", text) for number, text in enumerate(["list<int>", "set<int>", "map<int, int>"])
     ]
-    (scan,) = compiled(table(*columns)).scan_tables.tables
+    (scan,) = prepared(table(*columns)).scan_tables.tables
     assert list(scan.columns.values()) == [ScanColumn(number, LENGTH_PREFIX, True) for number in range(3)]
 
 
 def test_clustering_is_in_the_order_of_positions() -> None:
     definition = table(Column("third", "clustering", "bigint", 2), Column("second", "clustering", "uuid", 1))
-    (compiled_table,) = compiled(definition).tables
-    assert compiled_table.scan.clustering == (LENGTH_PREFIX, 16, 8)
-    assert [column.name for column in compiled_table.clustering] == ["ck", "second", "third"]
+    (prepared_table,) = prepared(definition).tables
+    assert prepared_table.scan.clustering == (LENGTH_PREFIX, 16, 8)
+    assert [column.name for column in prepared_table.clustering] == ["ck", "second", "third"]
 
 
 def test_a_column_that_was_dropped_and_added_again_has_its_new_type() -> None:
@@ -50,7 +50,7 @@ def test_a_dropped_column_is_delivered_with_the_type_it_had() -> None:
 
 
 def test_only_wanted_and_followed_tables_are_kept() -> None:
-    assert compiled(EXAMPLE).scan_tables.kept_ids == (TABLE,)
-    assert compiled(EXAMPLE, wanted=()).scan_tables.kept_ids == ()
-    assert compiled(EXAMPLE, wanted=(), followed=[EXAMPLE.id]).scan_tables.kept_ids == (TABLE,)
-    assert compiled(unread=[EXAMPLE.id]).scan_tables.unread == {TABLE}
+    assert prepared(EXAMPLE).scan_tables.kept_ids == (TABLE,)
+    assert prepared(EXAMPLE, wanted=()).scan_tables.kept_ids == ()
+    assert prepared(EXAMPLE, wanted=(), followed=[EXAMPLE.id]).scan_tables.kept_ids == (TABLE,)
+    assert prepared(unread=[EXAMPLE.id]).scan_tables.unread == {TABLE}

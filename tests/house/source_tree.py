@@ -1,4 +1,4 @@
-"""What the house tests look at: the repository's Python files, parsed."""
+"""What the house tests and `scripts/` look at: a checkout's Python files, parsed; this one's where none is named."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Import(NamedTuple):
 
 
 @cache
-def python_files() -> tuple[Path, ...]:
-    return tuple(sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")))
+def python_files(root: Path = ROOT) -> tuple[Path, ...]:
+    return tuple(sorted(file for package in PACKAGES for file in (root / package).rglob("*.py")))
 
 
 @cache
@@ -30,17 +30,17 @@ def tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text("utf-8"), str(file))
 
 
-def module_name(file: Path) -> str:
-    parts = file.relative_to(ROOT).with_suffix("").parts
+def module_name(file: Path, root: Path = ROOT) -> str:
+    parts = file.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
-def imports() -> tuple[Import, ...]:
+def imports(root: Path = ROOT) -> tuple[Import, ...]:
     """Every import of the packages, those inside functions and behind TYPE_CHECKING too."""
     found = []
-    for file in python_files():
-        importer = module_name(file)
+    for file in python_files(root):
+        importer = module_name(file, root)
         for node in ast.walk(tree(file)):
             names: list[str] = []
             if isinstance(node, ast.Import):

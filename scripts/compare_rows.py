@@ -94,13 +94,13 @@ def compare(checkouts: Sequence[Path], python: str, sets: Sets) -> bool:
         for name in sets:
             read = {form: [next(answers) for answers in pair] for form, pair in pairs.items()}
             here = [reading for before, _ in read.values() for reading in before]
-            found = [
-                f"{form}: {_told(difference, checkouts, form, python, sets[name])}"
-                for form, pair in read.items()
-                if (difference := first_difference(*pair))
-            ]
+            found = {form: difference for form, pair in read.items() if (difference := first_difference(*pair))}
+            told = "equal"
+            if found:
+                form, difference = next(iter(found.items()))
+                told = f"{', '.join(found)}: {_told(difference, checkouts, form, python, sets[name])}"
             rows, count, different = rows + _rows(here), count + len(here), different + bool(found)
-            print(f"{name}: {_rows(here):,} rows in {len(here)} readings,", "\n  ".join(found) or "equal", flush=True)
+            print(f"{name}: {_rows(here):,} rows in {len(here)} readings, {told}", flush=True)
     print(f"{len(sets)} sets: {rows:,} rows in {count:,} readings, {different or 'none'} different")
     return not different
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from decimal import Decimal
@@ -15,48 +16,59 @@ from scripts.read_rows import columns
 from tests.helpers.sets import Place
 from tests.house.source_tree import ROOT
 
+COMPARE = ROOT / "scripts" / "compare_rows.py"
 TAILER = """
+import json
+from pathlib import Path
+
 import pyarrow as pa
 
-nan = float("nan")
-FACTS = {facts!r}
+SETS = json.loads(Path(__file__).with_name("sets.json").read_text())
 
 class Log:
-    notices = FACTS["notices"]
-
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, facts, options):
+        self.notices, self.facts, self.options = facts["notices"], facts, options
 
     def read(self):
         prefix = "_" if "table" in self.options else ""
-        for values in FACTS["batches"]:
-            columns = {{"v": pa.array(values, FACTS["type"]), prefix + "segment": pa.array([7] * len(values))}}
+        for values in self.facts["batches"]:
+            columns = {"v": pa.array(values, self.facts["type"]), prefix + "segment": pa.array([7] * len(values))}
             if not prefix:
-                columns |= {{"keyspace": ["shop"] * len(values), "table": ["orders"] * len(values)}}
+                columns |= {"keyspace": ["shop"] * len(values), "table": ["orders"] * len(values)}
             yield pa.record_batch(columns)
-        if FACTS["error"] and "stopped" not in self.options:
-            raise ValueError(FACTS["error"])
+        if self.facts["error"] and "stopped" not in self.options:
+            raise ValueError(self.facts["error"])
 
 def open(folder, **options):
-    return Log(options)
+    return Log(SETS[Path(folder).parent.name], options)
 """
-FACTS: dict[str, Any] = {
-    "batches": [[1.5, None], [float("nan")]],
-    "type": "float64",
-    "notices": ["begins here"],
-    "error": "cut",
+"""A reader that gives rows of one table: for each set those that it is told."""
+
+NAN = float("nan")
+FACTS: dict[str, Any] = {"batches": [[1.5, None], [NAN]], "type": "float64", "notices": ["begins here"], "error": "cut"}
+ALL = "16 readings, compiled, plain: {}/cdc_raw: all: "
+CHANGED: dict[str, tuple[dict[str, Any], str]] = {
+    "batches": ({"batches": [[1.5], [None, NAN]]}, "16 readings, equal"),
+    "error": ({"error": None}, ALL + "error: ['ValueError', 'cut'] | None"),
+    "notice": ({"notices": []}, ALL + "notices: begins here | None"),
+    "null": ({"batches": [[1.5, 0.0], [NAN]]}, "; row 1 at [7]: v: [null] | [0]"),
+    "row": ({"batches": [[1.5, None, NAN, 0.0]]}, ALL + "count: 3 | 4; row 3 at [7]: v: nothing | [0]; "),
+    "sentence": ({"error": "torn"}, ALL + "error: cut | torn"),
+    "type": ({"type": "float32"}, ALL + "columns: ['v', 'double', "),
+    "value": ({"batches": [[1.5, None], [2.5]]}, "; row 2 at [7]: v: [nan] | [2.5]"),
 }
+"""For each set what the second checkout reads in another way, and what is said of it."""
 
 
-def checkout(path: Path, **facts: Any) -> Path:
-    """A checkout whose reader gives rows of that one table."""
+def checkout(path: Path, sets: dict[str, Any]) -> Path:
     (path / "tailer").mkdir(parents=True)
-    (path / "tailer" / "__init__.py").write_text(TAILER.format(facts={**FACTS, **facts}))
+    (path / "tailer" / "__init__.py").write_text(TAILER)
+    (path / "tailer" / "sets.json").write_text(json.dumps(sets))
     return path
 
 
 def compare(*arguments: object) -> tuple[int, list[str]]:
-    command = [sys.executable, ROOT / "scripts" / "compare_rows.py", *arguments]
+    command = [sys.executable, COMPARE, *arguments]
     ran = subprocess.run([*map(str, command)], capture_output=True, text=True)
     assert ran.stderr == ""
     return ran.returncode, ran.stdout.splitlines()
@@ -91,51 +103,28 @@ def test_a_digest_tells_values_apart_and_nothing_else(kind: pa.DataType, values:
     assert len(digests) == 1 + len(others)
 
 
-@pytest.fixture
-def sets(tmp_path: Path) -> Path:
-    (tmp_path / "sets" / "one" / "cdc_raw").mkdir(parents=True)
-    (tmp_path / "sets" / "one" / "live" / "00").mkdir(parents=True)
-    return tmp_path / "sets"
-
-
-def test_batch_boundaries_do_not_matter(sets: Path, tmp_path: Path) -> None:
-    before = checkout(tmp_path / "before")
-    after = checkout(tmp_path / "after", batches=[[1.5], [None, float("nan")]])
-    # Two folders, two forms of the reader; all rows and the table's, each once more in three ways after the error.
-    assert compare(before, after, "--sets", sets) == (
-        0,
-        ["one: 96 rows in 32 readings, equal", "1 sets: 96 rows in 32 readings, none different"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("facts", "told"),
-    [
-        ({"batches": [[1.5, None], [2.5]]}, "; row 2 at [7]: v: [nan] | [2.5]"),
-        ({"batches": [[1.5, None, float("nan"), 0.0]]}, "count: 3 | 4; row 3 at [7]: v: nothing | [0]"),
-        ({"batches": [[1.5, 0.0], [float("nan")]]}, "row 1 at [7]: v: [null] | [0]"),
-        ({"type": "float32"}, "columns: ['v', 'double'"),
-        ({"notices": []}, "notices: begins here | None"),
-        ({"error": "torn"}, "error: cut | torn"),
-        ({"error": None}, "error: ['ValueError', 'cut'] | None"),
-    ],
-    ids=["value", "row", "null", "type", "notice", "sentence", "error"],
-)
-def test_a_difference_is_found(facts: dict[str, Any], told: str, sets: Path, tmp_path: Path) -> None:
-    code, lines = compare(checkout(tmp_path / "before"), checkout(tmp_path / "after", **facts), "--sets", sets)
+def test_differences_are_found(tmp_path: Path) -> None:
+    for name in CHANGED:
+        (tmp_path / "sets" / name / "cdc_raw").mkdir(parents=True)
+    before = checkout(tmp_path / "before", dict.fromkeys(CHANGED, FACTS))
+    after = checkout(tmp_path / "after", {name: {**FACTS, **facts} for name, (facts, _) in CHANGED.items()})
+    code, lines = compare(before, after, "--sets", tmp_path / "sets")
     assert code == 1
-    assert lines[-1].endswith(" readings, 1 different")
-    assert lines[0].startswith("one: 96 rows in 32 readings, compiled: one/cdc_raw: all: ")
-    assert told in lines[0]
+    # In two forms of the reader: all rows and the table's, each once more in three ways after the error.
+    assert lines[-1] == "8 sets: 384 rows in 128 readings, 7 different"
+    for (name, (_, what)), line in zip(CHANGED.items(), lines[:-1], strict=True):
+        assert line.startswith(f"{name}: 48 rows in 16 readings, ")
+        assert what.format(name) in line
 
 
-def test_the_other_checkout_is_not_read_in_place_of_one(sets: Path, tmp_path: Path) -> None:
-    """As with an editable install of another checkout."""
+def test_no_other_checkout_is_read_in_place_of_one(tmp_path: Path) -> None:
+    """As an editable install would be."""
     (tmp_path / "empty").mkdir()
-    command = [sys.executable, "scripts/compare_rows.py", checkout(tmp_path / "before"), tmp_path / "empty"]
-    ran = subprocess.run([*map(str, command), "--sets", str(sets)], cwd=ROOT, capture_output=True, text=True)
-    assert ran.returncode == 1
-    assert ran.stdout == ""
+    (tmp_path / "sets" / "one" / "cdc_raw").mkdir(parents=True)
+    command = [sys.executable, COMPARE, checkout(tmp_path / "before", {"one": FACTS}), tmp_path / "empty"]
+    ran = subprocess.run([*map(str, command), "--sets", str(tmp_path / "sets")], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert str(tmp_path / "empty") in ran.stderr
 
 
 def test_this_checkout_reads_like_itself(sets_root: Path, tmp_path: Path) -> None:

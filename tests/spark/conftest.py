@@ -67,6 +67,13 @@ def wanted() -> tuple[list[str], dict[str, str]]:
 
 
 @pytest.fixture
+def in_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that would start a JVM run in the session of all tests, which stays."""
+    monkeypatch.setattr("tailer.spark.session.open_session", lambda *names, **options: spark)
+    monkeypatch.setattr("tailer.spark.run.stop", lambda session: None)
+
+
+@pytest.fixture
 def with_jars(spark: SparkSession) -> SparkSession:
     """The session where Maven could bring the sinks' jars, else a skip."""
     if not spark.sparkContext.getConf().get("spark.jars.packages"):

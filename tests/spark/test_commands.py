@@ -68,7 +68,10 @@ def test_a_folder_that_is_not_there_is_told_before_spark_starts(tmp_path: Path) 
 
 
 @pytest.mark.spark
-def test_stream_into_the_console_and_a_loss(sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:
+def test_stream_into_the_console_and_a_loss(
+    in_session: None, sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
+    """The first as a process of its own, the second in this one."""
     folder = fresh_folder(Place("50-nonblocking", 1))
     command = ["stream", folder, "--once", "--output", "json", "--checkpoint", tmp_path / "checkpoint"]
     result = run_process(command, timeout=300)
@@ -84,21 +87,20 @@ def test_stream_into_the_console_and_a_loss(sets_root: Path, fresh_folder: Fresh
     fresh_folder(Place("50-nonblocking", 7)).rename(tmp_path / "later")
     for file in (tmp_path / "later").iterdir():
         file.rename(folder / file.name)
-    result = run_process(command, timeout=300)
+    result = run_cli(command)
     assert (result.code, result.lines) == (5, [])
     assert "first position not read" in result.err
     assert "Traceback" not in result.err
 
 
+@pytest.mark.oldest
 @pytest.mark.spark
+@pytest.mark.usefixtures("with_jars", "in_session")
 def test_stream_into_a_database_with_changes_of_definitions(fresh_folder: FreshFolder, tmp_path: Path) -> None:
-    """As a user runs it; the driver comes from Maven."""
     folder, file = fresh_folder("50-cases"), tmp_path / "changes.db"
     to = ["--to", "jdbc", "--url", f"jdbc:sqlite:{file}", "--into", "changes", "--checkpoint", tmp_path / "checkpoint"]
     command = ["stream", folder, "--once", "--schema-changes", *to]
-    result = run_process(command, timeout=300)
-    if "from Maven" in result.err:
-        pytest.skip(result.err.strip().splitlines()[-1])
+    result = run_cli(command)
     assert result.code == 0, result.err
     with sqlite3.connect(file) as database:
         ops = dict(database.execute("SELECT op, count(*) FROM changes GROUP BY op").fetchall())

@@ -22,7 +22,7 @@ from tests.helpers.rebuilt import recorded, spelled
 from tests.oracle.jsontext import loads
 from tests.spark.delta_run import CHOSEN
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta, pytest.mark.oldest]
 
 SECONDS_MAX = 1500
 

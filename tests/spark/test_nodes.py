@@ -76,6 +76,7 @@ def test_a_tick_after_a_quiet_time_gives_one_empty_partition(fresh_folder: Fresh
     planner.close()
 
 
+@pytest.mark.oldest
 def test_before_4_2_the_start_is_the_end_of_the_last_batch(fresh_folder: FreshFolder) -> None:
     options = parse_options({"path": str(fresh_folder("50-cases")), "waitMillis": "0", "maxBytesPerTrigger": "20k"})
     planner = Planner(options)

@@ -109,6 +109,7 @@ def test_no_line_where_none_is_wanted() -> None:
     shown.end()
 
 
+@pytest.mark.oldest
 def test_settings_fit_the_version() -> None:
     assert "spark.python.unix.domain.socket.enabled" not in settings((4, 0))
     assert settings((4, 1))["spark.python.unix.domain.socket.enabled"] == "true"

@@ -86,6 +86,7 @@ def collected(frame: DataFrame) -> list[str]:
     return [line for batch in frame.toArrow().to_batches() for line in lines_of(batch)]
 
 
+@pytest.mark.oldest
 def test_a_batch_read_is_found_without_registration_and_gives_the_rows_of_follow(
     spark: SparkSession, sets_root: Path, fresh_folder: FreshFolder
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_column_that_there_is_not_cannot_be_chosen(spark: SparkSession, fresh_
         reader.load(str(fresh_folder("50-cases"))).collect()
 
 
+@pytest.mark.oldest
 def test_a_typed_stream_that_the_driver_reads(spark: SparkSession, fresh_folder: FreshFolder, tmp_path: Path) -> None:
     folder = fresh_folder("50-cases")
     options = {"table": "cdc.statics", "readOn": "driver", "minPartitions": "4", "consumer": "driver"}
@@ -139,6 +141,7 @@ def test_a_typed_stream_that_the_driver_reads(spark: SparkSession, fresh_folder:
     assert rows_of_arrow(rows.toArrow().to_batches()) == typed_rows(folder, "cdc.statics")
 
 
+@pytest.mark.oldest
 def test_a_stream_into_parquet_has_each_row_once(spark: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     """Restarted in the middle of a segment, in micro-batches of a few sections."""
     stage, out = Stage(tmp_path, sets_root), tmp_path / "out"
@@ -210,6 +213,7 @@ def test_segments_that_vanished_unread_are_one_loss(
     assert query.run() == []
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize("earlier", [(), (3,)], ids=["first-batch", "second-batch"])
 def test_a_batch_that_was_not_committed_comes_again_with_the_same_rows(
     earlier: tuple[int, ...], spark: SparkSession, sets_root: Path, tmp_path: Path
@@ -229,6 +233,7 @@ def test_a_batch_that_was_not_committed_comes_again_with_the_same_rows(
     same_rows(expected(sets_root / "50-live", stage.folder).rows, told + again)
 
 
+@pytest.mark.oldest
 def test_a_consumer_name_is_held_by_one_query(spark: SparkSession, fresh_folder: FreshFolder, tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 

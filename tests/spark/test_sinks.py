@@ -101,12 +101,14 @@ def test_the_console_has_a_repeated_batch_once(spark: SparkSession, sets_root: P
     same_rows(expected(sets_root / SET, query.stage.folder).rows, lines.told)
 
 
+@pytest.mark.oldest
 def test_parquet_has_a_repeated_batch_once(spark: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     query = Query(spark, sets_root, tmp_path, lambda checkpoint: ParquetSink(tmp_path / "out"))
     query.twice_with_a_batch_again()
     same_rows(expected(sets_root / SET, query.stage.folder).rows, in_order(spark.read.parquet(str(tmp_path / "out"))))
 
 
+@pytest.mark.oldest
 def test_delta_has_a_repeated_batch_once(with_jars: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     try:
         DeltaSink(tmp_path)
@@ -118,6 +120,7 @@ def test_delta_has_a_repeated_batch_once(with_jars: SparkSession, sets_root: Pat
     same_rows(expected(sets_root / SET, query.stage.folder).rows, in_order(rows))
 
 
+@pytest.mark.oldest
 def test_sqlite_has_a_repeated_batch_once(with_jars: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     file = tmp_path / "changes.db"
     query = Query(with_jars, sets_root, tmp_path, lambda checkpoint: into_sqlite(file, checkpoint))

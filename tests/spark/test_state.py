@@ -41,6 +41,7 @@ def test_tables_of_every_set_are_what_select_shows(spark: SparkSession, sets_roo
     assert {recording.name for recording, _ in chosen} == set(SETS)
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize("full", ["cdc.truncated", "cdc.altered", "cdc.counters"])
 def test_the_state_of_a_folder(spark: SparkSession, sets_root: Path, fresh_folder: FreshFolder, full: str) -> None:
     """Once as it is, and once as two nodes that logged the same: a second copy of a change makes no difference."""

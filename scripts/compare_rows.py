@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("before", metavar="BEFORE", type=Path)
     parser.add_argument("after", metavar="AFTER", type=Path)
     parser.add_argument("--sets", metavar="FOLDER", type=Path, help="unpacked sets; default: fixtures/, unpacked")
-    parser.add_argument("--only", metavar="GLOB", default="*", help="names of sets; all of them take half an hour")
+    parser.add_argument("--only", metavar="GLOB", default="*", help="names of sets; all of them take twenty minutes")
     parser.add_argument("--python", metavar="PATH", default=sys.executable, help="what to read with; default: this one")
     given = parser.parse_args(arguments)
     with ExitStack() as stack:

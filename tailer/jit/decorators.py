@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tailer.jit import store
-from tailer.jit.link import native
+from tailer.jit.link import link
 
 Function = Callable[..., Any]
 
@@ -33,12 +33,12 @@ def only_load() -> None:
 
 def entry_point(function: Function) -> Function:
     """A function of 64-bit integers that Python calls and that gives one back; it lets go of the GIL."""
-    return native(_code(function), function).call
+    return link(_code(function), function).call
 
 
 def callback(function: Function) -> int:
     """The address of such a function, for `call` in other compiled code."""
-    return native(_code(function), function).address
+    return link(_code(function), function).address
 
 
 def _code(function: Function) -> bytes:

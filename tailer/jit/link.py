@@ -19,14 +19,14 @@ _engines: Final[list[Any]] = []
 """They own the code."""
 
 
-class Native(NamedTuple):
+class Linked(NamedTuple):
     """A loaded function: its address, and how Python calls it."""
 
     address: int
     call: Callable[..., int]
 
 
-def native(code: bytes, like: Callable[..., Any]) -> Native:
+def link(code: bytes, like: Callable[..., Any]) -> Linked:
     """The function in `code` (symbol, newline, object code); it has the arguments of `like`, 64-bit integers all.
 
     RuntimeError for what is no such code.
@@ -39,7 +39,7 @@ def native(code: bytes, like: Callable[..., Any]) -> Native:
     if not address:
         raise RuntimeError(f"no function {symbol.decode()} in the code")
     _engines.append(engine)
-    return Native(address, _callable(address, like))
+    return Linked(address, _callable(address, like))
 
 
 def _callable(address: int, like: Callable[..., Any]) -> Callable[..., int]:

@@ -14,15 +14,17 @@ _SOURCES: Final = {
     "tailer.scan": ("index", "tables"),
     "tailer.scan.mutation": ("walk",),
     "tailer.scan.mutation.compiled": (
-        "aside", "bounds", "columns", "flat", "ids", "inserts", "mutations", "rows", "updates", "walk",
+        "bounds", "columns", "flat", "ids", "mutations", "one_row", "rows", "straight", "updates", "walk",
     ),
     "tailer.scan.record": ("cells", "head", "record", "rows", "scan", "times", "walk"),
     "tailer.scan.record.compiled": (
-        "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "short", "state", "times",
+        "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "state", "straight", "times",
     ),
     "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
     "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "work"),
-    "tailer.rows.typed.compiled": ("decode", "deltas", "events", "fold", "narrow", "parts", "pick", "sparse"),
+    "tailer.rows.typed.compiled": (
+        "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight", "straight_multi",
+    ),
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ SMALL_LINES: Final = 16
 """The plain twin is done with fewer lines before the compiled one has begun."""
 
 _FAST: Final = "tailer.rows.typed.compiled.fast"
-_ASIDE: Final = "tailer.rows.typed.compiled.aside"
+_ONE_ROW: Final = "tailer.rows.typed.compiled.one_row"
 
 
 def build_typed(index: Index, data: bytes, prepared: Prepared, place: Place, typed: TypedTable) -> TypedBuilt:
@@ -45,9 +45,9 @@ def read_typed(
 ) -> tuple[Index, TypedBuilt]:
     """Entries from number `first` on, scanned and made rows of. The index says where it stopped and what was skipped;
     lines are missing from it of rows that are in the batch."""
-    twin = twin_now(_ASIDE, len(starts) - first >= SMALL_LINES)
+    twin = twin_now(_ONE_ROW, len(starts) - first >= SMALL_LINES)
     if twin is not None:
-        found: tuple[Index, TypedBuilt] | None = twin.read_aside(
+        found: tuple[Index, TypedBuilt] | None = twin.read_one_row(
             data, starts, sizes, prepared, first, unsigned_times, place, form_of(typed)
         )
         if found is not None:
@@ -68,9 +68,9 @@ def read_records(
     before: Numbers | None = None,
 ) -> tuple[Scanned, TypedBuilt]:
     """The same of entries of a native log; see `rows.records`."""
-    twin = twin_now(_ASIDE, number_from is None and len(starts) - first >= SMALL_LINES)
+    twin = twin_now(_ONE_ROW, number_from is None and len(starts) - first >= SMALL_LINES)
     if twin is not None and number_from is None:
-        found: tuple[Scanned, TypedBuilt] | None = twin.read_records_aside(
+        found: tuple[Scanned, TypedBuilt] | None = twin.read_record_one_row(
             data, starts, sizes, prepared, first, place, form_of(typed)
         )
         if found is not None:

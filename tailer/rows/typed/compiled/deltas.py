@@ -1,4 +1,4 @@
-"""`_deltas` and `_cells` of rows that were picked: what the generic form has of their non-frozen columns.
+"""`_deltas` and `_cells` of straight rows: what the generic form has of their non-frozen columns.
 
 Compiled; works on addresses: whoever calls keeps the arrays alive.
 """
@@ -11,12 +11,12 @@ from tailer.jit.decorators import compiled, entry_point
 from tailer.jit.memory import get_offset, give_offset, store
 from tailer.jit.words import get, put
 from tailer.rows.generic.compiled.columns import put_change, put_times
-from tailer.rows.typed.compiled.fold import CELL_BYTES
+from tailer.rows.typed.compiled.straight_multi import CELL_BYTES
 from tailer.scan.index import CELL_FIELDS
 from tailer.types.compiled.digits import NO_ROOM
 
 # Numbers of `work`. What is read: the block of the generic form; the index's cells; by slot the column's line of the
-# plan, zero if it has one cell; what `pick` wrote of the rows.
+# plan, zero if it has one cell; what `straight` wrote of the rows.
 BLOCK: Final = 0
 CELLS: Final = 1
 COLUMNS: Final = 2

@@ -18,12 +18,12 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.columns import Column, Source
-from tailer.rows.typed.compiled.few import FewValues, few_array, few_rows
-from tailer.rows.typed.compiled.multi import elements_array, folded, folded_columns, meta_texts
+from tailer.rows.typed.compiled.multi import elements_array, meta_texts, multi_columns, straightened
 from tailer.rows.typed.compiled.nested import column_array
-from tailer.rows.typed.compiled.pick import SLOW
-from tailer.rows.typed.compiled.picked import Lines, Picked, Table, pick_rows
-from tailer.rows.typed.compiled.wide import is_wide, pick_narrow
+from tailer.rows.typed.compiled.sparse_arrays import SparseValues, sparse_array, sparse_values
+from tailer.rows.typed.compiled.straight import SLOW
+from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows, Table, straight_rows
+from tailer.rows.typed.compiled.wide import is_wide, sparse_rows
 from tailer.rows.typed.form import MISSING, Bound, Form, FormColumn
 from tailer.rows.typed.meta import meta_arrays
 from tailer.rows.typed.plain import build_plain
@@ -47,12 +47,12 @@ def build_fast(index: Index, data: bytes, prepared: Prepared, place: Place, form
 
 
 def build_chosen(
-    index: Index, data: bytes, prepared: Prepared, place: Place, form: Form, aside: Chosen | None
+    index: Index, data: bytes, prepared: Prepared, place: Place, form: Form, one_row: Chosen | None
 ) -> TypedBuilt | None:
     """The same with rows that were chosen before and are not in the index; None where some of those have a fault."""
     build = _Build(index, data, prepared, place, form)
-    while (built := build.attempt(aside)) is None:
-        if build.is_bad(aside):
+    while (built := build.attempt(one_row)) is None:
+        if build.is_bad(one_row):
             return None
     return built
 
@@ -66,10 +66,10 @@ class _Part(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The picked rows of one table with its number, its columns by the form's. `marks`: `folded_columns` if any."""
+    """The straight rows of one table with its number, its columns by the form's. `marks`: `multi_columns` if any."""
 
     bound: Bound
-    picked: Picked
+    straight: StraightRows
     number: int
     marks: Numbers | None
 
@@ -88,10 +88,10 @@ class _Build:
         self.source = Source(data, self.lines.base)
         self.forced = np.zeros(len(self.offsets), np.uint8)
 
-    def attempt(self, aside: Chosen | None) -> TypedBuilt | None:
+    def attempt(self, one_row: Chosen | None) -> TypedBuilt | None:
         """The rows; None where entries turned out to have faults, and it is to be tried again without them."""
         slow = np.zeros(len(self.index.rows), np.uint8)
-        chosen = [] if aside is None else [aside]
+        chosen = [] if one_row is None else [one_row]
         if len(slow):
             chosen += self._choose(slow)
         rest = self._slow_rows(slow)
@@ -112,7 +112,7 @@ class _Build:
 
     def is_bad(self, chosen: Chosen | None) -> bool:
         """Whether some of its rows have a fault."""
-        return chosen is not None and bool(self.forced[chosen.picked.entry].any())
+        return chosen is not None and bool(self.forced[chosen.straight.entry].any())
 
     def _choose(self, slow: Numbers) -> list[Chosen]:
         """The rows to be made column by column, by table; all others that are wanted are marked in `slow`."""
@@ -121,23 +121,23 @@ class _Build:
             table = self.prepared.tables[number]
             bound = self.form.bind(table) if table.delivered else None
             if bound is not None and bound.misfit is None and table.truncations == NO_COLUMN:
-                part = self._pick(number, bound, slow)
-                if part.picked.rows:
+                part = self._straight(number, bound, slow)
+                if part.straight.rows:
                     chosen.append(part)
             elif table.delivered or table.truncations != NO_COLUMN:
                 slow |= self.lines.updates[self.lines.rows[:, 0], 1] == number
         return chosen
 
-    def _pick(self, number: int, bound: Bound, slow: Numbers) -> Chosen:
+    def _straight(self, number: int, bound: Bound, slow: Numbers) -> Chosen:
         """The rows of one table that are plain; the others of it are marked in `slow`."""
-        marks = folded_columns(bound)
-        lines, folds = self.lines, bool(marks.any())
-        if folds:
-            lines = folded(lines, number, marks)
+        marks = multi_columns(bound)
+        lines, is_multi = self.lines, bool(marks.any())
+        if is_multi:
+            lines = straightened(lines, number, marks)
         columns = len(self.form.columns)
-        pick = pick_narrow if not folds and is_wide(lines, columns) else pick_rows
-        picked = pick(lines, table_of(number, bound, columns, marks), self.forced, slow)
-        return Chosen(bound, picked, number, marks if folds else None)
+        find = sparse_rows if not is_multi and is_wide(lines, columns) else straight_rows
+        straight = find(lines, table_of(number, bound, columns, marks), self.forced, slow)
+        return Chosen(bound, straight, number, marks if is_multi else None)
 
     def _tables(self) -> list[int]:
         """The numbers of the tables that updates are of."""
@@ -159,50 +159,50 @@ class _Build:
         return build_plain(rest, self.data, self.prepared, self.place, self.form)
 
     def _part(self, chosen: Chosen, end: int) -> _Part | None:
-        """The picked rows of the entries before `end`; None where some of them have a fault."""
-        bound, picked, number, marks = chosen
-        if picked.entry[-1] >= end:
-            picked = picked.cut(int(np.searchsorted(picked.entry, end)))
-            if not picked.rows:
-                return _Part(picked.offset, picked.number, self._no_rows())
-        arrays = self._columns(bound, picked)
+        """The straight rows of the entries before `end`; None where some of them have a fault."""
+        bound, straight, number, marks = chosen
+        if straight.entry[-1] >= end:
+            straight = straight.cut(int(np.searchsorted(straight.entry, end)))
+            if not straight.rows:
+                return _Part(straight.offset, straight.number, self._no_rows())
+        arrays = self._columns(bound, straight)
         texts = {}
         if marks is not None:
-            texts = meta_texts(self.prepared, number, bound, marks, self.lines, picked)
-        if picked.bad.view(np.bool_).any():
-            self._force(set(picked.entry[picked.bad.astype(bool)].tolist()))
+            texts = meta_texts(self.prepared, number, bound, marks, self.lines, straight)
+        if straight.bad.view(np.bool_).any():
+            self._force(set(straight.entry[straight.bad.astype(bool)].tolist()))
             return None
-        arrays += meta_arrays(self.form, bound.table.table_id, self.place, picked, texts)
-        return _Part(picked.offset, picked.number, pa.RecordBatch.from_arrays(arrays, schema=self.form.schema))
+        arrays += meta_arrays(self.form, bound.table.table_id, self.place, straight, texts)
+        return _Part(straight.offset, straight.number, pa.RecordBatch.from_arrays(arrays, schema=self.form.schema))
 
-    def _columns(self, bound: Bound, picked: Picked) -> list[pa.Array]:
+    def _columns(self, bound: Bound, straight: StraightRows) -> list[pa.Array]:
         """The table's own columns."""
         slots = range(len(self.form.columns))
-        few = few_rows(picked, len(slots))
+        few = sparse_values(straight, len(slots))
         if few is None:
-            return [self._column(slot, slot, picked) for slot in slots]
+            return [self._column(slot, slot, straight) for slot in slots]
         keys = (*bound.key, *bound.clustering)
-        first = len(picked.off) - len(keys)
-        lines = {slot: first + at if picked.narrow else slot for at, slot in enumerate(keys)}
+        first = len(straight.off) - len(keys)
+        lines = {slot: first + at if straight.sparse else slot for at, slot in enumerate(keys)}
         return [
-            self._column(slot, lines[slot], picked) if slot in lines else self._few_column(slot, few.of(slot))
+            self._column(slot, lines[slot], straight) if slot in lines else self._sparse_column(slot, few.of(slot))
             for slot in slots
         ]
 
-    def _few_column(self, slot: int, few: FewValues) -> pa.Array:
+    def _sparse_column(self, slot: int, few: SparseValues) -> pa.Array:
         column = self.form.columns[slot]
         if not len(few.rows):
             return self.form.repeated.array(column.name, column.arrow, None, len(few.bad))
-        return few_array(column, self.source, few, partial(self._dense, column))
+        return sparse_array(column, self.source, few, partial(self._dense, column))
 
-    def _column(self, slot: int, line: int, picked: Picked) -> pa.Array:
+    def _column(self, slot: int, line: int, straight: StraightRows) -> pa.Array:
         """`line`: that of `off` and `length`."""
-        column, off, length = self.form.columns[slot], picked.off[line], picked.length[line]
+        column, off, length = self.form.columns[slot], straight.off[line], straight.length[line]
         if length[0] < 0 and (length < 0).all():
             return self.form.repeated.array(column.name, column.arrow, None, len(length))
-        where = picked.places
+        where = straight.places
         at = where.off + line * where.line, where.length + line * where.line, where.bad
-        return self._dense(column, Column(off, length, picked.bad, at))
+        return self._dense(column, Column(off, length, straight.bad, at))
 
     def _dense(self, column: FormColumn, held: Column) -> pa.Array:
         if column.type.complex:
@@ -232,15 +232,15 @@ class _Build:
 
 
 def _doubtful(rest: TypedBuilt) -> set[int]:
-    """Entries that the plain twin must see whole: one with a misfit may have a fault in a row that was picked."""
+    """Entries that the plain twin must see whole: one with a misfit may have a fault in a straight row."""
     found = {fault.entry for fault in rest.faults}
     return found if rest.misfit is None else found | {rest.misfit.entry}
 
 
 def table_of(number: int, bound: Bound, columns: int, marks: Numbers) -> Table:
-    """A table to pick rows of, with SLOW for columns whose values need the plain twin.
+    """A table to find straight rows of, with SLOW for columns whose values need the plain twin.
 
-    Folded ones come once more, behind all of them.
+    Those assigned whole come once more, behind all of them.
     """
     described = zip(bound.table.columns, bound.slots, bound.same, strict=True)
     slots = [

@@ -1,6 +1,6 @@
-"""Non-frozen columns that rows assign whole: picked like columns of one cell, then made of their elements.
+"""Non-frozen columns that rows assign whole: straight as columns of one cell are, then made of their elements.
 
-What the cells of such a column look like to `pick` is in `fold`.
+What the cells of such a column look like there is in `straight_multi`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tailer.rows.prepared import Prepared
 from tailer.rows.typed.arrays import list_array, map_array, struct_array, text_array
 from tailer.rows.typed.columns import Column, Source, too_long
 from tailer.rows.typed.compiled import deltas as d
-from tailer.rows.typed.compiled import fold as f
+from tailer.rows.typed.compiled import straight_multi as m
 from tailer.rows.typed.compiled.nested import field_arrays, has_plain_keys, key_marks, no_places, part_array
-from tailer.rows.typed.compiled.picked import Lines, Picked
+from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows
 from tailer.rows.typed.form import MISSING, Bound, FormColumn
 from tailer.types.compiled.values import write_value
 
@@ -32,25 +32,25 @@ _ELEMENT_LETTERS: Final = 64
 """How much text is expected; what is wrong costs only that it is copied."""
 
 
-def folded_columns(bound: Bound) -> Numbers:
+def multi_columns(bound: Bound) -> Numbers:
     """A byte a column, whether it is one of those."""
     described = zip(bound.table.columns, bound.slots, bound.same, strict=True)
     return np.array([same and slot != MISSING and column.multi for column, slot, same in described], np.uint8)
 
 
-def folded(lines: Lines, table: int, marks: Numbers) -> Lines:
-    """The lines as `pick` is to see them; only for rows of that table. `marks`: those of `folded_columns`."""
+def straightened(lines: Lines, table: int, marks: Numbers) -> Lines:
+    """The lines as `straight` is to see them; only for rows of that table. `marks`: those of `multi_columns`."""
     rows, cells = lines.rows.copy(), np.empty_like(lines.cells)
-    work = np.zeros(f.SIZE, np.int64)
-    work[f.UPDATES : f.CELLS + 1] = [address_of(array) for array in (lines.updates, lines.rows, lines.cells)]
-    work[f.ROW_COUNT : f.COLUMNS + 1] = len(rows), table, len(marks)
-    work[f.MARKS : f.SIZE] = [address_of(array) for array in (marks, rows, cells)]
-    f.fold(address_of(work))
+    work = np.zeros(m.SIZE, np.int64)
+    work[m.UPDATES : m.CELLS + 1] = [address_of(array) for array in (lines.updates, lines.rows, lines.cells)]
+    work[m.ROW_COUNT : m.COLUMNS + 1] = len(rows), table, len(marks)
+    work[m.MARKS : m.SIZE] = [address_of(array) for array in (marks, rows, cells)]
+    m.straighten(address_of(work))
     return lines.with_cells(rows, cells)
 
 
 def elements_array(column: FormColumn, source: Source, cells: Numbers, places: Column) -> pa.Array:
-    """The column's values; rows whose elements are no values are marked. `places`: those of folded cells."""
+    """The column's values; rows whose elements are no values are marked. `places`: those of straightened cells."""
     kind = column.type.kind
     if kind == "udt":
         return _structs(column, source, cells, places)
@@ -71,14 +71,14 @@ def elements_array(column: FormColumn, source: Source, cells: Numbers, places: C
     return list_array(column.arrow, ends, made[0], valid, count)
 
 
-_FIELDS: Final = {"list": (f.VALUE,), "set": (f.PATH,), "map": (f.PATH, f.VALUE)}
+_FIELDS: Final = {"list": (m.VALUE,), "set": (m.PATH,), "map": (m.PATH, m.VALUE)}
 """What of the elements' cells is a part of the value."""
 
 
 def _elements(field: int, cells: Numbers, places: Column, ends: Numbers) -> Column:
     off, length, _ = places.places
     made = no_places(int(ends[-1]))
-    f.put_elements(field, address_of(cells), off, length, len(places.off), *made.places[:2])
+    m.put_elements(field, address_of(cells), off, length, len(places.off), *made.places[:2])
     return made
 
 
@@ -88,7 +88,7 @@ def _structs(column: FormColumn, source: Source, cells: Numbers, places: Column)
     memory[4 * fields * rows :].fill(0xFF)
     base = address_of(memory)
     off, length, bad = places.places
-    f.put_fields(fields, source.base, address_of(cells), off, length, rows, base, base + 4 * fields * rows, bad)
+    m.put_fields(fields, source.base, address_of(cells), off, length, rows, base, base + 4 * fields * rows, bad)
     valid = (places.length > 0).view(np.uint8)
     made = field_arrays(column, source, memory, places)
     return struct_array(column.arrow, made, valid, int(np.count_nonzero(valid)))
@@ -99,7 +99,7 @@ def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Colu
     assert read is not None
     parts = [
         [data[off : off + length] for off, length in zip(made.off.tolist(), made.length.tolist(), strict=True)]
-        for made in (_elements(field, cells, places, ends) for field in (f.PATH, f.VALUE))
+        for made in (_elements(field, cells, places, ends) for field in (m.PATH, m.VALUE))
     ]
     pairs = list(zip(*parts, strict=True))
     values: list[Any] = []
@@ -114,24 +114,24 @@ def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Colu
 
 
 def meta_texts(
-    prepared: Prepared, table: int, bound: Bound, marks: Numbers, lines: Lines, picked: Picked
+    prepared: Prepared, table: int, bound: Bound, marks: Numbers, lines: Lines, straight: StraightRows
 ) -> dict[str, pa.Array]:
-    """`_deltas`, and `_cells` if there are any, of the rows, picked of folded lines; `lines` are the index's own."""
+    """`_deltas`, and `_cells` if there are any, of rows of straightened lines; `lines` are the index's own."""
     tables = tables_of(prepared)
     block = np.zeros(w.SIZE, np.int64)
     block[w.DATA], block[w.WRITER] = lines.base, write_value
-    columns = np.zeros(picked.off.shape[0], np.int64)
+    columns = np.zeros(straight.off.shape[0], np.int64)
     first = int(tables.tables[table, COLUMNS])
     for column in np.flatnonzero(marks).tolist():
         columns[bound.slots[column]] = first + COLUMN_BYTES * column
     work = np.zeros(d.SIZE, np.int64)
-    work[d.BLOCK : d.ENDS + 1] = [address_of(a) for a in (block, lines.cells, columns, picked.sets, picked.ends)]
-    work[d.OFF : d.LINE + 1] = picked.places.off, picked.places.length, picked.places.line
-    work[d.TS : d.ROWS + 1], work[d.BAD] = (address_of(picked.ts), picked.rows), picked.places.bad
-    made = {"deltas": _texts(work, _ROW_LETTERS * picked.rows + _ELEMENT_LETTERS * len(lines.cells))}
+    work[d.BLOCK : d.ENDS + 1] = [address_of(a) for a in (block, lines.cells, columns, straight.sets, straight.ends)]
+    work[d.OFF : d.LINE + 1] = straight.places.off, straight.places.length, straight.places.line
+    work[d.TS : d.ROWS + 1], work[d.BAD] = (address_of(straight.ts), straight.rows), straight.places.bad
+    made = {"deltas": _texts(work, _ROW_LETTERS * straight.rows + _ELEMENT_LETTERS * len(lines.cells))}
     if work[d.HAS_CELLS]:
         work[d.WHAT] = d.TIMES
-        made["cells"] = _texts(work, _ROW_LETTERS * picked.rows)
+        made["cells"] = _texts(work, _ROW_LETTERS * straight.rows)
     return made
 
 

@@ -17,7 +17,7 @@ from tailer.limits import OFFSET_MAX
 from tailer.rows.typed.compiled.decode import INT, LONG, SIZES, TOO_LONG, put_value
 from tailer.types.compiled.runs import copy_run
 
-# Numbers of `work` of `rows_by_slot`: what `pick` wrote of the rows; the slots; whether lines are of slots, or of a
+# Numbers of `work` of `rows_by_slot`: what `straight` wrote of the rows; the slots; whether lines are of slots, or of a
 # row's values by their places.
 SETS: Final = 0
 ENDS: Final = 1
@@ -26,7 +26,7 @@ OFF: Final = 3
 LENGTH: Final = 4
 LINE: Final = 5
 SLOTS: Final = 6
-IS_NARROW: Final = 7
+IS_SPARSE: Final = 7
 # What is written: where each slot's values begin, one more than slots, all zero before; the values' rows and places.
 BEGINS: Final = 8
 TO_ROWS: Final = 9
@@ -64,7 +64,7 @@ def rows_by_slot(work: int) -> Any:
         first = get_offset(ends, row)
         for place in range(first, get_offset(ends, row + 1)):
             slot = get_offset(sets, place)
-            line = get(work, LINE) * (place - first if get(work, IS_NARROW) else slot)
+            line = get(work, LINE) * (place - first if get(work, IS_SPARSE) else slot)
             at = get_offset(begins, slot) - 1
             give_offset(begins, slot, at)
             give_offset(get(work, TO_ROWS), at, row)
@@ -74,7 +74,7 @@ def rows_by_slot(work: int) -> Any:
 
 
 @entry_point
-def put_few(form: int, data: int, off: int, length: int, few: int, count: int, out: int, bits: int, bad: int) -> int:
+def put_sparse(form: int, data: int, off: int, length: int, few: int, count: int, out: int, bits: int, bad: int) -> int:
     """Values of constant size, as `put_fixed` has them, but no UUIDs. How many there are."""
     size, values = SIZES[form], 0
     for number in range(count):
@@ -96,7 +96,7 @@ def put_few(form: int, data: int, off: int, length: int, few: int, count: int, o
 
 
 @entry_point
-def put_few_ends(length: int, few: int, count: int, rows: int, empty_is_value: int, ends: int, bits: int) -> int:
+def put_sparse_ends(length: int, few: int, count: int, rows: int, empty_is_value: int, ends: int, bits: int) -> int:
     """The 32-bit offsets of texts or blobs, one more than rows. How many values there are.
 
     An empty one is a value or none. TOO_LONG where 32-bit offsets do not reach.
@@ -120,7 +120,7 @@ def put_few_ends(length: int, few: int, count: int, rows: int, empty_is_value: i
 
 
 @entry_point
-def put_few_texts(data: int, off: int, few: int, count: int, ends: int, out: int) -> Any:
+def put_sparse_texts(data: int, off: int, few: int, count: int, ends: int, out: int) -> Any:
     """Copies the bytes together, as their offsets say. Zero if they are all ASCII."""
     seen = np.uint64(0)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Picks the rows of a table of many columns of which each row has few: see `narrow`."""
+"""The straight rows of a table of many columns of which each row has few: see `sparse_cells`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
-from tailer.rows.typed.compiled import narrow as n
-from tailer.rows.typed.compiled.pick import SLOW
-from tailer.rows.typed.compiled.picked import Lines, Picked, Table, pick_rows
+from tailer.rows.typed.compiled import sparse_cells as s
+from tailer.rows.typed.compiled.straight import SLOW
+from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows, Table, straight_rows
 from tailer.scan.index import ROW_FIELDS
 
 Numbers = npt.NDArray[Any]
@@ -32,24 +32,24 @@ def is_wide(lines: Lines, columns: int) -> bool:
     return columns >= COLUMNS_LEAST and _SHARE * most_values(lines) <= columns
 
 
-def pick_narrow(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> Picked:
-    """The same as `pick_rows` for a wide table; the lines of `off` and `length` are of a row's values by their places.
+def sparse_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> StraightRows:
+    """`straight_rows` for a wide table; the lines of `off` and `length` are of a row's values by their places.
 
     Behind them are those of the key, then of the clustering columns, in order.
     """
     width, keys, clustering = most_values(lines), len(table.key), len(table.clustering)
     cells, seen = np.empty_like(lines.cells), np.full(len(table.slots), -1, np.int32)
-    work = np.zeros(n.SIZE, np.int64)
-    work[n.UPDATES : n.CELLS + 1] = [address_of(array) for array in (lines.updates, lines.rows, lines.cells)]
-    work[n.ROW_COUNT : n.SLOTS + 1] = len(lines.rows), table.number, address_of(table.slots)
-    work[n.WIDTH : n.TO_CELLS + 1] = width, address_of(seen), address_of(cells)
-    n.narrow(address_of(work))
+    work = np.zeros(s.SIZE, np.int64)
+    work[s.UPDATES : s.CELLS + 1] = [address_of(array) for array in (lines.updates, lines.rows, lines.cells)]
+    work[s.ROW_COUNT : s.SLOTS + 1] = len(lines.rows), table.number, address_of(table.slots)
+    work[s.WIDTH : s.TO_CELLS + 1] = width, address_of(seen), address_of(cells)
+    s.put_places(address_of(work))
     slots = np.arange(width + 1, dtype=np.int32)
     slots[width] = SLOW
     places = np.arange(width, width + keys + clustering, dtype=np.int64)
-    narrowed = Table(table.number, slots, places[:keys], places[keys:], width + len(places))
-    picked = pick_rows(lines.with_cells(lines.rows, cells), narrowed, forced, slow)
-    sets, ends = picked.sets, picked.ends
-    work[n.SLOW_ROWS : n.SIZE] = address_of(slow), address_of(ends), address_of(sets)
-    n.real_slots(address_of(work))
-    return picked._replace(mixed=True, narrow=True)
+    by_place = Table(table.number, slots, places[:keys], places[keys:], width + len(places))
+    straight = straight_rows(lines.with_cells(lines.rows, cells), by_place, forced, slow)
+    sets, ends = straight.sets, straight.ends
+    work[s.SLOW_ROWS : s.SIZE] = address_of(slow), address_of(ends), address_of(sets)
+    s.real_slots(address_of(work))
+    return straight._replace(mixed=True, sparse=True)

@@ -10,7 +10,7 @@ from tailer.jit.words import get, put
 from tailer.scan.index import Status
 from tailer.scan.mutation.compiled.flat import I_KEPT, I_NUMBER, UNREAD
 from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES, find_id
-from tailer.scan.mutation.compiled.inserts import scan_inserts
+from tailer.scan.mutation.compiled.straight import scan_straight
 from tailer.scan.mutation.compiled.updates import drop_lines, scan_update
 from tailer.scan.mutation.compiled.walk import (
     CELLS,
@@ -52,7 +52,7 @@ SKIP_FIELDS: Final = ("base", "at", "count")
 SKIP_WIDTH: Final = len(SKIP_FIELDS)
 
 TRIES_APART: Final = 32
-"""Where two entries in a row are no plain inserts, so many are scanned before one is taken for one again."""
+"""Where two entries in a row are not straight, so many are scanned before one is taken for one again."""
 
 
 @compiled
@@ -145,7 +145,7 @@ def scan_from(
     while entry < count:
         if wait == 0:
             before = entry
-            entry = scan_inserts(walk, base, starts_at, sizes_at, before, count, least, most)
+            entry = scan_straight(walk, base, starts_at, sizes_at, before, count, least, most)
             wait = TRIES_APART if entry == before else 1
             continue
         wait -= 1

@@ -12,10 +12,10 @@ from tailer.jit.addresses import Numbers, address_of
 from tailer.limits import MIB
 from tailer.scan.index import CELL, ROW, UPDATE, VALUE, Index, Lines, Status, Stopped
 from tailer.scan.mutation.compiled import walk as w
-from tailer.scan.mutation.compiled.aside import Aside
 from tailer.scan.mutation.compiled.columns import K_WIDTH
 from tailer.scan.mutation.compiled.flat import Flat, flat_tables
 from tailer.scan.mutation.compiled.mutations import SKIP_FIELDS, scan_from
+from tailer.scan.mutation.compiled.one_row import OneRow
 from tailer.scan.mutation.scan import TABLE_ID_BYTES, Offsets
 from tailer.scan.mutation.walk import SLACK
 from tailer.scan.tables import ScanTables
@@ -46,17 +46,17 @@ def scan(
     tables: ScanTables,
     first: int = 0,
     unsigned_times: bool = False,
-    aside: Aside | None = None,
+    one_row: OneRow | None = None,
 ) -> Index:
     """See `scan.mutation.scan.scan`. Where data end less than SLACK bytes behind a payload, they are copied from it on.
 
-    `aside`: what is put there has no lines in the index. There is room for as many rows as entries are scanned.
+    `one_row`: what is noted there has no lines in the index. There is room for as many rows as entries are scanned.
     """
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
-    found = Scanning(data, *where, _frame(tables))
+    found = MutationScan(data, *where, _frame(tables))
     found.block[w.UNSIGNED_TIMES] = unsigned_times
     found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
-    found.block[w.ASIDE] = 0 if aside is None else aside.address
+    found.block[w.ONE_ROW] = 0 if one_row is None else one_row.address
     found.run(first)
     found.keep_block()
     return found.index()
@@ -101,7 +101,7 @@ def _new_frame(flat: Flat) -> Frame:
     return Frame(flat, head, lists, [])
 
 
-class Scanning:
+class MutationScan:
     """One scan's buffers: whatever the compiled code has the address of lives as long as this."""
 
     def __init__(self, data: bytes | memoryview, starts: Numbers, sizes: Numbers, frame: Frame) -> None:

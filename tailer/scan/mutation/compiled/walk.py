@@ -83,8 +83,8 @@ NAMES: Final = 56
 COLUMNS: Final = 57
 TEXTS: Final = 58
 STAMP: Final = 59
-ASIDE: Final = 60
-"""The address of what `aside` says, or 0."""
+ONE_ROW: Final = 60
+"""The address of what `one_row` says, or 0."""
 STATE_SIZE: Final = 61
 
 TIMESTAMP_EPOCH: Final = 1442880000000000

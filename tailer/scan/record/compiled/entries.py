@@ -1,4 +1,4 @@
-"""Entries of a native log, compiled: the loop of `scan.record.scan`, and the tables it looks for."""
+"""Entries of a service's log, compiled: the loop of `scan.record.scan`, and the tables it looks for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ from tailer.scan.record.compiled.heads import (
 )
 from tailer.scan.record.compiled.ids import find_print, is_kept_head, turn_to
 from tailer.scan.record.compiled.rows import scan_row
-from tailer.scan.record.compiled.short import scan_short
 from tailer.scan.record.compiled.state import (
     ATTRS,
     ATTRS_AT,
@@ -55,6 +54,7 @@ from tailer.scan.record.compiled.state import (
     KEY_COLUMNS,
     WRITE_TS,
 )
+from tailer.scan.record.compiled.straight import scan_straight
 from tailer.scan.record.compiled.times import read_time
 from tailer.scan.record.record import CHANGE, DEFINITION, KIND_IGNORABLE, STATE
 from tailer.scan.record.scan import ATTRS_FIELDS, CHANGE_ELEMENTS, FINGERPRINT_BYTES, TABLE_ID_BYTES
@@ -214,7 +214,7 @@ def scan_from(
     while entry < count:
         if wait == 0:
             before = entry
-            entry = scan_short(walk, base, starts_at, sizes_at, moved, before, count, limit)
+            entry = scan_straight(walk, base, starts_at, sizes_at, moved, before, count, limit)
             wait = TRIES_APART if entry == before else 1
             continue
         wait -= 1

@@ -1,4 +1,4 @@
-"""Tables of a native log as arrays for the compiled scan, as `mutation.compiled.flat` does. Knows no bytes of a log.
+"""Tables of a service's log as arrays for the compiled scan, as `mutation.compiled.flat` does. Knows no bytes of a log.
 
 ids      table ids with fingerprints, found by hash: three words, the table's number, whether it is kept
 heads    the table ids of kept tables, two words each

@@ -1,4 +1,4 @@
-"""Tables of a native log, compiled: where a table id with a fingerprint stands in `flat.ids`."""
+"""Tables of a service's log, compiled: where a table id with a fingerprint stands in `flat.ids`."""
 
 from __future__ import annotations
 

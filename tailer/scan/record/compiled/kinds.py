@@ -1,4 +1,4 @@
-"""What the records of a native log are, compiled: the twin of `scan.record.kinds.kinds_of`."""
+"""What the records of a service's log are, compiled: the twin of `scan.record.kinds.kinds_of`."""
 
 from __future__ import annotations
 

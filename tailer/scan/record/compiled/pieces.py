@@ -1,6 +1,6 @@
 """Pieces of the change that most are, compiled: read by the word where the log has what most writers write.
 
-Whoever calls has seen to it that the bytes of `short.SHORT_SLACK` follow the entry. Nothing fails here with a status.
+Whoever calls has seen to it that STRAIGHT_SLACK bytes follow the entry. Nothing fails here with a status.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_TIMES: Final = np.uint64(0xC0C0C0C0)
 
 
 @inlined
-def short_bytes(base: int, at: int, end: int) -> tuple[int, int]:
+def straight_bytes(base: int, at: int, end: int) -> tuple[int, int]:
     """Where bytes lie and how many; FAILED for what is no bytes of 8 or 16 bits of length within the entry."""
     head = byte(base, at)
     off, length = at + 2, byte(base, at + 1)
@@ -69,7 +69,7 @@ def scan_value(base: int, at: int, end: int) -> tuple[int, int, int]:
     off, length = at + 1, NULL
     behind = off
     if byte(base, at) != NIL:
-        off, length = short_bytes(base, at, end)
+        off, length = straight_bytes(base, at, end)
         if off == FAILED:
             return 0, 0, FAILED
         behind = off + length

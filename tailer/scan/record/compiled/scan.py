@@ -8,8 +8,8 @@ import numpy as np
 
 from tailer.jit.addresses import Numbers, address_of
 from tailer.scan.mutation.compiled import walk as w
-from tailer.scan.mutation.compiled.aside import Aside
-from tailer.scan.mutation.compiled.scan import Frame, Scanning
+from tailer.scan.mutation.compiled.one_row import OneRow
+from tailer.scan.mutation.compiled.scan import Frame, MutationScan
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled import state as s
 from tailer.scan.record.compiled.entries import scan_from
@@ -27,16 +27,16 @@ def scan_records(
     tables: ScanTables,
     first: int = 0,
     number_from: int | None = None,
-    aside: Aside | None = None,
+    one_row: OneRow | None = None,
 ) -> Scanned:
-    """See `scan.record.scan.scan_records`. `aside`: what is put there has no lines in the index."""
+    """See `scan.record.scan.scan_records`. `one_row`: what is noted there has no lines in the index."""
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
     has_keys = needs_keys(tables)
     low, high = extent(*where, first, len(data)) if has_keys else (0, len(data))
     held = memoryview(data)[low:high] if has_keys else data
-    found = _Records(held, *where, _frame(tables), low, first, has_keys)
+    found = RecordScan(held, *where, _frame(tables), low, first, has_keys)
     found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
-    found.block[w.ASIDE] = 0 if aside is None else aside.address
+    found.block[w.ONE_ROW] = 0 if one_row is None else one_row.address
     found.block[s.IN_TXN] = number_from is not None
     found.block[w.NUMBER] = number_from or 0
     found.run(first)
@@ -60,7 +60,7 @@ def _new_frame(flat: FlatRecords) -> Frame:
     return Frame(flat, head, len(head), [])
 
 
-class _Records(Scanning):
+class RecordScan(MutationScan):
     """One scan's buffers, and those of attributes and of keys that are put together."""
 
     def __init__(

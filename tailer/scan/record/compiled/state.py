@@ -1,4 +1,4 @@
-"""What a scan of native entries has in its block behind what every scan has there (`mutation.compiled.walk`)."""
+"""What a scan of records has in its block behind what every scan has there (`mutation.compiled.walk`)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
-from tailer.rows.typed.compiled.aside import read_aside
 from tailer.rows.typed.compiled.fast import build_fast
+from tailer.rows.typed.compiled.one_row import read_one_row
 from tailer.rows.typed.form import Form, form_of
 from tailer.rows.typed.plain import build_plain
 from tailer.scan.index import Index
@@ -49,7 +49,7 @@ class TypedReader(Reader):
         for number, table in enumerate(prepared.tables):
             if table.delivered:
                 form = form_of(self._typed(table.definition.id))
-                same_aside(index, chunk, only(prepared, number), unsigned, place, form)
+                same_one_row(index, chunk, only(prepared, number), unsigned, place, form)
         yield from super()._read_chunk(task, chunk, prepared, unsigned, on_fault)
 
     def _decode(
@@ -82,11 +82,11 @@ def only(prepared: Prepared, number: int) -> Prepared:
     return replace(prepared, tables=tables, delivered={kept.definition.id: tables[number]})
 
 
-def same_aside(
+def same_one_row(
     index: Index, chunk: Group, prepared: Prepared, unsigned: bool, place: Place, form: Form
 ) -> tuple[Index, TypedBuilt] | None:
     """What scan and build make together is what they make one after the other, where it is anything."""
-    found = read_aside(chunk.data, chunk.starts, chunk.sizes, prepared, 0, unsigned, place, form)
+    found = read_one_row(chunk.data, chunk.starts, chunk.sizes, prepared, 0, unsigned, place, form)
     if found is not None:
         assert found[0].stopped == index.stopped
         assert found[0].skipped == index.skipped
@@ -98,7 +98,7 @@ def read_typed(folder: Path, **options: Any) -> TypedReader:
     with Tail(folder, TailOptions(stopped=True, **options), writes=False) as tail:
         for segment in tail.survey.segments():
             tail._reacher.learn(segment)
-        tail.definitions.learn_collected(None)
+        tail.definitions.settle(None)
         reader = tail._reader = TypedReader(tail.definitions.history)
         for step in steps(tail, once=True, say=lambda line: None):
             for task in step.tasks:

@@ -25,7 +25,7 @@ from tests.unit.rows.typed.generated import (
 )
 from tests.unit.rows.typed.test_generated import check, definition_of, scanned
 
-few = pytest.importorskip("tailer.rows.typed.compiled.few", exc_type=ImportError)
+sparse_arrays = pytest.importorskip("tailer.rows.typed.compiled.sparse_arrays", exc_type=ImportError)
 
 LIVE = Liveness(TS)
 

@@ -45,7 +45,7 @@ PAYLOADS = {
 }
 KEPT = {"insert": TABLES, "all": TABLES, "pair": PAIRS}
 BEHIND = bytes(64)
-"""Enough for the short way."""
+"""Enough for the straight way."""
 
 
 def check(found: Scanned) -> None:
@@ -114,8 +114,8 @@ def test_entries_that_lie_anywhere(places: list[tuple[int, int]], name: str, num
 
 
 @pytest.mark.parametrize("name", ["insert", "pair"])
-def test_the_short_way_and_the_long_one_give_the_same(name: str) -> None:
-    """Many in a row, with others among them; the last ones stand too near the end for the short way."""
+def test_the_straight_way_and_the_long_one_give_the_same(name: str) -> None:
+    """Many in a row, with others among them; the last ones stand too near the end for the straight way."""
     usual, other = PAYLOADS[name], entry([8, bytes(16), bytes(16)])
     payloads = [other if number % 40 == 39 else usual for number in range(200)]
     data, starts = b"", []

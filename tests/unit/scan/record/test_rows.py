@@ -91,15 +91,15 @@ def check_typed(log: Log, prepared: Prepared, found: Scanned, place: Place) -> N
     want = build_plain(found.index, found.data, prepared, place, form)
     if WITHOUT_JIT:
         return
-    from tailer.rows.typed.compiled.aside import read_records_aside
     from tailer.rows.typed.compiled.fast import build_fast
+    from tailer.rows.typed.compiled.one_row import read_record_one_row
     from tests.unit.rows.typed.reading import same_built
 
     same_built(build_fast(found.index, found.data, prepared, place, form), want)
     if place.txn is None:
-        aside = read_records_aside(*laid_out(log.records), prepared, 0, place, form)
-        if aside is not None:
-            same_built(aside[1], want)
+        one_row = read_record_one_row(*laid_out(log.records), prepared, 0, place, form)
+        if one_row is not None:
+            same_built(one_row[1], want)
 
 
 TEXTS: dict[str, tuple[Any, str]] = {

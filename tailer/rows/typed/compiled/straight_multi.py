@@ -1,4 +1,4 @@
-"""Non-frozen columns that a row assigns whole: their cells as one, for `pick` to see, and where the elements lie.
+"""Non-frozen columns that a row assigns whole: their cells as one, for `straight` to see, and where the elements lie.
 
 A column is assigned whole where all that was there is deleted a microsecond before the elements, all written at once,
 or where it is deleted without any: a microsecond before the row's other values if it is assigned an empty one.
@@ -27,7 +27,7 @@ from tailer.scan.index import (
 )
 
 # Numbers of `work`: addresses of the index's lines and of lines to write to, the table, its columns, marks of those to
-# fold by number.
+# straighten by number.
 UPDATES: Final = 0
 ROWS: Final = 1
 CELLS: Final = 2
@@ -59,7 +59,7 @@ _NO_ELEMENT: Final = CELL_DELETED | COMPLEX_DELETION
 
 
 @inlined
-def _fold_row(work: int, first: int, count: int, begin: int) -> Any:
+def _straighten_row(work: int, first: int, count: int, begin: int) -> Any:
     """How many cells there are now, from `begin` on."""
     cells, marks = get(work, CELLS), get(work, MARKS)
     to, number, end = begin, first, first + count
@@ -68,7 +68,7 @@ def _fold_row(work: int, first: int, count: int, begin: int) -> Any:
         copy(to, cell, CELL_BYTES)
         number += 1
         if load(marks + get(cell, _COLUMN)):
-            after = _fold_column(work, cell, number, end, to)
+            after = _straighten_column(work, cell, number, end, to)
             if after == _NOT:
                 copy(begin, cell, CELL_BYTES)
                 return 1
@@ -78,7 +78,7 @@ def _fold_row(work: int, first: int, count: int, begin: int) -> Any:
 
 
 @inlined
-def _fold_column(work: int, deletion: int, first: int, end: int, to: int) -> Any:
+def _straighten_column(work: int, deletion: int, first: int, end: int, to: int) -> Any:
     """Makes the cell at `to` that of a whole column whose elements begin at number `first`; the one behind, or _NOT."""
     if not get(deletion, _FLAGS) & COMPLEX_DELETION:
         return _NOT
@@ -103,7 +103,7 @@ def _fold_column(work: int, deletion: int, first: int, end: int, to: int) -> Any
 
 
 @inlined
-def _fold_times(work: int, line: int, first: int, count: int) -> None:
+def _straighten_times(work: int, line: int, first: int, count: int) -> None:
     """Gives columns that are assigned empty the row's own time, as those that are deleted have it."""
     columns, ts = get(work, COLUMNS), get(line, _R_TS)
     if not get(line, _R_FLAGS) & HAS_TIMESTAMP:
@@ -138,7 +138,7 @@ def _is_alike(cell: int, one: int) -> Any:
 
 
 @entry_point
-def fold(work: int) -> Any:
+def straighten(work: int) -> Any:
     """Writes the cells of the table's rows one behind the other, and in the rows where they are.
 
     Of a marked column that is assigned whole there is one, with the column's number and that of all columns: its
@@ -151,10 +151,10 @@ def fold(work: int) -> Any:
         update = get(work, UPDATES) + _UPDATE_BYTES * get(line, _R_UPDATE)
         if get(update, _U_TABLE) == table and get(line, _R_KIND) <= ROW_LINE:
             begin = get(work, TO_CELLS) + CELL_BYTES * first
-            count = _fold_row(work, get(line, _R_CELLS), get(line, _R_COUNT), begin)
+            count = _straighten_row(work, get(line, _R_CELLS), get(line, _R_COUNT), begin)
             put(to_line, _R_CELLS, first)
             put(to_line, _R_COUNT, count)
-            _fold_times(work, line, begin, count)
+            _straighten_times(work, line, begin, count)
             first += count
         line += _ROW_BYTES
         to_line += _ROW_BYTES
@@ -163,7 +163,7 @@ def fold(work: int) -> Any:
 
 @entry_point
 def put_elements(field: int, cells: int, off: int, length: int, rows: int, to_off: int, to_length: int) -> Any:
-    """Where the paths or values of all elements lie: `off` and `length` are those of folded cells."""
+    """Where the paths or values of all elements lie: `off` and `length` are those of straightened cells."""
     place = 0
     for row in range(rows):
         cell = cells + CELL_BYTES * get_offset(off, row)

@@ -13,7 +13,7 @@ from tailer.jit.addresses import address_of
 from tailer.rows.typed.columns import FIXED, TEXTS, Column, Source, mark_no_texts, too_long
 from tailer.rows.typed.compiled import sparse as s
 from tailer.rows.typed.compiled.decode import BOOLEAN, TOO_LONG
-from tailer.rows.typed.compiled.picked import Picked
+from tailer.rows.typed.compiled.straight_rows import StraightRows
 from tailer.rows.typed.form import FormColumn
 
 Numbers = npt.NDArray[Any]
@@ -25,7 +25,7 @@ Dense = Callable[[Column], pa.Array]
 """Makes the array of any values from where they lie."""
 
 
-class FewValues(NamedTuple):
+class SparseValues(NamedTuple):
     """Row and place of each value of a slot; marks of all rows; the addresses of the four."""
 
     rows: Numbers
@@ -35,37 +35,37 @@ class FewValues(NamedTuple):
     at: tuple[int, int, int, int]
 
 
-class Few(NamedTuple):
+class Sparse(NamedTuple):
     """The same of all slots; those of slot n from `begins[n]` to `begins[n + 1]`."""
 
     begins: list[int]
-    values: FewValues
+    values: SparseValues
 
-    def of(self, slot: int) -> FewValues:
+    def of(self, slot: int) -> SparseValues:
         """Those of one."""
         begin, end = self.begins[slot : slot + 2]
         rows, off, length, bad, at = self.values
         further = at[0] + 4 * begin, at[1] + 4 * begin, at[2] + 4 * begin, at[3]
-        return FewValues(rows[begin:end], off[begin:end], length[begin:end], bad, further)
+        return SparseValues(rows[begin:end], off[begin:end], length[begin:end], bad, further)
 
 
-def few_rows(picked: Picked, slots: int) -> Few | None:
+def sparse_values(straight: StraightRows, slots: int) -> Sparse | None:
     """None where it is not worth while: the rows all set the same columns, or many of them."""
-    held = len(picked.sets)
-    if not picked.narrow and (not picked.mixed or held * _SHARE > slots * picked.rows):
+    held = len(straight.sets)
+    if not straight.sparse and (not straight.mixed or held * _SHARE > slots * straight.rows):
         return None
     begins, rows, off, length = (np.zeros(slots + 1, np.int32), *(np.empty(held, np.int32) for _ in range(3)))
     work = np.zeros(s.SIZE, np.int64)
-    work[s.SETS : s.ROWS + 1] = address_of(picked.sets), address_of(picked.ends), picked.rows
-    work[s.OFF : s.LINE + 1] = picked.places.off, picked.places.length, picked.places.line
-    work[s.SLOTS : s.IS_NARROW + 1] = slots, picked.narrow
+    work[s.SETS : s.ROWS + 1] = address_of(straight.sets), address_of(straight.ends), straight.rows
+    work[s.OFF : s.LINE + 1] = straight.places.off, straight.places.length, straight.places.line
+    work[s.SLOTS : s.IS_SPARSE + 1] = slots, straight.sparse
     work[s.BEGINS :] = [address_of(array) for array in (begins, rows, off, length)]
     s.rows_by_slot(address_of(work))
-    at = address_of(rows), address_of(off), address_of(length), picked.places.bad
-    return Few(begins.tolist(), FewValues(rows, off, length, picked.bad, at))
+    at = address_of(rows), address_of(off), address_of(length), straight.places.bad
+    return Sparse(begins.tolist(), SparseValues(rows, off, length, straight.bad, at))
 
 
-def few_array(column: FormColumn, source: Source, few: FewValues, dense: Dense) -> pa.Array:
+def sparse_array(column: FormColumn, source: Source, few: SparseValues, dense: Dense) -> pa.Array:
     """The column's values, of which there are none but these; rows are marked whose value is none."""
     kind, rows = column.type.kind, len(few.bad)
     if len(few.rows) == rows:
@@ -78,27 +78,27 @@ def few_array(column: FormColumn, source: Source, few: FewValues, dense: Dense) 
     return _spread(few, dense)
 
 
-def _fixed(form: int, width: int, column: FormColumn, source: Source, few: FewValues) -> pa.Array:
+def _fixed(form: int, width: int, column: FormColumn, source: Source, few: SparseValues) -> pa.Array:
     rows = len(few.bad)
     values, bits = np.zeros(width * rows, np.uint8), np.zeros((rows + 7) // 8, np.uint8)
     at, off, length, bad = few.at
     held = address_of(values), address_of(bits)
-    count = s.put_few(form, source.base, off, length, at, len(few.rows), *held, bad)
+    count = s.put_sparse(form, source.base, off, length, at, len(few.rows), *held, bad)
     if form == BOOLEAN:
         values = np.packbits(values, bitorder="little")
     return pa.Array.from_buffers(column.arrow, rows, [pa.py_buffer(bits), pa.py_buffer(values)], rows - count)
 
 
-def _texts(column: FormColumn, source: Source, few: FewValues) -> pa.Array:
+def _texts(column: FormColumn, source: Source, few: SparseValues) -> pa.Array:
     rows, kind = len(few.bad), column.type.kind
     ends, bits = np.empty(rows + 1, np.int32), np.zeros((rows + 7) // 8, np.uint8)
     at, off, length, _ = few.at
     held, ends_at = (at, len(few.rows)), address_of(ends)
-    count = s.put_few_ends(length, *held, rows, int(kind != "custom"), ends_at, address_of(bits))
+    count = s.put_sparse_ends(length, *held, rows, int(kind != "custom"), ends_at, address_of(bits))
     if count == TOO_LONG:
         raise too_long(column.name)
     letters = np.empty(ends[-1], np.uint8)
-    beyond = s.put_few_texts(source.base, off, *held, ends_at, address_of(letters))
+    beyond = s.put_sparse_texts(source.base, off, *held, ends_at, address_of(letters))
     buffers = [pa.py_buffer(bits), pa.py_buffer(ends), pa.py_buffer(letters)]
     made = pa.Array.from_buffers(column.arrow, rows, buffers, rows - count)
     if beyond:
@@ -106,7 +106,7 @@ def _texts(column: FormColumn, source: Source, few: FewValues) -> pa.Array:
     return made
 
 
-def _spread(few: FewValues, dense: Dense) -> pa.Array:
+def _spread(few: SparseValues, dense: Dense) -> pa.Array:
     """Made of the few rows alone, then put among the others."""
     bad = np.zeros(len(few.rows), np.uint8)
     made = dense(Column(few.off, few.length, bad, (*few.at[1:3], address_of(bad))))

@@ -1,4 +1,4 @@
-"""The rows that are picked, as arrays: room for them, and the call of the compiled `pick`."""
+"""The rows that are straight, as arrays: room for them, and the call of `find_straight`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
-from tailer.rows.typed.compiled import pick as p
+from tailer.rows.typed.compiled import straight as w
 from tailer.scan.index import CELL_FIELDS, ROW_FIELDS, UPDATE_FIELDS, VALUE_FIELDS, Index
 
 Numbers = npt.NDArray[Any]
 
 
-class Picked(NamedTuple):
-    """Rows in order, what each is, and where its values lie; see `pick` for the fields.
+class StraightRows(NamedTuple):
+    """Rows in order, what each is, and where its values lie; see `straight` for the fields.
 
     `off`, `length`: a line a column of the form; `places` has their addresses, that of `bad`, and the bytes from one
-    line to the next. The facts are of all rows together. `narrow`: the lines are other ones, see `wide`.
+    line to the next. The facts are of all rows together. `sparse`: the lines are other ones, see `wide`.
     """
 
     bad: Numbers
@@ -42,13 +42,13 @@ class Picked(NamedTuple):
     has_ttl: bool
     has_number: bool
     mixed: bool
-    narrow: bool
+    sparse: bool
 
     @property
     def rows(self) -> int:
         return len(self.entry)
 
-    def cut(self, rows: int) -> Picked:
+    def cut(self, rows: int) -> StraightRows:
         """The first of them."""
         ends = self.ends[: rows + 1]
         return self._replace(
@@ -69,7 +69,7 @@ class Places(NamedTuple):
     line: int
 
 
-_BY_ROW: Final = Picked._fields[: Picked._fields.index("sets")]
+_BY_ROW: Final = StraightRows._fields[: StraightRows._fields.index("sets")]
 
 
 class Lines:
@@ -92,16 +92,16 @@ class Lines:
         return other
 
     def work(self) -> Numbers:
-        """The numbers that `pick` works with, as far as they are the index's."""
-        work = np.zeros(p.SIZE, np.int64)
-        work[p.UPDATES : p.CELLS + 1] = [address_of(array) for array in self._held]
-        work[p.DATA : p.OFFSETS + 1] = self.base, address_of(self._offsets)
-        work[p.ROW_COUNT] = len(self.rows)
+        """The numbers that `straight` works with, as far as they are the index's."""
+        work = np.zeros(w.SIZE, np.int64)
+        work[w.UPDATES : w.CELLS + 1] = [address_of(array) for array in self._held]
+        work[w.DATA : w.OFFSETS + 1] = self.base, address_of(self._offsets)
+        work[w.ROW_COUNT] = len(self.rows)
         return work
 
 
 class Table(NamedTuple):
-    """A table to pick rows of: its number, its columns' places in the form, those of its keys; how many there are."""
+    """A table to find rows of: its number, its columns' places in the form, those of its keys; how many there are."""
 
     number: int
     slots: Numbers
@@ -110,45 +110,45 @@ class Table(NamedTuple):
     columns: int
 
 
-_KEPT: Final = ((p.OFFSET, np.int64), (p.NUMBER, np.int64), (p.TS, np.int64), (p.TOKEN, np.int64))
-_RARE: Final = ((p.EXPIRES, np.int64), (p.TTL, np.int32))
+_KEPT: Final = ((w.OFFSET, np.int64), (w.NUMBER, np.int64), (w.TS, np.int64), (w.TOKEN, np.int64))
+_RARE: Final = ((w.EXPIRES, np.int64), (w.TTL, np.int32))
 _ARRAYS: Final = (
-    p.BAD, p.ENTRY, p.OFFSET, p.NUMBER, p.OP, p.STATIC, p.TS, p.TTL, p.EXPIRES, p.TOKEN, p.SETS, p.ENDS,
+    w.BAD, w.ENTRY, w.OFFSET, w.NUMBER, w.OP, w.STATIC, w.TS, w.TTL, w.EXPIRES, w.TOKEN, w.SETS, w.ENDS,
 )  # fmt: skip
 _FIELDS: Final = (UPDATE_FIELDS, ROW_FIELDS, VALUE_FIELDS, CELL_FIELDS)
-_BYTES: Final = (p.OP, p.STATIC, p.BAD)
+_BYTES: Final = (w.OP, w.STATIC, w.BAD)
 
 
-def pick_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> Picked:
+def straight_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> StraightRows:
     """The rows of the table that are plain; the others of it are marked in `slow`, which has a byte a row.
 
     `forced`: by entry, whether all its rows are slow.
     """
     rows, columns = len(lines.rows), table.columns
     work = lines.work()
-    given = ((p.SLOTS, table.slots), (p.KEY_SLOTS, table.key), (p.CLUSTERING_SLOTS, table.clustering))
-    for number, array in (*given, (p.FORCED, forced), (p.SLOW_ROWS, slow)):
+    given = ((w.SLOTS, table.slots), (w.KEY_SLOTS, table.key), (w.CLUSTERING_SLOTS, table.clustering))
+    for number, array in (*given, (w.FORCED, forced), (w.SLOW_ROWS, slow)):
         work[number] = address_of(array)
-    for number, value in ((p.TABLE, table.number), (p.ROOM, rows)):
+    for number, value in ((w.TABLE, table.number), (w.ROOM, rows)):
         work[number] = value
-    work[p.KEY_COUNT], work[p.CLUSTERING_COUNT] = len(table.key), len(table.clustering)
+    work[w.KEY_COUNT], work[w.CLUSTERING_COUNT] = len(table.key), len(table.clustering)
     # What becomes Arrow's memory, what seldom does, and what never does.
     made = _taken(work, [(number, type_, rows) for number, type_ in _KEPT])
-    made |= _taken(work, [*((number, type_, rows) for number, type_ in _RARE), (p.ENDS, np.int32, rows + 1)])
-    passing: list[_Room] = [(p.ENTRY, np.int64, rows)]
-    passing += [(number, np.int32, columns * rows) for number in (p.OFF, p.LENGTH)]
-    passing += [(p.SETS, np.int32, len(lines.cells)), *((number, np.uint8, rows) for number in _BYTES)]
+    made |= _taken(work, [*((number, type_, rows) for number, type_ in _RARE), (w.ENDS, np.int32, rows + 1)])
+    passing: list[_Room] = [(w.ENTRY, np.int64, rows)]
+    passing += [(number, np.int32, columns * rows) for number in (w.OFF, w.LENGTH)]
+    passing += [(w.SETS, np.int32, len(lines.cells)), *((number, np.uint8, rows) for number in _BYTES)]
     made |= _taken(work, passing)
-    made[p.LENGTH].fill(p.ABSENT)
-    made[p.BAD].fill(0)
-    made[p.TTL].fill(p.NO_TTL)
-    count = p.pick(address_of(work))
+    made[w.LENGTH].fill(w.ABSENT)
+    made[w.BAD].fill(0)
+    made[w.TTL].fill(w.NO_TTL)
+    count = w.find_straight(address_of(work))
     facts = work.tolist()
     found: list[Any] = [made[number] for number in _ARRAYS]
-    found += [made[number].reshape(columns, rows) for number in (p.OFF, p.LENGTH)]
-    found += [Places(facts[p.OFF], facts[p.LENGTH], facts[p.BAD], 4 * rows), facts[p.SEEN_OPS]]
-    found += map(bool, (facts[p.SEEN_STATIC], facts[p.SEEN_TTL], facts[p.SEEN_NUMBER], facts[p.MIXED], 0))
-    return Picked._make(found).cut(count)
+    found += [made[number].reshape(columns, rows) for number in (w.OFF, w.LENGTH)]
+    found += [Places(facts[w.OFF], facts[w.LENGTH], facts[w.BAD], 4 * rows), facts[w.SEEN_OPS]]
+    found += map(bool, (facts[w.SEEN_STATIC], facts[w.SEEN_TTL], facts[w.SEEN_NUMBER], facts[w.MIXED], 0))
+    return StraightRows._make(found).cut(count)
 
 
 _Room = tuple[int, Any, int]

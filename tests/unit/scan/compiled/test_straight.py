@@ -1,4 +1,4 @@
-"""The short way of the compiled scan: what is nearly a plain insert, behind one that is, against the plain twin."""
+"""The straight way of the compiled scan: what is nearly a plain insert, behind one that is, against the plain twin."""
 
 from __future__ import annotations
 

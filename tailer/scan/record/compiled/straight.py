@@ -1,8 +1,8 @@
 """The change that most are, compiled: one insert or update of simple columns, nothing but values with its own time.
 
-A short way through `entries` for what a service writes; see `mutation.compiled.inserts`, whose rules hold here: it only
-goes where every check of the long way would pass, writes the same lines, and leaves every other entry to that, from its
-start.
+The straight way through `entries` for what a service writes; see `mutation.compiled.straight`, whose rules hold: it
+only goes where every check of the long way would pass, writes the same lines, and leaves every other entry to that,
+from its start.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.words import byte, get, half_word, put, put_half, word
 from tailer.scan.index import CELL_DELETED, HAS_TIMESTAMP, NO_DELETION, ROW_LINE
-from tailer.scan.mutation.compiled.aside import CLUSTERING as ASIDE_CLUSTERING
-from tailer.scan.mutation.compiled.aside import (
+from tailer.scan.mutation.compiled.bounds import ROW_WIDTH, VALUE_WIDTH
+from tailer.scan.mutation.compiled.flat import C_MULTI, C_NUMBER, C_WIDTH
+from tailer.scan.mutation.compiled.one_row import CLUSTERING as ONE_ROW_CLUSTERING
+from tailer.scan.mutation.compiled.one_row import (
     COUNT,
     ENTRY,
     KEY,
@@ -31,16 +33,14 @@ from tailer.scan.mutation.compiled.aside import (
     UNSET,
     WIDTH,
 )
-from tailer.scan.mutation.compiled.aside import TABLE as ASIDE_TABLE
-from tailer.scan.mutation.compiled.bounds import ROW_WIDTH, VALUE_WIDTH
-from tailer.scan.mutation.compiled.flat import C_MULTI, C_NUMBER, C_WIDTH
+from tailer.scan.mutation.compiled.one_row import TABLE as ONE_ROW_TABLE
 from tailer.scan.mutation.compiled.updates import UPDATE_WIDTH, drop_lines
 from tailer.scan.mutation.compiled.walk import (
-    ASIDE,
     CELLS,
     CELLS_AT,
     CELLS_ROOM,
     FAILED,
+    ONE_ROW,
     ROWS,
     ROWS_AT,
     ROWS_ROOM,
@@ -64,7 +64,7 @@ from tailer.scan.record.compiled.pieces import (
     scan_column,
     scan_count,
     scan_value,
-    short_bytes,
+    straight_bytes,
 )
 from tailer.scan.record.compiled.rows import put_part
 from tailer.scan.record.compiled.state import (
@@ -83,12 +83,12 @@ from tailer.scan.record.rows import PART_BYTES_MAX
 _signed: Any = np.int64
 
 DELETED: Final = -2
-"""In place of a length: nil. What `rows.typed.compiled.pick` has for it."""
+"""In place of a length: nil. What `rows.typed.compiled.straight` has for it."""
 
 PARTS_MAX: Final = 15
 """Elements that the head of an array counts."""
 
-SHORT_SLACK: Final = 48
+STRAIGHT_SLACK: Final = 48
 """Bytes that must follow an entry: fewer than follow every change, as a `state` ends its section."""
 
 _HEAD: Final = np.uint64(0x9702C410)
@@ -109,11 +109,11 @@ def _scan_key(walk: int, base: int, at: int, end: int, count: int) -> tuple[int,
         return 0, 0, FAILED
     at += 1
     if count == 1:
-        off, length = short_bytes(base, at, end)
+        off, length = straight_bytes(base, at, end)
         return off, length, FAILED if off == FAILED else off + length
     begun = get(walk, EXTRA)
     for _ in range(count):
-        off, length = short_bytes(base, at, end)
+        off, length = straight_bytes(base, at, end)
         if off == FAILED or length > PART_BYTES_MAX:
             put(walk, EXTRA, begun)
             return 0, 0, FAILED
@@ -124,14 +124,14 @@ def _scan_key(walk: int, base: int, at: int, end: int, count: int) -> tuple[int,
 
 @inlined
 def _put_place(off: int, lengths: int, line: int, at: int, length: int) -> None:
-    """Where a value of a row put aside lies."""
+    """Where a value of a row noted by the column lies."""
     put_half(off + line, 0, at)
     put_half(lengths + line, 0, length)
 
 
 @inlined
-def _scan_values(base: int, at: int, end: int, count: int, aside: int, value: int) -> int:
-    """The offset behind clustering values, or FAILED. They are put aside or written to the lines at `value`."""
+def _scan_values(base: int, at: int, end: int, count: int, one_row: int, value: int) -> int:
+    """The offset behind clustering values, or FAILED: noted by the column or written to the lines at `value`."""
     head = byte(base, at)
     if count == 0:
         return at + 1 if head == NIL or head == 0x90 else FAILED
@@ -139,12 +139,12 @@ def _scan_values(base: int, at: int, end: int, count: int, aside: int, value: in
         return FAILED
     at += 1
     for number in range(count):
-        off, length = short_bytes(base, at, end)
+        off, length = straight_bytes(base, at, end)
         if off == FAILED:
             return FAILED
-        if aside:
-            line = 4 * (get(aside, ROOM) * get(get(aside, ASIDE_CLUSTERING), number) + get(aside, COUNT))
-            _put_place(get(aside, OFF), get(aside, LENGTH), line, off, length)
+        if one_row:
+            line = 4 * (get(one_row, ROOM) * get(get(one_row, ONE_ROW_CLUSTERING), number) + get(one_row, COUNT))
+            _put_place(get(one_row, OFF), get(one_row, LENGTH), line, off, length)
         else:
             put(value, 0, off)
             put(value, 1, length)
@@ -186,7 +186,7 @@ def _scan_cells(walk: int, base: int, at: int, end: int, count: int, ts: int, ce
 
 
 @compiled
-def _learn_cells(walk: int, base: int, at: int, end: int, count: int, aside: int) -> bool:
+def _learn_cells(walk: int, base: int, at: int, end: int, count: int, one_row: int) -> bool:
     """Notes which columns the first row sets, which all others are to set too; whether it is a plain one."""
     first, last, columns = get(walk, KEY_COLUMNS) + get(walk, CLUSTERING), get(walk, STATICS) - 1, get(walk, COLUMNS_AT)
     if count > get(walk, COLUMNS_N):
@@ -197,11 +197,11 @@ def _learn_cells(walk: int, base: int, at: int, end: int, count: int, aside: int
         if at == FAILED or place <= last or place >= get(walk, COLUMNS_N):
             return False
         last = place
-        slot = get(get(aside, SLOTS), get(columns + 8 * C_WIDTH * place, C_NUMBER))
+        slot = get(get(one_row, SLOTS), get(columns + 8 * C_WIDTH * place, C_NUMBER))
         if slot < 0:
             return False
-        put(get(aside, SETS), taken, slot)
-        put(get(aside, NUMBERS), taken, number)
+        put(get(one_row, SETS), taken, slot)
+        put(get(one_row, NUMBERS), taken, number)
         _, _, at = scan_value(base, at, end)
         if at == FAILED or at > end:
             return False
@@ -209,11 +209,11 @@ def _learn_cells(walk: int, base: int, at: int, end: int, count: int, aside: int
 
 
 @inlined
-def _aside_cells(base: int, at: int, end: int, count: int, aside: int) -> int:
-    """The offset behind cells of the columns that all rows put aside set, or FAILED."""
-    room, row = 4 * get(aside, ROOM), 4 * get(aside, COUNT)
-    off, lengths = get(aside, OFF) + row, get(aside, LENGTH) + row
-    sets, numbers = get(aside, SETS), get(aside, NUMBERS)
+def _one_row_cells(base: int, at: int, end: int, count: int, one_row: int) -> int:
+    """The offset behind cells of the columns that all rows noted so set, or FAILED."""
+    room, row = 4 * get(one_row, ROOM), 4 * get(one_row, COUNT)
+    off, lengths = get(one_row, OFF) + row, get(one_row, LENGTH) + row
+    sets, numbers = get(one_row, SETS), get(one_row, NUMBERS)
     for taken in range(count):
         # A cell of six, a column of one byte, bytes of one byte's length: what most begin with, read at once.
         head = word(base, at)
@@ -238,27 +238,27 @@ def _aside_cells(base: int, at: int, end: int, count: int, aside: int) -> int:
 
 
 @inlined
-def _put_aside(
-    walk: int, base: int, at: int, end: int, entry: int, op: int, ts: int, key: int, key_length: int, aside: int
+def _put_one_row(
+    walk: int, base: int, at: int, end: int, entry: int, op: int, ts: int, key: int, key_length: int, one_row: int
 ) -> bool:
     """Notes a row, from its cells on; whether it is a plain one."""
     count, at = scan_count(base, at)
     if at == FAILED or (op == UPDATE and count == 0):
         return False
-    is_alike = get(aside, WIDTH) == count and get(aside, OP) == op
-    if not is_alike and (get(aside, WIDTH) != UNSET or not _learn_cells(walk, base, at, end, count, aside)):
+    is_alike = get(one_row, WIDTH) == count and get(one_row, OP) == op
+    if not is_alike and (get(one_row, WIDTH) != UNSET or not _learn_cells(walk, base, at, end, count, one_row)):
         return False
-    at = _aside_cells(base, at, end, count, aside)
+    at = _one_row_cells(base, at, end, count, one_row)
     if at == FAILED or at + 2 != end or byte(base, at) != NIL or byte(base, at + 1) != NIL:
         return False
-    row = get(aside, COUNT)
-    put(get(aside, ENTRY), row, entry)
-    put(get(aside, TS), row, ts)
-    put(get(aside, KEY), row, key)
-    put(get(aside, KEY_LENGTH), row, key_length)
-    put(aside, COUNT, row + 1)
-    put(aside, WIDTH, count)
-    put(aside, OP, op)
+    row = get(one_row, COUNT)
+    put(get(one_row, ENTRY), row, entry)
+    put(get(one_row, TS), row, ts)
+    put(get(one_row, KEY), row, key)
+    put(get(one_row, KEY_LENGTH), row, key_length)
+    put(one_row, COUNT, row + 1)
+    put(one_row, WIDTH, count)
+    put(one_row, OP, op)
     return True
 
 
@@ -311,28 +311,30 @@ def _put_lines(
 
 @compiled
 def _turn(walk: int, base: int, start: int) -> int:
-    """Turns to the entry's table. Where its rows are put aside; 0: nowhere, FAILED: the long way is to be taken."""
+    """Turns to the entry's table. Where its rows are noted; 0: nowhere, FAILED: the long way is to be taken."""
     line = find_print(walk, base, start + 4, start + 22)
     if get(line, P_KEPT) == 0:
         return FAILED
     turn_to(walk, get(line, P_NUMBER))
     if get(walk, CLUSTERING) > PARTS_MAX or get(walk, KEY_COLUMNS) > PARTS_MAX:
         return FAILED
-    aside = get(walk, ASIDE)
-    return aside if aside != 0 and get(aside, ASIDE_TABLE) == get(walk, TABLE) else 0
+    one_row = get(walk, ONE_ROW)
+    return one_row if one_row != 0 and get(one_row, ONE_ROW_TABLE) == get(walk, TABLE) else 0
 
 
 @compiled
-def scan_short(walk: int, base: int, starts: int, sizes: int, moved: int, first: int, behind: int, limit: int) -> int:
+def scan_straight(
+    walk: int, base: int, starts: int, sizes: int, moved: int, first: int, behind: int, limit: int
+) -> int:
     """Scans entries from number `first` on, up to `behind`, as long as they are such; the number of the next.
 
-    Only those with SHORT_SLACK bytes of the data (`limit` bytes) behind them; none of a transaction.
+    Only those with STRAIGHT_SLACK bytes of the data (`limit` bytes) behind them; none of a transaction.
     """
     high = low = mark = np.uint64(0)
-    entry, aside, is_turned = first, 0, False
+    entry, one_row, is_turned = first, 0, False
     while entry < behind and not get(walk, IN_TXN):
         start, size = get(starts, entry) - moved, get(sizes, entry)
-        if start < 0 or size < 0 or start > limit - SHORT_SLACK or size > limit - SHORT_SLACK - start:
+        if start < 0 or size < 0 or start > limit - STRAIGHT_SLACK or size > limit - STRAIGHT_SLACK - start:
             break
         if word(base, start) >> _HALF != _HEAD or word(base, start + 20) >> _QUARTER != _PRINT:
             if not is_other(base, start, size):
@@ -341,8 +343,8 @@ def scan_short(walk: int, base: int, starts: int, sizes: int, moved: int, first:
             continue
         if not is_turned or not is_known(base, start, high, low, mark):
             high, low, mark = word(base, start + 4), word(base, start + 12), word(base, start + 22)
-            aside = _turn(walk, base, start)
-            if aside == FAILED:
+            one_row = _turn(walk, base, start)
+            if one_row == FAILED:
                 break
             is_turned = True
         end, at, extra = start + size, start + 40, get(walk, EXTRA)
@@ -355,13 +357,13 @@ def scan_short(walk: int, base: int, starts: int, sizes: int, moved: int, first:
         if at == FAILED:
             break
         values, values_n = get(walk, VALUES), get(walk, CLUSTERING)
-        is_plain = aside != 0 or values_n <= get(walk, VALUES_ROOM) - values
+        is_plain = one_row != 0 or values_n <= get(walk, VALUES_ROOM) - values
         if is_plain:
-            at = _scan_values(base, at, end, values_n, aside, get(walk, VALUES_AT) + 8 * VALUE_WIDTH * values)
+            at = _scan_values(base, at, end, values_n, one_row, get(walk, VALUES_AT) + 8 * VALUE_WIDTH * values)
             is_plain = at != FAILED and half_word(base, at) == _TIMES
         if is_plain:
-            if aside:
-                is_plain = _put_aside(walk, base, at + 4, end, entry, op, ts, key, key_length, aside)
+            if one_row:
+                is_plain = _put_one_row(walk, base, at + 4, end, entry, op, ts, key, key_length, one_row)
             else:
                 is_plain = _put_lines(walk, base, at + 4, end, entry, op, ts, key, key_length)
         if not is_plain:

@@ -1,6 +1,6 @@
 """The mutation that most are, compiled: one row with a timestamp and all columns of a list that is known.
 
-A short way through `mutations` for what an INSERT writes: nothing but such a row, plain values with the row's own time.
+The straight way through `mutations` for what an INSERT writes: such a row alone, plain values with the row's own time.
 It only goes where every check of the long way would pass, and writes the same lines. Whatever else an entry has or
 lacks, it is scanned the long way, from its start; lines that are not counted are overwritten there.
 """
@@ -15,19 +15,6 @@ from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_length, read_vint
 from tailer.jit.words import byte, get, put, put_half, word
 from tailer.scan.index import HAS_TIMESTAMP, NO_DELETION, ROW_LINE, VALUE_FIELDS
-from tailer.scan.mutation.compiled.aside import (
-    CLUSTERING,
-    COUNT,
-    ENTRY,
-    KEY,
-    KEY_LENGTH,
-    LENGTH,
-    OFF,
-    ROOM,
-    SETS,
-    TS,
-    aside_for,
-)
 from tailer.scan.mutation.compiled.bounds import ROW_WIDTH
 from tailer.scan.mutation.compiled.columns import K_AT, K_BASE, K_COUNT, K_LEN, K_WIDTH, read_column_list
 from tailer.scan.mutation.compiled.flat import (
@@ -42,6 +29,19 @@ from tailer.scan.mutation.compiled.flat import (
     T_WIDTH,
 )
 from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES, find_id
+from tailer.scan.mutation.compiled.one_row import (
+    CLUSTERING,
+    COUNT,
+    ENTRY,
+    KEY,
+    KEY_LENGTH,
+    LENGTH,
+    OFF,
+    ROOM,
+    SETS,
+    TS,
+    one_row_for,
+)
 from tailer.scan.mutation.compiled.rows import CELL_WIDTH, HAS_ALL_COLUMNS, USE_ROW_TIMESTAMP, put_plain_cell
 from tailer.scan.mutation.compiled.updates import END_OF_PARTITION, HAS_ROW_ESTIMATE, UPDATE_WIDTH, drop_lines
 from tailer.scan.mutation.compiled.walk import (
@@ -79,19 +79,19 @@ VALUES_MAX: Final = 32
 
 
 @compiled
-def scan_inserts(walk: int, base: int, starts: int, sizes: int, first: int, behind: int, least: int, limit: int) -> int:
+def scan_straight(walk: int, base: int, starts: int, sizes: int, first: int, behind: int, least: int, most: int) -> int:
     """Scans entries from number `first` on, up to `behind`, as long as they are such; the number of the next.
 
-    Only payloads from `least` up to `limit`: these bytes are at `base`, with SLACK behind them.
+    Only payloads from `least` up to `most`: these bytes are at `base`, with SLACK behind them.
     """
     updates, rows, values, cells = get(walk, UPDATES), get(walk, ROWS), get(walk, VALUES), get(walk, CELLS)
     high = low = np.uint64(0)
-    line = table = known = place = lengths = count = number = aside = 0
+    line = table = known = place = lengths = count = number = one_row = 0
     entry = first
     while entry < behind:
         start, size = get(starts, entry), get(sizes, entry)
         end = start + size
-        if start < least or size < 0 or size > limit - start or byte(base, start) != 1:
+        if start < least or size < 0 or size > most - start or byte(base, start) != 1:
             break
         if line == 0 or word(base, start + 1) != high or word(base, start + 9) != low:
             # Mostly it is the table of the entry before.
@@ -105,7 +105,7 @@ def scan_inserts(walk: int, base: int, starts: int, sizes: int, first: int, behi
             lengths, count = get(walk, LENGTHS) + 8 * get(table, T_LENGTHS_AT), get(table, T_LENGTHS_N)
             if get(table, T_TRUNCATIONS) != NO_COLUMN or count > VALUES_MAX:
                 break
-            aside = aside_for(walk, number, known, place)
+            one_row = one_row_for(walk, number, known, place)
         columns = get(known, K_COUNT)
         if not _has_room(walk, updates, rows, values + count, cells + columns):
             break
@@ -125,8 +125,8 @@ def scan_inserts(walk: int, base: int, starts: int, sizes: int, first: int, behi
         at = _behind(base, after) if byte(base, key + key_length) else after
         if byte(base, at) != ROW_FLAGS:
             break
-        if aside:
-            if not _put_aside(aside, base, at + 1, end, entry, key, key_length, ts, lengths, count, place, columns):
+        if one_row:
+            if not _put_one_row(one_row, base, at + 1, end, entry, key, key_length, ts, lengths, count, place, columns):
                 break
             entry += 1
             continue
@@ -191,8 +191,8 @@ def _learn_list(walk: int, base: int, at: int, end: int, number: int, table: int
 
 
 @inlined
-def _put_aside(
-    aside: int,
+def _put_one_row(
+    one_row: int,
     base: int,
     at: int,
     end: int,
@@ -207,25 +207,25 @@ def _put_aside(
 ) -> bool:
     """Notes a row, from its clustering values on; whether it is a plain one. Until it is counted, it can be written
     over."""
-    row, room = get(aside, COUNT), 4 * get(aside, ROOM)
-    off, length = get(aside, OFF) + 4 * row, get(aside, LENGTH) + 4 * row
-    at = _aside_values(base, at, end, lengths, count, get(aside, CLUSTERING), off, length, room)
+    row, room = get(one_row, COUNT), 4 * get(one_row, ROOM)
+    off, length = get(one_row, OFF) + 4 * row, get(one_row, LENGTH) + 4 * row
+    at = _one_row_values(base, at, end, lengths, count, get(one_row, CLUSTERING), off, length, room)
     if at == FAILED:
         return False
     delta, at = read_vint(base, at)
-    at = _aside_cells(base, at, end, place, columns, get(aside, SETS), off, length, room)
+    at = _one_row_cells(base, at, end, place, columns, get(one_row, SETS), off, length, room)
     if at != end - 1 or byte(base, at) != END_OF_PARTITION:
         return False
-    put(get(aside, ENTRY), row, entry)
-    put(get(aside, TS), row, ts + delta + TIMESTAMP_EPOCH)
-    put(get(aside, KEY), row, key)
-    put(get(aside, KEY_LENGTH), row, key_length)
-    put(aside, COUNT, row + 1)
+    put(get(one_row, ENTRY), row, entry)
+    put(get(one_row, TS), row, ts + delta + TIMESTAMP_EPOCH)
+    put(get(one_row, KEY), row, key)
+    put(get(one_row, KEY_LENGTH), row, key_length)
+    put(one_row, COUNT, row + 1)
     return True
 
 
 @inlined
-def _aside_values(
+def _one_row_values(
     base: int, at: int, end: int, lengths: int, count: int, slots: int, off: int, sizes: int, room: int
 ) -> int:
     """As `_scan_values`."""
@@ -244,7 +244,7 @@ def _aside_values(
 
 
 @inlined
-def _aside_cells(
+def _one_row_cells(
     base: int, at: int, end: int, place: int, count: int, slots: int, off: int, sizes: int, room: int
 ) -> int:
     """As `_scan_cells`."""

@@ -1,6 +1,6 @@
-"""Rows of wide tables as `pick` is to see them: a row's values are told by their places, not by their columns.
+"""Rows of wide tables as `straight` is to see them: a row's values are told by their places, not by their columns.
 
-The numbers that `pick` writes by column of the form are then as many as a row has values, not as there are columns.
+The numbers that `straight` writes by column of the form are then as many as a row has values, not as there are columns.
 Compiled; works on addresses: whoever calls keeps the arrays alive.
 """
 
@@ -24,7 +24,7 @@ SLOTS: Final = 5
 WIDTH: Final = 6
 SEEN: Final = 7
 TO_CELLS: Final = 8
-# For `real_slots`: by row of the index whether it was not picked; offsets and slots of picked rows.
+# For `real_slots`: by row of the index whether it is slow; offsets and slots of straight rows.
 SLOW_ROWS: Final = 9
 ENDS: Final = 10
 SETS: Final = 11
@@ -44,8 +44,8 @@ def _is_of_table(work: int, line: int) -> Any:
 
 
 @entry_point
-def narrow(work: int) -> int:
-    """Writes the cells of the table's rows with their places for columns: WIDTH for one that is not to be picked.
+def put_places(work: int) -> int:
+    """Writes the cells of the table's rows with their places for columns: WIDTH for one that makes its row slow.
 
     That is one without a slot, and one whose column the row has already had.
     """
@@ -66,15 +66,15 @@ def narrow(work: int) -> int:
 
 @entry_point
 def real_slots(work: int) -> Any:
-    """Puts the slots of their columns in place of the places of picked rows' values."""
+    """Puts the slots of their columns in place of the places of straight rows' values."""
     line, slots, sets, ends = get(work, ROWS), get(work, SLOTS), get(work, SETS), get(work, ENDS)
-    picked = 0
+    straight = 0
     for row in range(get(work, ROW_COUNT)):
         if load(get(work, SLOW_ROWS) + row) == 0 and _is_of_table(work, line):
             cell = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS)
-            for place in range(get_offset(ends, picked), get_offset(ends, picked + 1)):
+            for place in range(get_offset(ends, straight), get_offset(ends, straight + 1)):
                 give_offset(sets, place, get_offset(slots, get(cell, _COLUMN)))
                 cell += _CELL_BYTES
-            picked += 1
+            straight += 1
         line += _ROW_BYTES
     return 0

@@ -1,4 +1,4 @@
-"""Plain inserts that the scan puts aside: the same rows as with an index, and nothing put aside that is not one."""
+"""Entries of one row that the scan notes by the column: the same rows as with an index, and no other is noted so."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(
     form = form_of(typed_table(form_table or wanted[0], [], TypedOptions(on_change=on_change)))
     index = scan(data, starts, sizes, prepared.scan_tables)
     place = Place("local", 1_700_000_000_001, group.offsets)
-    return reading.same_aside(index, group, prepared, False, place, form)
+    return reading.same_one_row(index, group, prepared, False, place, form)
 
 
 def plain(number: int, table: Table = TABLE) -> bytes:
@@ -84,7 +84,7 @@ def test_others_keep_their_places() -> None:
     assert found[1].batch.batch.column("pk").to_pylist() == list(range(100))
 
 
-def test_of_two_tables_one_is_put_aside() -> None:
+def test_of_two_tables_one_is_noted_by_the_column() -> None:
     payloads = [plain(number, OTHER if number % 3 else TABLE) for number in range(60)]
     both = definition_of(TABLE), definition_of(OTHER)
     for wanted, also in ((both, ()), (both[:1], both[1:]), (both[1:], both[:1])):

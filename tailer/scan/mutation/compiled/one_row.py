@@ -1,6 +1,6 @@
-"""Plain inserts of one table, put aside by the column: they give no lines of the index, for who needs none.
+"""Entries that are one row each, noted by the column: they give no lines of the index, for who needs none.
 
-Only inserts of the very same columns; others of the table are in the index, as everything else is.
+Only straight rows of one table and the very same columns; others of it are in the index, as everything else is.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tailer.jit.decorators import compiled
 from tailer.jit.words import get, put
 from tailer.scan.mutation.compiled.columns import K_COUNT, K_LEN
 from tailer.scan.mutation.compiled.flat import C_NUMBER
-from tailer.scan.mutation.compiled.walk import ASIDE
+from tailer.scan.mutation.compiled.walk import ONE_ROW
 from tailer.scan.record.record import UPDATE
 
 # Numbers of its array. What is given: the table, by column number and by clustering column the place of the values (or
-# UNWANTED: rows with that column are not put aside), how many rows there is room for.
+# UNWANTED: rows with that column are not noted), how many rows there is room for.
 TABLE: Final = 0
 SLOTS: Final = 1
 CLUSTERING: Final = 2
@@ -36,7 +36,7 @@ OFF: Final = 11
 LENGTH: Final = 12
 # The operation of them all, `scan.record.record`'s, UNSET before the first: mutations have inserts only.
 OP: Final = 13
-# The columns that a native log's rows name, in the order of SETS.
+# The columns that a service's log's rows name, in the order of SETS.
 NUMBERS: Final = 14
 SIZE: Final = 15
 
@@ -44,7 +44,7 @@ UNWANTED: Final = -1
 UNSET: Final = -1
 
 
-class Aside:
+class OneRow:
     """Room for rows of the table of that number, and what a scan has found; see the numbers above.
 
     `off`, `length`: as addresses of `places` lines of 32-bit numbers, kept by whoever made them. Data are less than
@@ -82,14 +82,14 @@ class Aside:
 
 
 @compiled
-def aside_for(walk: int, number: int, known: int, place: int) -> int:
-    """Where inserts into the table of that number with the column list at `place` are put aside; 0: nowhere."""
-    aside = get(walk, ASIDE)
-    if aside == 0 or get(aside, TABLE) != number or get(known, K_LEN) == 0:
+def one_row_for(walk: int, number: int, known: int, place: int) -> int:
+    """Where inserts into the table of that number with the column list at `place` are noted; 0: nowhere."""
+    one_row = get(walk, ONE_ROW)
+    if one_row == 0 or get(one_row, TABLE) != number or get(known, K_LEN) == 0:
         return 0
-    width, sets, slots = get(known, K_COUNT), get(aside, SETS), get(aside, SLOTS)
-    first = get(aside, WIDTH) == UNSET
-    if not first and get(aside, WIDTH) != width:
+    width, sets, slots = get(known, K_COUNT), get(one_row, SETS), get(one_row, SLOTS)
+    first = get(one_row, WIDTH) == UNSET
+    if not first and get(one_row, WIDTH) != width:
         return 0
     for column in range(width):
         slot = get(slots, get(get(place, column), C_NUMBER))
@@ -97,5 +97,5 @@ def aside_for(walk: int, number: int, known: int, place: int) -> int:
             return 0
         if first:
             put(sets, column, slot)
-    put(aside, WIDTH, width)
-    return aside
+    put(one_row, WIDTH, width)
+    return one_row

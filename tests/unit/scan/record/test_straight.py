@@ -1,4 +1,4 @@
-"""Plain changes that the scan puts aside for typed rows: the same rows, and no lines; all others keep their places."""
+"""Changes of one row that the scan notes by the column: the same rows, and no lines; all others keep their places."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def definition(keys: int, clustering: int, regular: int = 3) -> TableDefinition:
 
 def read(table: TableDefinition, payloads: Sequence[bytes]) -> tuple[Scanned, Any] | None:
     """Both ways, held together."""
-    from tailer.rows.typed.compiled.aside import read_records_aside
+    from tailer.rows.typed.compiled.one_row import read_record_one_row
     from tailer.rows.typed.form import form_of
     from tailer.rows.typed.plain import build_plain
 
@@ -49,7 +49,7 @@ def read(table: TableDefinition, payloads: Sequence[bytes]) -> tuple[Scanned, An
     place = Place("local", 1_700_000_000_001, np.array(starts))
     plain = scan_both(data, starts, sizes, prepared.scan_tables)
     want = build_plain(plain.index, plain.data, prepared, with_attrs(place, plain), form)
-    found = read_records_aside(data, starts, sizes, prepared, 0, place, form)
+    found = read_record_one_row(data, starts, sizes, prepared, 0, place, form)
     if found is not None:
         reading.same_built(found[1], want)
         assert found[0].index.stopped == plain.index.stopped
@@ -119,7 +119,7 @@ def test_columns_behind_the_127th() -> None:
         entry(change(row(0, [i32(n)], None, cells=[cell(129, i32(n)), cell(130, b""), cell(200, i32(n))])))
         for n in range(50)
     ]
-    # As many columns are put aside by no table; the lines must be right all the same.
+    # Rows of as many columns are noted so of no table; the lines must be right all the same.
     assert read(wide, payloads) is None
     assert read(table, [entry(change(row(0, [i32(1)], None, cells=[cell(3, i32(1))])))] * 20) is not None
 

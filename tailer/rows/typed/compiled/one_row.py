@@ -1,4 +1,4 @@
-"""Typed rows of plain inserts, which the scan puts aside by the column: no index is written and read for them."""
+"""Typed rows of entries that are one row each, which the scan notes by the column: no index is made of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.records import with_attrs
 from tailer.rows.typed.batch import TypedBuilt
-from tailer.rows.typed.compiled import pick as p
+from tailer.rows.typed.compiled import straight as w
 from tailer.rows.typed.compiled.fast import Chosen, build_chosen, table_of
-from tailer.rows.typed.compiled.multi import folded_columns
-from tailer.rows.typed.compiled.picked import Picked, Places, Table
+from tailer.rows.typed.compiled.multi import multi_columns
+from tailer.rows.typed.compiled.straight_rows import Places, StraightRows, Table
 from tailer.rows.typed.compiled.wide import COLUMNS_LEAST
 from tailer.rows.typed.form import Bound, Form
 from tailer.scan.index import Index
-from tailer.scan.mutation.compiled.aside import Aside
+from tailer.scan.mutation.compiled.one_row import OneRow
 from tailer.scan.mutation.compiled.scan import scan
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled.scan import scan_records
@@ -30,7 +30,7 @@ from tailer.scan.tables import NO_COLUMN
 Numbers = npt.NDArray[Any]
 
 
-def read_aside(
+def read_one_row(
     data: bytes,
     starts: Offsets,
     sizes: Offsets,
@@ -40,26 +40,26 @@ def read_aside(
     place: Place,
     form: Form,
 ) -> tuple[Index, TypedBuilt] | None:
-    """What `scan` and `build_fast` make of entries together; the index lacks what was put aside.
+    """What `scan` and `build_fast` make of entries together; the index lacks what was noted by the column.
 
-    None where no table's rows can be put aside, or where some of those have a fault: entries are to be read again.
+    None where no table's rows can be noted so, or where some of those have a fault: entries are to be read again.
     """
     room = _room(data, len(starts) - first, prepared, form)
     if room is None:
         return None
-    index = scan(data, starts, sizes, prepared.scan_tables, first, unsigned_times, room.aside)
+    index = scan(data, starts, sizes, prepared.scan_tables, first, unsigned_times, room.one_row)
     built = build_chosen(index, data, prepared, place, form, room.chosen(data, place))
     return None if built is None else (index, built)
 
 
-def read_records_aside(
+def read_record_one_row(
     data: bytes, starts: Offsets, sizes: Offsets, prepared: Prepared, first: int, place: Place, form: Form
 ) -> tuple[Scanned, TypedBuilt] | None:
-    """The same of entries of a native log that are no transaction's."""
+    """The same of entries of a service's log that are no transaction's."""
     room = _room(data, len(starts) - first, prepared, form)
     if room is None:
         return None
-    scanned = scan_records(data, starts, sizes, prepared.scan_tables, first, None, room.aside)
+    scanned = scan_records(data, starts, sizes, prepared.scan_tables, first, None, room.one_row)
     # Keys that were put together make them longer.
     if len(scanned.data) > OFFSET_MAX:
         return None
@@ -69,7 +69,7 @@ def read_records_aside(
 
 
 def _room(data: bytes, rows: int, prepared: Prepared, form: Form) -> _Room | None:
-    """Room for rows of one table; None where none can be put aside."""
+    """Room for rows of one table; None where none can be noted so."""
     bound = _bound(prepared, form)
     # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
     if bound is None or len(data) > OFFSET_MAX or len(form.columns) >= COLUMNS_LEAST:
@@ -78,7 +78,7 @@ def _room(data: bytes, rows: int, prepared: Prepared, form: Form) -> _Room | Non
 
 
 def _bound(prepared: Prepared, form: Form) -> tuple[int, Bound] | None:
-    """The last table that is delivered in the form, by number: of a native log's table the newest definition."""
+    """The last table that is delivered in the form, by number: of a service's log's table the newest definition."""
     for number in reversed(range(len(prepared.tables))):
         table = prepared.tables[number]
         if table.delivered and table.truncations == NO_COLUMN:
@@ -93,38 +93,38 @@ class _Room:
 
     def __init__(self, number: int, bound: Bound, columns: int, rows: int) -> None:
         self.number, self.bound = number, bound
-        self.table: Table = table_of(number, bound, columns, folded_columns(bound))
+        self.table: Table = table_of(number, bound, columns, multi_columns(bound))
         self.rows = rows
         # Off and length of each column.
         self.places = np.empty((2, columns, rows), np.int32)
-        self.places[1].fill(p.ABSENT)
+        self.places[1].fill(w.ABSENT)
         at = address_of(self.places)
         slots = self.table.slots.astype(np.int64)
-        self.aside = Aside(number, slots, self.table.clustering, rows, at, at + 4 * columns * rows)
+        self.one_row = OneRow(number, slots, self.table.clustering, rows, at, at + 4 * columns * rows)
 
     def chosen(self, data: bytes, place: Place) -> Chosen | None:
         """The rows, if there are any."""
-        if not self.aside.count:
+        if not self.one_row.count:
             return None
-        return Chosen(self.bound, self.picked(data, np.asarray(place.offsets, np.int64)), self.number, None)
+        return Chosen(self.bound, self.straight(data, np.asarray(place.offsets, np.int64)), self.number, None)
 
-    def picked(self, data: bytes, offsets: Numbers) -> Picked:
-        """The rows, as `pick_rows` gives them."""
-        rows, aside = self.aside.count, self.aside
-        entry, ts, keys, lengths = aside.by_row
+    def straight(self, data: bytes, offsets: Numbers) -> StraightRows:
+        """The rows, as `straight_rows` gives them."""
+        rows, one_row = self.one_row.count, self.one_row
+        entry, ts, keys, lengths = one_row.by_row
         offset, token = np.empty(rows, np.int64), np.empty(rows, np.int64)
         nothing, none, bad = np.zeros(rows, np.int64), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
-        op = p.UPDATE if aside.is_update else p.INSERT
+        op = w.UPDATE if one_row.is_update else w.INSERT
         off, length = self.places
-        held, work = np.frombuffer(data, np.uint8), np.zeros(p.SIZE, np.int64)
-        given = ((p.ENTRY, entry), (p.OFFSETS, offsets), (p.OFFSET, offset), (p.TOKEN, token), (p.DATA, held))
-        made = ((p.OFF, off), (p.LENGTH, length), (p.BAD, bad), (p.KEY_SLOTS, self.table.key))
+        held, work = np.frombuffer(data, np.uint8), np.zeros(w.SIZE, np.int64)
+        given = ((w.ENTRY, entry), (w.OFFSETS, offsets), (w.OFFSET, offset), (w.TOKEN, token), (w.DATA, held))
+        made = ((w.OFF, off), (w.LENGTH, length), (w.BAD, bad), (w.KEY_SLOTS, self.table.key))
         for number, array in (*given, *made):
             work[number] = address_of(array)
-        work[p.KEY_COUNT], work[p.ROOM] = len(self.table.key), self.rows
-        p.put_keys(address_of(work), rows, address_of(keys), address_of(lengths))
-        sets = aside.sets.astype(np.int32)
-        return Picked(
+        work[w.KEY_COUNT], work[w.ROOM] = len(self.table.key), self.rows
+        w.put_keys(address_of(work), rows, address_of(keys), address_of(lengths))
+        sets = one_row.sets.astype(np.int32)
+        return StraightRows(
             bad=bad,
             entry=entry[:rows],
             offset=offset,
@@ -145,5 +145,5 @@ class _Room:
             has_ttl=False,
             has_number=False,
             mixed=False,
-            narrow=False,
+            sparse=False,
         )

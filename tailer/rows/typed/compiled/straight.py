@@ -1,7 +1,7 @@
 """Which rows of an index are typed column by column, their times and where their values lie. Compiled.
 
-A row is picked where all that it has is plain: liveness or none, simple cells with the row's own times, or nothing but
-a deletion. Every other row is marked, for the plain twin. Works on addresses (`tailer.jit.words`): whoever calls
+A row is straight where all that it has is plain: liveness or none, simple cells with the row's own times, or nothing
+but a deletion. Every other row is marked, for the plain twin. Works on addresses (`tailer.jit.words`): whoever calls
 keeps the arrays alive.
 """
 
@@ -40,7 +40,7 @@ DELETED: Final = -2
 """In place of a length: the row has no such value; it deletes the column."""
 
 SLOW: Final = -1
-"""In place of a slot: a row with a value of this column is not picked."""
+"""In place of a slot: a row with a value of this column is not straight."""
 
 NO_TTL: Final = -1
 
@@ -60,7 +60,7 @@ KEY_SLOTS: Final = 10
 KEY_COUNT: Final = 11
 CLUSTERING_SLOTS: Final = 12
 CLUSTERING_COUNT: Final = 13
-# What is written: by row of the index whether it is slow; then by picked row.
+# What is written: by row of the index whether it is slow; then by straight row.
 SLOW_ROWS: Final = 14
 BAD: Final = 15
 ENTRY: Final = 16
@@ -110,7 +110,7 @@ _TIMED: Final = CELL_DELETED | CELL_EXPIRING
 
 
 @compiled
-def _pick_rows(work: int) -> int:
+def _take_rows(work: int) -> int:
     """Notes what all rows that are plain are, and where their values lie."""
     line, updates, table, rows = get(work, ROWS), get(work, UPDATES), get(work, TABLE), get(work, ROW_COUNT)
     forced, slow, ends = get(work, FORCED), get(work, SLOW_ROWS), get(work, ENDS)
@@ -124,10 +124,10 @@ def _pick_rows(work: int) -> int:
         if get(update, _U_TABLE) == table:
             end: Any = np.int64(_NOT)
             if load(forced + get(update, _U_ENTRY)) == 0:
-                end = _pick_alike(work, line, count, place, width)
+                end = _take_alike(work, line, count, place, width)
                 if end == _NOT:
                     mixed = count != 0
-                    end = _pick_row(work, line, count, place)
+                    end = _take_row(work, line, count, place)
             if end == _NOT:
                 store(slow + row, 1)
             else:
@@ -146,8 +146,8 @@ def _pick_rows(work: int) -> int:
 
 
 @inlined
-def _pick_alike(work: int, line: int, at: int, place: int, width: int) -> int:
-    """The same as `_pick_row` for what most rows are: an insert of the same `width` columns as the row before."""
+def _take_alike(work: int, line: int, at: int, place: int, width: int) -> int:
+    """The same as `_take_row` for what most rows are: an insert of the same `width` columns as the row before."""
     if get(line, _R_KIND) != ROW_LINE or get(line, _R_FLAGS) != HAS_TIMESTAMP or get(line, _R_CELLS_COUNT) != width:
         return _NOT
     cell, ts = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS), get(line, _R_TS)
@@ -176,7 +176,7 @@ def _forget(work: int, at: int, begin: int, end: int) -> None:
 
 
 @compiled
-def _pick_row(work: int, line: int, at: int, place: int) -> int:
+def _take_row(work: int, line: int, at: int, place: int) -> int:
     """Where its sets end, or _NOT where the row is not plain."""
     kind, flags, count = get(line, _R_KIND), get(line, _R_FLAGS), get(line, _R_CELLS_COUNT)
     if kind == PARTITION_DELETION or (kind <= ROW_LINE and flags & HAS_DELETION):
@@ -193,7 +193,7 @@ def _pick_row(work: int, line: int, at: int, place: int) -> int:
         ttl, expires = get(line, _R_TTL), get(line, _R_EXPIRES)
     if not flags & HAS_TIMESTAMP:
         ts, ttl, expires = _newest(first, count)
-    end = _pick_cells(work, first, count, at, place, ts, ttl, expires)
+    end = _take_cells(work, first, count, at, place, ts, ttl, expires)
     if end != _NOT:
         store(get(work, OP) + at, INSERT if flags & HAS_TIMESTAMP and kind == ROW_LINE else UPDATE)
         put(get(work, TS), at, ts)
@@ -205,7 +205,7 @@ def _pick_row(work: int, line: int, at: int, place: int) -> int:
 
 
 @inlined
-def _pick_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, ttl: int, expires: int) -> int:
+def _take_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, ttl: int, expires: int) -> int:
     slots, sets = get(work, SLOTS), get(work, SETS)
     off, length, room = get(work, OFF), get(work, LENGTH), 4 * get(work, ROOM)
     begin = place
@@ -232,7 +232,7 @@ def _pick_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, 
 
 @inlined
 def _put_head(work: int, line: int, update: int, at: int, last: int) -> int:
-    """What a picked row has from its update and line: place, key, clustering. `last`: where the key before lies."""
+    """What a straight row has from its update and line: place, key, clustering. `last`: where the key before lies."""
     entry, key = get(update, _U_ENTRY), get(update, _U_KEY)
     put(get(work, ENTRY), at, entry)
     put(get(work, NUMBER), at, get(line, _R_NUMBER))
@@ -327,9 +327,9 @@ def _put_place(work: int, slot: int, at: int, off: int, size: int) -> None:
 
 
 @entry_point
-def pick(work: int) -> int:
-    """Picks the rows of the table; how many."""
-    count = _pick_rows(work)
+def find_straight(work: int) -> int:
+    """Notes the straight rows of the table; how many."""
+    count = _take_rows(work)
     return count
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
-from uuid import UUID
 
 import msgspec
 
 from tailer.errors import UsageError
 from tailer.schema.model import TypeField
+from tailer.types.kinds import LIST, MAP, ROWS, SET
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +21,8 @@ class Cql:
     type: str
 
 
-_PLAIN: Final[Mapping[Any, str]] = {
-    str: "text",
-    int: "bigint",
-    float: "double",
-    bool: "boolean",
-    bytes: "blob",
-    UUID: "uuid",
-    Decimal: "decimal",
-    datetime: "timestamp",
-    date: "date",
-    time: "time",
-    timedelta: "duration",
-    ipaddress.IPv4Address: "inet",
-    ipaddress.IPv6Address: "inet",
-}
-_COLLECTIONS: Final[Mapping[Any, str]] = {list: "list", set: "set", frozenset: "set", dict: "map"}
+_PLAIN: Final[Mapping[str, str]] = {python: native.name for native in ROWS for python in native.python}
+_COLLECTIONS: Final[Mapping[Any, str]] = {list: LIST.name, set: SET.name, frozenset: SET.name, dict: MAP.name}
 
 
 class Declared:
@@ -66,8 +49,9 @@ class Declared:
             rest = [each for each in arguments if each not in (type(None), msgspec.UnsetType)]
             if len(rest) == 1:
                 return self._text(rest[0], where)
-        if hint in _PLAIN:
-            return _PLAIN[hint]
+        plain = _PLAIN.get(f"{getattr(hint, '__module__', '')}.{getattr(hint, '__qualname__', '')}")
+        if plain is not None:
+            return plain
         if origin in _COLLECTIONS:
             inner = ", ".join(self._text(each, where) for each in arguments)
             return f"frozen<{_COLLECTIONS[origin]}<{inner}>>"

@@ -12,6 +12,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
+from tailer.types.kinds import ELEMENT_ID
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition")
 
@@ -92,8 +93,7 @@ def _elements(type_: CqlType, elements: Elements) -> dict[str, Any]:
 
 
 def _list_id(type_: CqlType) -> Callable[[bytes], Any]:
-    timeuuid = parse_type("timeuuid", {})
-    return lambda path: _json(timeuuid, path)
+    return lambda path: _json(ELEMENT_ID, path)
 
 
 def _map_key(type_: CqlType) -> Callable[[bytes], Any]:

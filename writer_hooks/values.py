@@ -26,10 +26,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from tailer.types import CqlType
-from tailer.types.cql import TypeKind
-from tailer.types.encode import framed, varint_bytes
+from tailer.types.cql import Nested
 from tailer.types.order import order_bytes
-from tailer.types.vint import write_signed, write_unsigned
+from tailer.types.parts import collection_bytes, framed, vector_bytes
 
 ToBytes = Callable[[Any], bytes]
 """A value to its bytes; TypeError, ValueError, OverflowError or struct.error for what is none of the type."""
@@ -37,7 +36,6 @@ ToBytes = Callable[[Any], bytes]
 VALUE_ERRORS: Final = (TypeError, ValueError, OverflowError, AttributeError, ArithmeticError, struct.error)
 """What a `ToBytes` raises."""
 
-_LENGTH: Final = struct.Struct(">i").pack
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -45,39 +43,28 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 def to_bytes(type_: CqlType) -> ToBytes:
     """What encodes values of the type."""
-    nested = _NESTED.get(type_.kind)
-    return _SCALARS[type_.kind] if nested is None else nested(type_)
+    traits = type_.traits
+    if isinstance(traits, Nested):
+        return _NESTED[traits.name](type_)
+    pack, convert = traits.pack, _CONVERTED.get(traits.name)
+    if convert is None or pack is bytes:
+        return convert or pack
+    return lambda value: pack(convert(value))
 
 
-def _packed(layout: str) -> ToBytes:
-    return struct.Struct(">" + layout).pack
-
-
-def _decimal(value: Any) -> bytes:
-    sign, figures, exponent = Decimal(value).as_tuple()
-    if not isinstance(exponent, int):
-        raise ValueError(f"{value} is no finite number")
-    unscaled = int("".join(map(str, figures)))
-    return _LENGTH(-exponent) + varint_bytes(-unscaled if sign else unscaled)
-
-
-def _boolean(value: Any) -> bytes:
+def _bool(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{value!r:.80} is no bool")
-    return b"\1" if value else b"\0"
+    return value
 
 
-def _ascii(value: str) -> bytes:
-    return value.encode("ascii")
-
-
-def _varint(value: Any) -> bytes:
+def _int(value: Any) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{value!r:.80} is no int")
-    return varint_bytes(value)
+    return value
 
 
-def _blob(value: Any) -> bytes:
+def _bytes(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     raise TypeError(f"{value!r:.80} is no bytes")
@@ -98,27 +85,28 @@ def _inet(value: Any) -> bytes:
     return ipaddress.ip_address(value).packed
 
 
-def _timestamp(value: Any) -> bytes:
+def _millis(value: Any) -> Any:
     if isinstance(value, datetime):
         value = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH
         value //= _MILLISECOND
-    return struct.pack(">q", value)
+    return value
 
 
-def _date(value: Any) -> bytes:
-    return struct.pack(">I", value.toordinal() - _EPOCH_DAY + 0x8000_0000)
+def _days(value: Any) -> int:
+    days: int = value.toordinal() - _EPOCH_DAY
+    return days
 
 
-def _time(value: Any) -> bytes:
+def _nanos(value: Any) -> Any:
     if isinstance(value, time):
         seconds = (value.hour * 60 + value.minute) * 60 + value.second
         value = (seconds * 1_000_000 + value.microsecond) * 1000
     if not 0 <= value < 86_400_000_000_000:
         raise ValueError(f"{value} is no time of a day")
-    return struct.pack(">q", value)
+    return value
 
 
-def _duration(value: Any) -> bytes:
+def _duration(value: Any) -> tuple[int, int, int]:
     if isinstance(value, timedelta):
         value = 0, value.days, (value.seconds * 1_000_000 + value.microseconds) * 1000
         if value[1] < 0 < value[2]:
@@ -127,15 +115,14 @@ def _duration(value: Any) -> bytes:
     months, days, nanos = value
     if min(value) < 0 < max(value):
         raise ValueError(f"{value}: months, days and nanoseconds of different signs")
-    return write_signed(months) + write_signed(days) + write_signed(nanos)
+    return months, days, nanos
 
 
 def _list(type_: CqlType) -> ToBytes:
     encode = to_bytes(type_.element)
 
     def encode_list(value: Any) -> bytes:
-        parts = [encode(part) for part in _items(value)]
-        return _LENGTH(len(parts)) + framed(parts)
+        return collection_bytes([encode(part) for part in _items(value)], 1)
 
     return encode_list
 
@@ -146,7 +133,7 @@ def _set(type_: CqlType) -> ToBytes:
 
     def encode_set(value: Any) -> bytes:
         parts = sorted({encode(part) for part in _items(value)}, key=order)
-        return _LENGTH(len(parts)) + framed(parts)
+        return collection_bytes(parts, 1)
 
     return encode_set
 
@@ -159,7 +146,7 @@ def _map(type_: CqlType) -> ToBytes:
         pairs = sorted(
             ((encode_key(key), encode_value(part)) for key, part in value.items()), key=lambda pair: order(pair[0])
         )
-        return _LENGTH(len(pairs)) + framed([part for pair in pairs for part in pair])
+        return collection_bytes([part for pair in pairs for part in pair], 2)
 
     return encode_map
 
@@ -200,7 +187,7 @@ def _vector(type_: CqlType) -> ToBytes:
         parts = [encode(part) for part in _items(value)]
         if len(parts) != type_.dimension:
             raise ValueError(f"{len(parts)} elements of {type_.text}")
-        return b"".join(parts if fixed is not None else [write_unsigned(len(part)) + part for part in parts])
+        return vector_bytes(parts, fixed)
 
     return encode_vector
 
@@ -211,30 +198,24 @@ def _items(value: Any) -> Sequence[Any]:
     return list(value)
 
 
-_SCALARS: Final[dict[TypeKind, ToBytes]] = {
-    "ascii": _ascii,
-    "bigint": _packed("q"),
-    "blob": _blob,
-    "boolean": _boolean,
-    "custom": _blob,
-    "date": _date,
-    "decimal": _decimal,
-    "double": _packed("d"),
+_CONVERTED: Final[dict[str, Callable[[Any], Any]]] = {
+    "blob": _bytes,
+    "boolean": _bool,
+    "custom": _bytes,
+    "date": _days,
+    "decimal": Decimal,
     "duration": _duration,
-    "empty": _blob,
-    "float": _packed("f"),
+    "empty": _bytes,
     "inet": _inet,
-    "int": _packed("i"),
-    "smallint": _packed("h"),
-    "text": str.encode,
-    "time": _time,
-    "timestamp": _timestamp,
+    "time": _nanos,
+    "timestamp": _millis,
     "timeuuid": _timeuuid,
-    "tinyint": _packed("b"),
     "uuid": _uuid,
-    "varint": _varint,
+    "varint": _int,
 }
-_NESTED: Final[dict[TypeKind, Callable[[CqlType], ToBytes]]] = {
+"""What `pack` of a type takes, of a value that it does not take itself."""
+
+_NESTED: Final[dict[str, Callable[[CqlType], ToBytes]]] = {
     "list": _list,
     "map": _map,
     "set": _set,

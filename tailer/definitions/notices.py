@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.selection import Selection, is_system
+from tailer.types.kinds import NATIVES
 
 
 class DefinitionNotices:
@@ -44,36 +45,10 @@ def _logs_no_overwrite(column: Column) -> bool:
 
 
 _FROZEN_ALWAYS = ("tuple<", "vector<")
-_NATIVE = frozenset(
-    [
-        "ascii",
-        "bigint",
-        "blob",
-        "boolean",
-        "counter",
-        "date",
-        "decimal",
-        "double",
-        "duration",
-        "empty",
-        "float",
-        "inet",
-        "int",
-        "smallint",
-        "text",
-        "time",
-        "timestamp",
-        "timeuuid",
-        "tinyint",
-        "uuid",
-        "varchar",
-        "varint",
-    ]
-)
 
 
 def _is_user_type(text: str) -> bool:
-    return text not in _NATIVE and not text.startswith("'")
+    return text not in NATIVES and not text.startswith("'")
 
 
 class StaleFlags:

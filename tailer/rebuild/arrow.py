@@ -14,9 +14,10 @@ from tailer.rebuild.changes import key_values
 from tailer.rebuild.rows import TableRow, Value
 from tailer.rebuild.table import Plan
 from tailer.rows.arrow_types import arrow_type
-from tailer.types import CqlType
-from tailer.types.collections import parts_of
-from tailer.types.values import Decimals, elements_reader, reader
+from tailer.types import CqlType, Shape
+from tailer.types.cql import Decimals
+from tailer.types.parts import parts_of
+from tailer.types.values import elements_reader, reader
 
 OnMisfit = Literal["fail", "null"]
 """What becomes of a value that its Arrow type has no room for."""
@@ -82,10 +83,7 @@ def _key_column(name: str, type_: CqlType, decimals: Decimals) -> _Column:
 
 
 def _data_column(name: str, type_: CqlType, decimals: Decimals) -> _Column:
-    if type_.kind == "counter":
+    if type_.shape is Shape.COUNTER:
         return _Column(name, arrow_type(type_, decimals), int)
-    return _Column(
-        name,
-        arrow_type(type_, decimals),
-        elements_reader(type_, decimals) if type_.complex else reader(type_, decimals),
-    )
+    read = elements_reader(type_, decimals) if type_.complex else None
+    return _Column(name, arrow_type(type_, decimals), read or reader(type_, decimals))

@@ -10,8 +10,10 @@ from tailer.position import Position
 from tailer.rebuild.counters import shard_facts
 from tailer.rebuild.facts import Fact, Kind, Place, Stamp
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
-from tailer.types.encode import encoder, framed
+from tailer.types import Shape
+from tailer.types.encode import encoder
 from tailer.types.order import AFTER
+from tailer.types.parts import framed
 from tailer.types.read_json import read_json
 
 NEEDED: Final = (
@@ -127,7 +129,7 @@ def _cells(plan: Plan, stamp: Stamp, columns: Mapping[str, Any], cells: Mapping[
         mine = _stamp(stamp, own)
         if value is None:
             yield Fact(Kind.CELL_GONE, mine._replace(ttl=None, expires_at=None), name)
-        elif column.type.kind == "counter":
+        elif column.type.shape is Shape.COUNTER:
             yield from shard_facts(name, mine, value)
         else:
             yield Fact(Kind.CELL, mine, name, b"", column.encode(value))

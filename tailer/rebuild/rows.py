@@ -10,6 +10,7 @@ from tailer.rebuild.counters import counted
 from tailer.rebuild.facts import DELETIONS, Fact, Kind, rank
 from tailer.rebuild.state import Truncations, covering, unvoided
 from tailer.rebuild.table import DataColumn, Plan
+from tailer.types import Shape
 
 NEVER = -(2**63)
 
@@ -85,7 +86,7 @@ def _alive(facts: Iterable[Fact], deleted: int, plan: Plan, at: int) -> _Alive:
 def _value(column: DataColumn, facts: Iterable[Fact], at: int, expiries: list[int]) -> Value | None:
     void = NEVER if column.void is None else column.void
     cells = [fact for fact in facts if fact.stamp.write_ts > void]
-    if column.type.kind == "counter":
+    if column.type.shape is Shape.COUNTER:
         return None if any(fact.kind == Kind.CELL_GONE for fact in cells) else counted(cells)
     gone = max((fact.stamp.write_ts for fact in cells if fact.kind == Kind.COLUMN_GONE), default=NEVER)
     best: dict[bytes, Fact] = {}

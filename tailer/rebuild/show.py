@@ -6,7 +6,7 @@ from tailer.rebuild.changes import key_values
 from tailer.rebuild.rows import TableRow, Value
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
 from tailer.types import quote
-from tailer.types.collections import parts_of
+from tailer.types.parts import parts_of
 
 
 def row_json(partition: bytes, row: TableRow, plan: Plan) -> dict[str, str]:

@@ -9,9 +9,11 @@ from functools import lru_cache
 import msgspec
 
 from tailer.schema.model import Column, TableDefinition
-from tailer.types import CqlType, parse_type
-from tailer.types.encode import FromJson, encoder, key_encoder, timeuuid_bytes
-from tailer.types.order import Component, Order, component, order_bytes
+from tailer.types import CqlType, Shape, parse_type
+from tailer.types.cql import FromJson, Order
+from tailer.types.encode import encoder, key_encoder, timeuuid_bytes
+from tailer.types.kinds import ELEMENT_ID
+from tailer.types.order import Component, component, order_bytes
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -112,7 +114,7 @@ def _key_column(column: Column, definition: TableDefinition) -> KeyColumn:
 
 def _data_column(column: Column, table: Table) -> DataColumn:
     type_ = parse_type(column.type, table.definition.types)
-    encode = _no_value if type_.kind == "counter" else encoder(type_)
+    encode = _no_value if type_.shape is Shape.COUNTER else encoder(type_)
     element, path, path_key = _elements(type_, table) if type_.complex else (encode, encode, bytes)
     return DataColumn(
         column.name,
@@ -133,7 +135,7 @@ def _no_value(value: object) -> bytes:
 
 def _elements(type_: CqlType, table: Table) -> tuple[FromJson, FromJson, Order]:
     if type_.kind == "list":
-        return encoder(type_.element), timeuuid_bytes, order_bytes(parse_type("timeuuid", {}))
+        return encoder(type_.element), timeuuid_bytes, order_bytes(ELEMENT_ID)
     if type_.kind == "set":
         return lambda value: b"", encoder(type_.element), order_bytes(type_.element)
     if type_.kind == "map":

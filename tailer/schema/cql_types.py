@@ -8,6 +8,7 @@ from typing import Final
 from tailer.limits import TYPE_DEPTH_MAX
 from tailer.schema.cql_tokens import Cursor
 from tailer.schema.usertypes import BUILT_IN
+from tailer.types.kinds import NATIVES
 
 _ARGUMENTS: Final = {"list": 1, "set": 1, "map": 2}
 _BARE: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -30,7 +31,7 @@ def _read(cursor: Cursor, keyspace: str, depth: int, *, frozen: bool) -> str:
         return f"frozen<{text}>" if depth and not frozen else text
     word = cursor.name("a type")
     if not cursor.at_sign("<"):
-        return "text" if word == "varchar" else word
+        return NATIVES[word].text if word in NATIVES else word
     cursor.want_sign("<")
     if word == "frozen":
         inner = _read(cursor, keyspace, depth + 1, frozen=True)

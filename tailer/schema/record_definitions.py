@@ -12,7 +12,7 @@ from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.scan.record.record import TABLE_KEY_BYTES, ColumnItem, Definition, TypeItem, fingerprint_of
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
-from tailer.types import CqlType, parse_type
+from tailer.types import CqlType, Shape, parse_type
 
 KINDS: Final[tuple[ColumnKind, ...]] = ("partition_key", "clustering", "static", "regular")
 """The word of each number that a record has for a column's kind."""
@@ -76,7 +76,7 @@ def check_definition(definition: TableDefinition, at: Position | None = None) ->
         raise _refused(definition, at, "columns in the order key, clustering, static, regular", kinds)
     for column in definition.columns:
         type_ = _type_of(column, definition, at)
-        if type_.kind == "counter":
+        if type_.shape is Shape.COUNTER:
             raise _refused(definition, at, "columns that hold values", f"the counter {column.name}")
         if type_.complex and column.kind in ("partition_key", "clustering"):
             raise _refused(definition, at, "frozen types in the key", f"{column.name} {column.type}")

@@ -8,16 +8,13 @@ from functools import lru_cache
 from typing import Final
 
 from tailer.schema.model import TypeField
+from tailer.types.kinds import NATIVES, NESTED
 
 Lookup = Callable[[str], tuple[TypeField, ...] | None]
 
 _TOKEN: Final = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)"|([A-Za-z_][A-Za-z0-9_]*)""")
 
-BUILT_IN: Final = frozenset(
-    {"ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "empty", "float", "inet"}
-    | {"int", "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint"}
-    | {"frozen", "list", "set", "map", "tuple", "vector"}
-)
+BUILT_IN: Final = frozenset({*NATIVES, "frozen", *(nested.name for nested in NESTED if nested.java)})
 """Every unquoted word that is not a user-defined type's name (cql3/CQL3Type.Native and the constructors)."""
 
 

@@ -26,7 +26,7 @@ from tailer.schema.model import Column, TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
 from tailer.spark.state import changes_of, own_schema, packed_facts, seconds_of
-from tailer.types.values import Decimals
+from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -29,7 +29,7 @@ from tailer.segments.keystore import keystore_keys
 from tailer.segments.segment import KeySource, no_keys
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
-from tailer.types.values import Decimals
+from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

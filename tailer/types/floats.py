@@ -1,4 +1,4 @@
-"""JSON of float and double: the shortest digits that read back the same, in Java's layout. Knows no other type.
+"""Texts of float and double: the shortest digits that read back the same, in Java's layout. Knows no other type.
 
 Java's layout: at least one digit after the point; `d.dddE±x` below 1e-3 and from 1e7 on. Not-a-number and the
 infinities are strings, for the server's `null` would read as "deleted".
@@ -11,38 +11,10 @@ from decimal import Context, Decimal
 from math import frexp, isinf, ldexp
 from typing import Final
 
-from tailer.types.jsontext import EMPTY, wrong_length
-
-_FLOAT: Final = struct.Struct(">f").unpack
-_DOUBLE: Final = struct.Struct(">d").unpack
+_FLOAT: Final = struct.Struct(">f")
 
 _NORMAL: Final = 1.1754943508222875e-38
 """The smallest float with all its 24 bits; any number of up to six digits from here on has a float of its own."""
-
-
-def double_json(value: bytes) -> str:
-    """JSON of a double."""
-    try:
-        (number,) = _DOUBLE(value)
-    except struct.error:
-        if not value:
-            return EMPTY
-        raise wrong_length(value, "double", "8") from None
-    return double_text(number)
-
-
-def float_json(value: bytes) -> str:
-    """JSON of a float."""
-    try:
-        (number,) = _FLOAT(value)
-    except struct.error:
-        if not value:
-            return EMPTY
-        raise wrong_length(value, "float", "4") from None
-    if number != number or isinf(number) or number == 0:
-        return double_text(number)
-    shortest = _shortest_float(abs(number))
-    return double_text(-shortest if number < 0 else shortest)
 
 
 def double_text(number: float) -> str:
@@ -61,6 +33,42 @@ def double_text(number: float) -> str:
     figures = figures.rstrip("0")
     sign = "-" if number < 0 else ""
     return f"{sign}{figures[0]}.{figures[1:] or '0'}E{exponent}"
+
+
+def float_text(number: float) -> str:
+    """The same for a number that is a float."""
+    if number != number or isinf(number) or number == 0:
+        return double_text(number)
+    shortest = _shortest_float(abs(number))
+    return double_text(-shortest if number < 0 else shortest)
+
+
+def parse_float(text: str) -> float:
+    """The float that a text means."""
+    number = float(text)
+    try:
+        near = _near_float(number)
+        # A double half way between two floats may be the rounding of a text that is not: the text itself decides.
+        if near != number and _is_float(2 * number - near):
+            exact, rounded = Decimal(text), Decimal(number)
+            if exact != rounded:
+                low, high = sorted((near, 2 * number - near))
+                return high if exact > rounded else low
+    except OverflowError:
+        raise ValueError(f"{text!r:.80} is beyond a float") from None
+    return near
+
+
+def _near_float(number: float) -> float:
+    near: float = _FLOAT.unpack(_FLOAT.pack(number))[0]
+    return near
+
+
+def _is_float(number: float) -> bool:
+    try:
+        return _near_float(number) == number
+    except OverflowError:
+        return False
 
 
 def _shortest_float(number: float) -> float:

@@ -1,13 +1,21 @@
-"""JSON of the whole-number types and decimal. Knows no other type."""
+"""Numbers of any length, varint and decimal: bytes to text and back. Knows no other type.
+
+varint     two's complement, as few bytes as hold it (more are read too)
+decimal    scale i32 | unscaled varint
+"""
 
 from __future__ import annotations
 
-import struct
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from functools import lru_cache
+from struct import Struct
 from typing import Final
 
-from tailer.types.jsontext import EMPTY, ToJson, wrong_length
+from tailer.types.jsontext import EMPTY, wrong_length
+
+_SCALE: Final = Struct(">i")
+_DIGITS_MAX: Final = 4000
+"""Python refuses `int` of longer texts by itself; a Decimal of them is exact, and fast."""
 
 _SMALL_BITS: Final = 2000
 """Python may refuse `str` of a number of more than 640 digits (it takes quadratic time); 2000 bits stay below."""
@@ -15,41 +23,52 @@ _SMALL_BITS: Final = 2000
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-def fixed_integer(name: str, layout: str) -> ToJson:
-    """JSON of a signed integer of constant size; `layout` is its `struct` letter."""
-    codec = struct.Struct(">" + layout)
-    unpack = codec.unpack
-
-    def integer_json(value: bytes) -> str:
-        try:
-            return str(unpack(value)[0])
-        except struct.error:
-            if not value:
-                return EMPTY
-            raise wrong_length(value, name, str(codec.size)) from None
-
-    return integer_json
-
-
 def varint_json(value: bytes) -> str:
-    """JSON of a varint: two's complement of any length."""
+    """JSON of a varint."""
     if not value:
         return EMPTY
+    return varint_text(value)
+
+
+def varint_text(value: bytes) -> str:
+    """The digits of a varint of at least one byte."""
     return digits(int.from_bytes(value, "big", signed=True))
 
 
+def varint_bytes(number: int) -> bytes:
+    """The bytes of a varint."""
+    return number.to_bytes(((number if number >= 0 else ~number).bit_length() >> 3) + 1, "big", signed=True)
+
+
+def parse_whole(text: str) -> int:
+    """The number that the digits say, of any length."""
+    return int(text) if len(text) < _DIGITS_MAX else int(Decimal(text))
+
+
 def decimal_json(value: bytes) -> str:
-    """JSON of a decimal: 32-bit scale, then the unscaled number as a varint."""
-    if not value:
-        return EMPTY
+    """JSON of a decimal."""
+    return decimal_text(value) if value else EMPTY
+
+
+def decimal_parts(value: bytes) -> tuple[int, int]:
+    """The unscaled number and the scale of a decimal of at least one byte."""
     if len(value) < 5:
         raise wrong_length(value, "decimal", "at least 5")
-    scale = int.from_bytes(value[:4], "big", signed=True)
-    return decimal_text(int.from_bytes(value[4:], "big", signed=True), scale)
+    return int.from_bytes(value[4:], "big", signed=True), _SCALE.unpack_from(value)[0]
 
 
-def decimal_text(unscaled: int, scale: int) -> str:
-    """`unscaled` × 10^−`scale` as Java's `BigDecimal.toString` spells it, for every 32-bit scale."""
+def decimal_bytes(number: Decimal) -> bytes:
+    """The bytes of a decimal."""
+    sign, figures, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or not -(2**31) <= -exponent < 2**31:
+        raise ValueError(f"{number!s:.80} is no decimal")
+    unscaled = parse_whole("".join(map(str, figures)))
+    return _SCALE.pack(-exponent) + varint_bytes(-unscaled if sign else unscaled)
+
+
+def decimal_text(value: bytes) -> str:
+    """Unscaled × 10^−scale as Java's `BigDecimal.toString` spells it, for every 32-bit scale."""
+    unscaled, scale = decimal_parts(value)
     sign = "-" if unscaled < 0 else ""
     figures = digits(abs(unscaled))
     if scale == 0:

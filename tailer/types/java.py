@@ -14,43 +14,16 @@ from typing import Final, NoReturn
 
 from tailer.errors import DefinitionError
 from tailer.limits import TYPE_DEPTH_MAX
+from tailer.types import kinds
 from tailer.types.syntax import TypeTree
 
 _PACKAGE: Final = "org.apache.cassandra.db.marshal."
 _TOKEN: Final = re.compile(r"\s*([\w.$+-]+|=>|[(),:])")
 
-_WORDS: Final[Mapping[str, str]] = {
-    "AsciiType": "ascii",
-    "BooleanType": "boolean",
-    "BytesType": "blob",
-    "ByteType": "tinyint",
-    "CounterColumnType": "counter",
-    "DateType": "timestamp",
-    "DecimalType": "decimal",
-    "DoubleType": "double",
-    "DurationType": "duration",
-    "EmptyType": "empty",
-    "FloatType": "float",
-    "InetAddressType": "inet",
-    "Int32Type": "int",
-    "IntegerType": "varint",
-    "LexicalUUIDType": "uuid",
-    "LongType": "bigint",
-    "ShortType": "smallint",
-    "SimpleDateType": "date",
-    "TimestampType": "timestamp",
-    "TimeType": "time",
-    "TimeUUIDType": "timeuuid",
-    "UTF8Type": "text",
-    "UUIDType": "uuid",
-}
+_WORDS: Final[Mapping[str, str]] = {java: native.name for native in kinds.ROWS for java in native.java}
 _GENERIC: Final[Mapping[str, str]] = {
     "FrozenType": "frozen",
-    "ListType": "list",
-    "MapType": "map",
-    "SetType": "set",
-    "TupleType": "tuple",
-    "VectorType": "vector",
+    **{java: nested.name for nested in kinds.NESTED for java in nested.java},
 }
 
 

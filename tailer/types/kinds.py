@@ -1,55 +1,185 @@
-"""The types that take no other type, by CQL's word for them."""
+"""The CQL types, a row each: whoever needs to know something of one by its name has it from here.
+
+A new type is a row, and the functions of its text. What stands in a row: `cql.Native` and `cql.Nested`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from struct import Struct
+from typing import Any, Final
 
-from tailer.types import floats, integers, scalars, times
+from tailer.types import encode, floats, forms, integers, order, printed, scalars, times, value_json, values
 from tailer.types.counter import counter_json
-from tailer.types.cql import CqlType, Shape, TypeKind
-from tailer.types.jsontext import ToJson, as_key
+from tailer.types.cql import CqlType, Native, Nested, Shape, ValueToJson
+from tailer.types.fixed import fixed_json, fixed_reader
+from tailer.types.jsontext import as_key
+
+_DATE: Final = Struct(">I")
 
 
-def _native(kind: TypeKind, json: ToJson, fixed: int | None = None, shape: Shape = Shape.SIMPLE) -> CqlType:
-    return CqlType(kind, kind, json, as_key(json), fixed, shape)
+def _fixed(
+    name: str,
+    java: tuple[str, ...],
+    code: str,
+    *,
+    text: ValueToJson = str,
+    plain: Callable[[Any], Any] | None = None,
+    **traits: Any,
+) -> Native:
+    """A type of constant size. `code`: its letter of `struct`; `text`, `plain`: of the number that this reads."""
+    codec = Struct(">" + code)
+    json, read = fixed_json(name, code, text), fixed_reader(name, code, plain)
+    usual: dict[str, Any] = {"pack": codec.pack, "spell": text, "quoted": False, "size": codec.size}
+    return Native(name, java, json=json, read=read, **usual | traits)
 
 
-def _string(kind: TypeKind, json: ToJson, fixed: int | None = None) -> CqlType:
-    """A type whose JSON is always a string, and so its own key."""
-    return CqlType(kind, kind, json, json, fixed)
+def _whole(name: str, java: str, code: str, **traits: Any) -> Native:
+    """A signed integer."""
+    return _fixed(
+        name, (java,), code, printed=printed.INTEGER, parse=int, order=order.signed_order, exact=True, **traits
+    )
+
+
+def _letters(name: str, java: tuple[str, ...], arrow: str, **traits: Any) -> Native:
+    """A type of any number of bytes that are taken as they are."""
+    return Native(name, java, arrow, form=forms.LETTERS, order=order.unsigned_order, exact=True, **traits)
+
+
+def _uuid(name: str, java: tuple[str, ...], **traits: Any) -> Native:
+    return Native(
+        name, java, "string", printed.UUID, scalars.uuid_json, scalars.parse_uuid, bytes,
+        values.unquoted(scalars.uuid_json), form=forms.UUID, size=16, bare=True, exact=True, **traits,
+    )  # fmt: skip
+
+
+ROWS: Final = (
+    _letters(
+        "ascii", ("AsciiType",), "string", printed=printed.ASCII, json=scalars.ascii_json, parse=str,
+        pack=scalars.ascii_bytes, read=scalars.ascii_value, zero=True, within="text",
+    ),
+    _whole("bigint", "LongType", "q", arrow="int64", form=forms.LONG, bare=True, python=("builtins.int",)),
+    _letters(
+        "blob", ("BytesType",), "binary", printed=printed.BLOB, json=scalars.blob_json, parse=scalars.parse_blob,
+        pack=bytes, read=bytes, spell=scalars.blob_json, zero=True, python=("builtins.bytes",),
+    ),
+    _fixed(
+        "boolean", ("BooleanType",), "?", arrow="bool", printed=printed.BOOLEAN, form=forms.BOOLEAN, bare=True,
+        text=scalars.boolean_text, parse=scalars.no_value, order=order.unsigned_order, python=("builtins.bool",),
+    ),
+    Native(
+        "counter", ("CounterColumnType",), "int64", printed.UNPRINTED, counter_json, scalars.no_value,
+        scalars.no_value, values.counter_value, order.unsigned_order, str, quoted=False, shape=Shape.COUNTER,
+    ),
+    _letters(
+        "custom", (), "binary", printed=printed.CUSTOM, json=scalars.custom_json, parse=scalars.parse_blob, pack=bytes,
+        read=bytes, spell=scalars.custom_json,
+    ),
+    _fixed(
+        "date", ("SimpleDateType",), "I", arrow="date32[day]", arrow_plain="int32", printed=printed.DATE,
+        form=forms.DATE, text=lambda number: times.date_text(times.days_of(number)), plain=times.days_of,
+        parse=times.parse_date, pack=lambda days: _DATE.pack(times.date_number(days)), spell=times.date_text,
+        order=order.unsigned_order, quoted=True, exact=True, python=("datetime.date",),
+    ),
+    Native(
+        "decimal", ("DecimalType",), "decimal128(38, 18)", printed.DECIMAL, integers.decimal_json, Decimal,
+        integers.decimal_bytes, values.decimal_value, order.decimal_order, "{:f}".format, quoted=False,
+        read_text=integers.decimal_text, python=("decimal.Decimal",),
+    ),
+    _fixed(
+        "double", ("DoubleType",), "d", arrow="double", printed=printed.DOUBLE, form=forms.LONG, bare=True,
+        text=floats.double_text, parse=float, order=order.double_order, python=("builtins.float",),
+    ),
+    Native(
+        "duration", ("DurationType",), "struct<months: int32, days: int32, nanoseconds: int64>", printed.DURATION,
+        times.duration_json, times.parse_duration, times.duration_bytes, values.duration_value, order.unsigned_order,
+        value_json.object_json(dict.fromkeys(values.DURATION, str)), python=("datetime.timedelta",),
+    ),
+    Native(
+        "empty", ("EmptyType",), "string", printed.NOTHING, scalars.empty_json, scalars.no_value, bytes,
+        values.no_value, order.unsigned_order, size=0, bare=True,
+    ),
+    _fixed(
+        "float", ("FloatType",), "f", arrow="float", printed=printed.FLOAT, form=forms.INT, bare=True,
+        text=floats.float_text, parse=floats.parse_float, order=order.float_order,
+    ),
+    Native(
+        "inet", ("InetAddressType",), "string", printed.INET, scalars.inet_json, scalars.parse_inet, bytes,
+        values.unquoted(scalars.inet_json), order.unsigned_order,
+        python=("ipaddress.IPv4Address", "ipaddress.IPv6Address"),
+    ),
+    _whole("int", "Int32Type", "i", arrow="int32", form=forms.INT, bare=True),
+    _whole("smallint", "ShortType", "h", arrow="int16", form=forms.SHORT),
+    _letters(
+        "text", ("UTF8Type",), "string", printed=printed.TEXT, json=scalars.text_json, parse=str, pack=str.encode,
+        read=scalars.text_value, zero=True, synonyms=("varchar",), python=("builtins.str",),
+    ),
+    _fixed(
+        "time", ("TimeType",), "q", arrow="int64", printed=printed.TIME, form=forms.LONG, text=times.time_text,
+        parse=times.parse_time, order=order.unsigned_order, quoted=True, exact=True, python=("datetime.time",),
+    ),
+    _fixed(
+        "timestamp", ("TimestampType", "DateType"), "q", arrow="timestamp[us, tz=UTC]", arrow_plain="int64",
+        printed=printed.TIMESTAMP, form=forms.MILLIS, bare=True, text=times.timestamp_text, plain=values.micros,
+        parse=times.parse_timestamp, spell=lambda micros: times.timestamp_text(micros // 1000),
+        order=order.signed_order, quoted=True, exact=True, python=("datetime.datetime",),
+    ),
+    _uuid("timeuuid", ("TimeUUIDType",), order=order.timeuuid_order, within="uuid"),
+    _whole("tinyint", "ByteType", "b", arrow="int8", form=forms.BYTE),
+    _uuid("uuid", ("UUIDType", "LexicalUUIDType"), order=order.uuid_order, python=("uuid.UUID",)),
+    Native(
+        "varint", ("IntegerType",), "decimal128(38, 0)", printed.VARINT, integers.varint_json, integers.parse_whole,
+        integers.varint_bytes, values.varint_value, order.varint_order,
+        lambda number: str(int(number)), quoted=False, read_text=integers.varint_text,
+    ),
+)  # fmt: skip
+
+LIST: Final = Nested(
+    "list", ("ListType",), 1, Shape.LIST, printed.ARRAY, encode.array_encoder, values.list_reader,
+    order.elements_order, value_json.array_json, values.list_of_cells,
+)  # fmt: skip
+SET: Final = Nested(
+    "set", ("SetType",), 1, Shape.SET, printed.ARRAY, encode.array_encoder, values.list_reader,
+    order.elements_order, value_json.array_json, values.set_of_cells,
+)  # fmt: skip
+MAP: Final = Nested(
+    "map", ("MapType",), 2, Shape.MAP, printed.MAP, encode.map_encoder, values.map_reader,
+    order.map_order, value_json.map_json, values.map_of_entries,
+)  # fmt: skip
+TUPLE: Final = Nested(
+    "tuple", ("TupleType",), 0, Shape.SIMPLE, printed.TUPLE, encode.tuple_encoder, values.fields_reader,
+    order.fields_order, value_json.fields_json,
+)  # fmt: skip
+UDT: Final = Nested(
+    "udt", (), 0, Shape.UDT, printed.UDT, encode.udt_encoder, values.fields_reader,
+    order.fields_order, value_json.fields_json, values.udt_of_cells,
+)  # fmt: skip
+VECTOR: Final = Nested(
+    "vector", ("VectorType",), 1, Shape.SIMPLE, printed.VECTOR, encode.vector_encoder, values.vector_reader,
+    order.vector_order, value_json.array_json,
+)  # fmt: skip
+
+NESTED: Final = (LIST, SET, MAP, TUPLE, UDT, VECTOR)
+
+BY_NAME: Final[Mapping[str, Native]] = {native.name: native for native in ROWS}
+CUSTOM: Final = BY_NAME["custom"]
+
+
+def _type(native: Native) -> CqlType:
+    key_json = native.json if native.quoted else as_key(native.json)
+    return CqlType(native.name, native, native.json, key_json, native.size if native.bare else None, native.shape)
+
+
+NATIVES: Final[Mapping[str, CqlType]] = {
+    word: _type(native) for native in ROWS if native is not CUSTOM for word in (native.name, *native.synonyms)
+}
+"""Every word of CQL for a type without arguments."""
+
+ELEMENT_ID: Final = NATIVES["timeuuid"]
+"""What names an element of a non-frozen list."""
 
 
 def custom(class_name: str) -> CqlType:
     """The type of a Java class that CQL has no word for: its bytes in hex."""
-    return CqlType(f"'{class_name}'", "custom", scalars.custom_json, scalars.custom_json)
-
-
-_TYPES: Final = (
-    _string("ascii", scalars.ascii_json),
-    _native("bigint", integers.fixed_integer("bigint", "q"), 8),
-    _string("blob", scalars.blob_json),
-    _native("boolean", scalars.boolean_json, 1),
-    _native("counter", counter_json, None, Shape.COUNTER),
-    _string("date", times.date_json),
-    _native("decimal", integers.decimal_json),
-    _native("double", floats.double_json, 8),
-    _string("duration", times.duration_json),
-    _string("empty", scalars.empty_json, 0),
-    _native("float", floats.float_json, 4),
-    _string("inet", scalars.inet_json),
-    _native("int", integers.fixed_integer("int", "i"), 4),
-    _native("smallint", integers.fixed_integer("smallint", "h")),
-    _string("text", scalars.text_json),
-    _string("time", times.time_json),
-    _string("timestamp", times.timestamp_json, 8),
-    _string("timeuuid", scalars.uuid_json, 16),
-    _native("tinyint", integers.fixed_integer("tinyint", "b")),
-    _string("uuid", scalars.uuid_json, 16),
-    _native("varint", integers.varint_json),
-)
-
-NATIVES: Final[Mapping[str, CqlType]] = {type_.text: type_ for type_ in _TYPES} | {
-    "varchar": next(type_ for type_ in _TYPES if type_.text == "text")
-}
-"""Every word of CQL for a type without arguments."""
+    return CqlType(f"'{class_name}'", CUSTOM, CUSTOM.json, CUSTOM.json)

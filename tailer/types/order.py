@@ -11,11 +11,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tailer.types.collections import collection_parts, dense_vector_parts, parts_of, vector_parts
-from tailer.types.cql import CqlType, TypeKind
+from tailer.types.cql import CqlType, Nested, Order
 from tailer.types.integers import digits
+from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 
-Order = Callable[[bytes], bytes]
 Component = Callable[[bytes | None], bytes]
 
 _NULL: Final = b"\x10"
@@ -33,7 +32,8 @@ _FLOAT_NAN: Final = b"\x7f\xc0" + bytes(2)
 
 def component(type_: CqlType, *, desc: bool = False) -> Component:
     """The order of a value that may be null (below all) or of no bytes (below all but null); `desc` turns it round."""
-    order = _order(type_)
+    traits = type_.traits
+    order = traits.order(type_) if isinstance(traits, Nested) else traits.order
 
     def order_component(value: bytes | None) -> bytes:
         made = _NULL if value is None else _VALUE + order(value) if value else _EMPTY
@@ -47,36 +47,34 @@ def order_bytes(type_: CqlType) -> Order:
     return component(type_)
 
 
-def _order(type_: CqlType) -> Order:
-    nested = _NESTED.get(type_.kind)
-    if nested is not None:
-        return nested(type_)
-    return _SCALARS.get(type_.kind, _unsigned)
-
-
-def _unsigned(value: bytes) -> bytes:
+def unsigned_order(value: bytes) -> bytes:
+    """Byte by byte."""
     return value.replace(b"\0", b"\0\xff") + b"\0\0"
 
 
-def _signed(value: bytes) -> bytes:
+def signed_order(value: bytes) -> bytes:
+    """Two's complement of one size."""
     return value[:1].translate(_SIGNED) + value[1:]
 
 
-def _double(value: bytes) -> bytes:
+def double_order(value: bytes) -> bytes:
+    """By the number; all not-a-numbers are one, behind all others."""
     (number,) = struct.unpack(">d", value)
     return _real(value if number == number else _DOUBLE_NAN)
 
 
-def _float(value: bytes) -> bytes:
+def float_order(value: bytes) -> bytes:
+    """The same of four bytes."""
     (number,) = struct.unpack(">f", value)
     return _real(value if number == number else _FLOAT_NAN)
 
 
 def _real(value: bytes) -> bytes:
-    return value.translate(_FLIP) if value[0] & 0x80 else _signed(value)
+    return value.translate(_FLIP) if value[0] & 0x80 else signed_order(value)
 
 
-def _varint(value: bytes) -> bytes:
+def varint_order(value: bytes) -> bytes:
+    """By the number."""
     return _whole(int.from_bytes(value, "big", signed=True))
 
 
@@ -87,7 +85,7 @@ def _whole(number: int) -> bytes:
     return b"\x40" + text.translate(_FLIP) if number < 0 else b"\x80" + text
 
 
-def _decimal(value: bytes) -> bytes:
+def decimal_order(value: bytes) -> bytes:
     """Sign, then the power of ten of the first digit, then the digits without zeros at the end."""
     scale = int.from_bytes(value[:4], "big", signed=True)
     unscaled = int.from_bytes(value[4:], "big", signed=True)
@@ -99,13 +97,13 @@ def _decimal(value: bytes) -> bytes:
     return b"\x40" + text.translate(_FLIP) if unscaled < 0 else b"\xc0" + text
 
 
-def _uuid(value: bytes) -> bytes:
+def uuid_order(value: bytes) -> bytes:
     """By version; those of version 1 then by time."""
     version = value[6] >> 4
     return bytes((version,)) + (_by_time(value) if version == 1 else value[:8]) + value[8:]
 
 
-def _timeuuid(value: bytes) -> bytes:
+def timeuuid_order(value: bytes) -> bytes:
     """By time, then by the other bytes as signed ones."""
     return _by_time(value) + value[8:].translate(_SIGNED)
 
@@ -114,23 +112,26 @@ def _by_time(value: bytes) -> bytes:
     return value[6:8] + value[4:6] + value[:4]
 
 
-def _elements(type_: CqlType) -> Order:
+def elements_order(type_: CqlType) -> Order:
+    """Of a list or set."""
     return _parts([component(type_.element)], lambda value: collection_parts(value, 1))
 
 
-def _map(type_: CqlType) -> Order:
+def map_order(type_: CqlType) -> Order:
+    """Of a map."""
     return _parts([component(type_.key), component(type_.value)], lambda value: collection_parts(value, 2))
 
 
-def _vector(type_: CqlType) -> Order:
+def vector_order(type_: CqlType) -> Order:
+    """Of a vector."""
     size, count = type_.element.fixed, type_.dimension
     if size is None:
         return _parts([component(type_.element)], lambda value: vector_parts(value, count))
     return _parts([component(type_.element)], lambda value: dense_vector_parts(value, size, count))
 
 
-def _fields(type_: CqlType) -> Order:
-    """Fields missing at the end are null."""
+def fields_order(type_: CqlType) -> Order:
+    """Of a tuple or user-defined type. Fields missing at the end are null."""
     count = len(type_.arguments)
 
     def split(value: bytes) -> Sequence[bytes | None]:
@@ -149,26 +150,3 @@ def _parts(components: Sequence[Component], split: Callable[[bytes], Sequence[by
         return b"".join([components[at % count](part) for at, part in enumerate(split(value))]) + _END
 
     return order_parts
-
-
-_SCALARS: Final[dict[TypeKind, Order]] = {
-    "bigint": _signed,
-    "decimal": _decimal,
-    "double": _double,
-    "float": _float,
-    "int": _signed,
-    "smallint": _signed,
-    "timestamp": _signed,
-    "timeuuid": _timeuuid,
-    "tinyint": _signed,
-    "uuid": _uuid,
-    "varint": _varint,
-}
-_NESTED: Final[dict[TypeKind, Callable[[CqlType], Order]]] = {
-    "list": _elements,
-    "map": _map,
-    "set": _elements,
-    "tuple": _fields,
-    "udt": _fields,
-    "vector": _vector,
-}

@@ -1,27 +1,48 @@
-"""JSON of text, blob, boolean, uuid, inet and `empty`, and the hex of custom types. Knows no other type."""
+"""Text, blob, boolean, uuid, inet, `empty` and custom types: bytes to JSON, and its text back. Knows no other type."""
 
 from __future__ import annotations
 
+import re
+import struct
 from json.encoder import encode_basestring
+from typing import Any, Final, NoReturn
 
 from tailer.types.jsontext import EMPTY, quote, wrong_length
 
+_IPV4: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
-def text_json(value: bytes) -> str:
-    """JSON of a text: UTF-8."""
+
+def text_value(value: bytes) -> str:
+    """A text: UTF-8."""
     try:
-        encoded = encode_basestring(value.decode())
+        return value.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} of the text is not UTF-8") from None
-    return quote(value.decode()) if "\\u" in encoded else encoded
+
+
+def text_json(value: bytes) -> str:
+    """JSON of a text."""
+    text = text_value(value)
+    encoded = encode_basestring(text)
+    return quote(text) if "\\u" in encoded else encoded
+
+
+def ascii_value(value: bytes) -> str:
+    """An ascii."""
+    try:
+        return value.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} of the ascii is not ASCII") from None
 
 
 def ascii_json(value: bytes) -> str:
     """JSON of an ascii."""
-    try:
-        return quote(value.decode("ascii"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} of the ascii is not ASCII") from None
+    return quote(ascii_value(value))
+
+
+def ascii_bytes(text: str) -> bytes:
+    """The bytes of an ascii."""
+    return text.encode("ascii")
 
 
 def blob_json(value: bytes) -> str:
@@ -29,18 +50,21 @@ def blob_json(value: bytes) -> str:
     return f'"0x{value.hex()}"'
 
 
+def parse_blob(text: str) -> bytes:
+    """The bytes of a blob's text."""
+    if not text.startswith("0x"):
+        raise ValueError(f"{text!r:.80} is no blob")
+    return bytes.fromhex(text[2:])
+
+
 def custom_json(value: bytes) -> str:
     """JSON of a composite or unknown Java class, which the server itself cannot print: its hex."""
     return f'"0x{value.hex()}"' if value else EMPTY
 
 
-def boolean_json(value: bytes) -> str:
-    """JSON of a boolean: any byte but zero is true."""
-    if len(value) == 1:
-        return "true" if value[0] else "false"
-    if not value:
-        return EMPTY
-    raise wrong_length(value, "boolean", "1")
+def boolean_text(value: bool) -> str:
+    """JSON of a boolean."""
+    return "true" if value else "false"
 
 
 def uuid_json(value: bytes) -> str:
@@ -51,6 +75,14 @@ def uuid_json(value: bytes) -> str:
         raise wrong_length(value, "uuid", "16")
     text = value.hex()
     return f'"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"'
+
+
+def parse_uuid(text: str) -> bytes:
+    """The bytes of a uuid's or timeuuid's text."""
+    value = bytes.fromhex(text.replace("-", ""))
+    if len(value) != 16:
+        raise ValueError(f"{text!r:.80} is no uuid")
+    return value
 
 
 def inet_json(value: bytes) -> str:
@@ -65,8 +97,23 @@ def inet_json(value: bytes) -> str:
     raise wrong_length(value, "inet", "4 or 16")
 
 
+def parse_inet(text: str) -> bytes:
+    """The bytes of an inet's text."""
+    if _IPV4.fullmatch(text):
+        return bytes(map(int, text.split(".")))
+    groups = [int(group, 16) for group in text.split(":")]
+    if len(groups) != 8:
+        raise ValueError(f"{text!r:.80} is no inet")
+    return struct.pack(">8H", *groups)
+
+
 def empty_json(value: bytes) -> str:
     """JSON of the type `empty`, which has no byte."""
     if value:
         raise wrong_length(value, "empty", "none")
     return EMPTY
+
+
+def no_value(value: Any) -> NoReturn:
+    """For types without a text of their own."""
+    raise ValueError(f"{value!r:.80} of a type that has no such value")

@@ -1,27 +1,49 @@
-"""JSON of date, time, timestamp and duration, over all values their bytes can hold. Knows no other type.
+"""Date, time, timestamp and duration: numbers to JSON and its text back, all that bytes can hold. No other type.
 
 `datetime` ends at the year 9999; years beyond are written `+10000`, years before 0 `-0001` (proleptic Gregorian).
+
+    date         u32 days, 2^31 is 1970-01-01
+    time         i64 nanoseconds since midnight
+    timestamp    i64 milliseconds since 1970-01-01 UTC
+    duration     months | days | nanoseconds, each a signed variable-length integer; all of one sign
 """
 
 from __future__ import annotations
 
-import struct
+import re
 from datetime import date
 from functools import lru_cache
 from typing import Final
 
-from tailer.types.jsontext import EMPTY, wrong_length
-from tailer.types.vint import read_signed
-
-_UNSIGNED: Final = struct.Struct(">I").unpack
-_LONG: Final = struct.Struct(">q").unpack
+from tailer.types.jsontext import EMPTY
+from tailer.types.vint import read_signed, write_signed
 
 _DAY_MILLIS: Final = 86_400_000
+_DAY_ZERO: Final = 0x8000_0000
 _TWO: Final = tuple(f"{number:02d}" for number in range(60))
 """Two digits each; a format specification takes three times as long."""
 
 _EPOCH_ORDINAL: Final = 719_163
 """`date(1970, 1, 1).toordinal()`"""
+
+_MONTH_UNITS: Final = ((12, "y"), (1, "mo"))
+_NANO_UNITS: Final = (
+    (3_600_000_000_000, "h"),
+    (60_000_000_000, "m"),
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1000, "us"),
+    (1, "ns"),
+)
+
+_DATE: Final = r"([+-]?\d{4,10})-(\d\d)-(\d\d)"
+_DAY: Final = re.compile(_DATE, re.ASCII)
+_INSTANT: Final = re.compile(_DATE + r" (\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
+_TIME: Final = re.compile(r"(\d\d):(\d\d):(\d\d)\.(\d{9})", re.ASCII)
+_DURATION: Final = re.compile(
+    r"(-?)(?:(\d+)y)?(?:(\d+)mo)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?(?:(\d+)us)?(?:(\d+)ns)?",
+    re.ASCII,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -47,42 +69,34 @@ def _year_text(year: int) -> str:
     return f"+{year}" if year > 9999 else f"{year:04d}"
 
 
-def date_json(value: bytes) -> str:
-    """JSON of a date: unsigned days, 2^31 is 1970-01-01."""
-    try:
-        (shifted,) = _UNSIGNED(value)
-    except struct.error:
-        if not value:
-            return EMPTY
-        raise wrong_length(value, "date", "4") from None
-    return f'"{day_text(shifted - 0x8000_0000)}"'
+def days_of(number: int) -> int:
+    """Days since 1970-01-01 of a date's number."""
+    return number - _DAY_ZERO
 
 
-def timestamp_json(value: bytes) -> str:
-    """JSON of a timestamp: milliseconds since 1970-01-01 UTC."""
-    try:
-        (millis,) = _LONG(value)
-    except struct.error:
-        if not value:
-            return EMPTY
-        raise wrong_length(value, "timestamp", "8") from None
+def date_number(days: int) -> int:
+    """The inverse of `days_of`."""
+    return days + _DAY_ZERO
+
+
+def date_text(days: int) -> str:
+    """JSON of a date, by days since 1970-01-01."""
+    return f'"{day_text(days)}"'
+
+
+def timestamp_text(millis: int) -> str:
+    """JSON of a timestamp."""
     days, rest = divmod(millis, _DAY_MILLIS)
     minutes, rest = divmod(rest, 60_000)
     seconds, millis = divmod(rest, 1000)
     return f'"{day_text(days)} {_TWO[minutes // 60]}:{_TWO[minutes % 60]}:{_TWO[seconds]}.{millis:03d}Z"'
 
 
-def time_json(value: bytes) -> str:
-    """JSON of a time: nanoseconds since midnight.
+def time_text(nanos: int) -> str:
+    """JSON of a time.
 
     The server checks nothing but the length; what lies outside a day prints as the server prints it.
     """
-    try:
-        (nanos,) = _LONG(value)
-    except struct.error:
-        if not value:
-            return EMPTY
-        raise wrong_length(value, "time", "8") from None
     if nanos < 0:
         return _negative_time(nanos)
     seconds, nanos = divmod(nanos, 1_000_000_000)
@@ -101,17 +115,6 @@ def _negative_time(nanos: int) -> str:
     return f'"{hour}:{minute}:{second}.{milli}{micro}{nano}"'
 
 
-_MONTH_UNITS: Final = ((12, "y"), (1, "mo"))
-_NANO_UNITS: Final = (
-    (3_600_000_000_000, "h"),
-    (60_000_000_000, "m"),
-    (1_000_000_000, "s"),
-    (1_000_000, "ms"),
-    (1000, "us"),
-    (1, "ns"),
-)
-
-
 def duration_parts(value: bytes) -> tuple[int, int, int]:
     """Months, days and nanoseconds; all of one sign. ValueError for bytes that the server refuses too."""
     months, at = read_signed(value, 0)
@@ -122,6 +125,11 @@ def duration_parts(value: bytes) -> tuple[int, int, int]:
     if min(months, days, nanos) < 0 < max(months, days, nanos):
         raise ValueError("months, days and nanoseconds of a duration of different signs")
     return months, days, nanos
+
+
+def duration_bytes(parts: tuple[int, int, int]) -> bytes:
+    """The inverse of `duration_parts`."""
+    return b"".join(map(write_signed, parts))
 
 
 def duration_json(value: bytes) -> str:
@@ -141,3 +149,54 @@ def _in_units(amount: int, units: tuple[tuple[int, str], ...]) -> str:
         if count:
             text += f"{count}{name}"
     return text
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970-01-01 of a date's text."""
+    found = _DAY.fullmatch(text)
+    if found is None:
+        raise _bad(text, "date")
+    return _days(found[1], found[2], found[3])
+
+
+def parse_timestamp(text: str) -> int:
+    """Milliseconds since 1970-01-01 UTC of a timestamp's text."""
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        raise _bad(text, "timestamp")
+    seconds = (int(found[4]) * 60 + int(found[5])) * 60 + int(found[6])
+    return (_days(found[1], found[2], found[3]) * 86_400 + seconds) * 1000 + int(found[7])
+
+
+def parse_time(text: str) -> int:
+    """Nanoseconds since midnight of a time's text."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise _bad(text, "time")
+    seconds = (int(found[1]) * 60 + int(found[2])) * 60 + int(found[3])
+    return seconds * 1_000_000_000 + int(found[4])
+
+
+def parse_duration(text: str) -> tuple[int, int, int]:
+    """Months, days and nanoseconds of a duration's text."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise _bad(text, "duration")
+    sign = -1 if found[1] else 1
+    years, months, days, *rest = (int(part or 0) for part in found.groups()[1:])
+    nanos = sum(amount * unit for amount, (unit, _) in zip(rest, _NANO_UNITS, strict=True))
+    return sign * (years * 12 + months), sign * days, sign * nanos
+
+
+def _days(year_text: str, month_text: str, day_text: str) -> int:
+    """Days since 1970-01-01 of a day of the proleptic Gregorian calendar, any year."""
+    year, month, day = int(year_text), int(month_text), int(day_text)
+    # Years from March on, so that the leap day ends one; 400 years have 146 097 days.
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+
+
+def _bad(text: str, name: str) -> ValueError:
+    return ValueError(f"{text!r:.80} is no {name}")

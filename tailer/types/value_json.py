@@ -2,84 +2,57 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
-from tailer.types.cql import CqlType, TypeKind
+from tailer.types.cql import CqlType, Decimals, Nested, ValueToJson
 from tailer.types.jsontext import quote
-from tailer.types.values import DURATION, Decimals, is_pairs, tuple_fields
-
-ValueToJson = Callable[[Any], str]
-"""A plain value, or None, to its JSON text."""
-
-_PACKED: Final[dict[TypeKind, Callable[[Any], bytes]]] = {
-    "blob": bytes,
-    "custom": bytes,
-    "date": lambda days: struct.pack(">I", days + 0x8000_0000),
-    "double": struct.Struct(">d").pack,
-    "float": struct.Struct(">f").pack,
-    "time": struct.Struct(">q").pack,
-    "timestamp": lambda micros: struct.pack(">q", micros // 1000),
-}
-"""The value's bytes again, for types whose text their own JSON knows."""
-
-_QUOTED: Final = frozenset({"ascii", "empty", "inet", "text", "timeuuid", "uuid"})
+from tailer.types.values import field_names, is_pairs
 
 
 def value_json(type_: CqlType, decimals: Decimals) -> ValueToJson:
-    """The JSON of the type's plain values."""
-    text = _json(type_, decimals)
+    """The JSON of the type's plain values, or of None."""
+    traits = type_.traits
+    if isinstance(traits, Nested):
+        text = traits.spell(type_, decimals)
+    else:
+        text = quote if traits.read_text is not None and decimals == "string" else traits.spell
     return lambda value: "null" if value is None else text(value)
 
 
-def _json(type_: CqlType, decimals: Decimals) -> ValueToJson:
-    kind = type_.kind
-    if kind in _QUOTED:
-        return quote
-    if kind in _PACKED:
-        pack, json = _PACKED[kind], type_.json
-        return lambda value: json(pack(value))
-    if kind == "boolean":
-        return lambda value: "true" if value else "false"
-    if kind in ("decimal", "varint") and decimals == "string":
-        return quote
-    if kind == "decimal":
-        return "{:f}".format
-    if kind == "varint":
-        return lambda value: str(int(value))
-    if kind == "duration":
-        return _object(dict.fromkeys(DURATION, str))
-    if kind == "map":
-        return _map(type_, decimals)
-    if kind in ("tuple", "udt"):
-        names = type_.names if kind == "udt" else tuple_fields(type_)
-        return _object({name: value_json(part, decimals) for name, part in zip(names, type_.arguments, strict=True)})
-    if kind in ("list", "set", "vector"):
-        element = value_json(type_.element, decimals)
-        return lambda value: f"[{','.join(map(element, value))}]"
-    return str
+def array_json(type_: CqlType, decimals: Decimals) -> ValueToJson:
+    """Of a list, set or vector."""
+    element = value_json(type_.element, decimals)
+    return lambda value: f"[{','.join(map(element, value))}]"
 
 
-def _object(fields: Mapping[str, ValueToJson]) -> ValueToJson:
+def fields_json(type_: CqlType, decimals: Decimals) -> ValueToJson:
+    """Of a tuple or user-defined type."""
+    names = field_names(type_)
+    return object_json({name: value_json(part, decimals) for name, part in zip(names, type_.arguments, strict=True)})
+
+
+def object_json(fields: Mapping[str, ValueToJson]) -> ValueToJson:
+    """Of a dict with these fields."""
     texts = [(quote(name) + ":", name, text) for name, text in fields.items()]
 
-    def object_json(value: Mapping[str, Any]) -> str:
+    def fields_text(value: Mapping[str, Any]) -> str:
         return "{" + ",".join([label + text(value[name]) for label, name, text in texts]) + "}"
 
-    return object_json
+    return fields_text
 
 
-def _map(type_: CqlType, decimals: Decimals) -> ValueToJson:
+def map_json(type_: CqlType, decimals: Decimals) -> ValueToJson:
+    """Of a map."""
     key, element = value_json(type_.key, decimals), value_json(type_.value, decimals)
     if is_pairs(type_):
-        entry = _object({"key": key, "value": element})
+        entry = object_json({"key": key, "value": element})
         return lambda value: f"[{','.join(map(entry, value))}]"
 
-    def map_json(value: Any) -> str:
+    def map_text(value: Any) -> str:
         return "{" + ",".join([f"{_name(key(name))}:{element(part)}" for name, part in value]) + "}"
 
-    return map_json
+    return map_text
 
 
 def _name(text: str) -> str:

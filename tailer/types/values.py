@@ -16,23 +16,16 @@ out of the typed form's range, and for a map that has two keys of one value.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, Final, NoReturn
 
-from tailer.types.collections import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.counter import read_shards
-from tailer.types.cql import CqlType, TypeKind
-from tailer.types.integers import decimal_text, digits
-from tailer.types.jsontext import wrong_length
+from tailer.types.cql import CellsReader, CqlType, Decimals, Nested, Reader, Shape
+from tailer.types.integers import decimal_parts
+from tailer.types.jsontext import ToJson, wrong_length
+from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.times import duration_parts
-
-Decimals = Literal["decimal", "string"]
-"""What decimal and varint become: `decimal(38, 18)` and `decimal(38, 0)`, or text without bounds."""
-
-Reader = Callable[[bytes], Any]
-"""The bytes of one value to the value; see the module."""
 
 DIGITS: Final = 38
 SCALE: Final = 18
@@ -42,16 +35,18 @@ _LIMIT: Final = 10**DIGITS
 _BITS_MAX: Final = 4096
 """No decimal of more bits is looked at: it fits only with a thousand zeros at its end, and is slow to divide."""
 
-_FIXED: Final[dict[TypeKind, str]] = {
-    "bigint": "q", "double": "d", "float": "f", "int": "i", "smallint": "h", "time": "q", "tinyint": "b",
-}  # fmt: skip
-
 
 def reader(type_: CqlType, decimals: Decimals) -> Reader:
     """The reader of a whole value of the type."""
-    if type_.kind in ("text", "blob", "ascii"):
-        return _STRINGS[type_.kind]
-    read = _reader(type_, decimals)
+    traits = type_.traits
+    if isinstance(traits, Nested):
+        read = traits.reader(type_, decimals)
+    elif traits.read_text is not None and decimals == "string":
+        read = traits.read_text
+    elif traits.zero:
+        return traits.read
+    else:
+        read = traits.read
 
     def read_or_null(value: bytes) -> Any:
         return read(value) if value else None
@@ -59,11 +54,17 @@ def reader(type_: CqlType, decimals: Decimals) -> Reader:
     return read_or_null
 
 
-def elements_reader(type_: CqlType, decimals: Decimals) -> Callable[[Sequence[tuple[bytes, bytes]]], Any]:
-    """The value of a non-frozen column from path and value of each of its cells; None for none at all."""
-    make = _ELEMENTS[type_.kind](type_, decimals)
+def elements_reader(type_: CqlType, decimals: Decimals) -> CellsReader | None:
+    """The value of a non-frozen column from path and value of each of its cells; None for none at all.
 
-    def read_elements(cells: Sequence[tuple[bytes, bytes]]) -> Any:
+    None instead of a reader for a type whose columns are one cell.
+    """
+    traits = type_.traits
+    if not isinstance(traits, Nested) or traits.cells_reader is None:
+        return None
+    make = traits.cells_reader(type_, decimals)
+
+    def read_elements(cells: Cells) -> Any:
         return make(cells) if cells else None
 
     return read_elements
@@ -71,106 +72,59 @@ def elements_reader(type_: CqlType, decimals: Decimals) -> Callable[[Sequence[tu
 
 def is_pairs(type_: CqlType) -> bool:
     """Whether a map is an array of its entries: Spark has no map whose key contains a map."""
-    return type_.kind == "map" and _holds_map(type_.key)
+    return _is_map(type_) and _holds_map(type_.key)
 
 
-def tuple_fields(type_: CqlType) -> tuple[str, ...]:
-    """The names of the fields of a tuple."""
-    return tuple(f"_{number}" for number in range(1, len(type_.arguments) + 1))
+def field_names(type_: CqlType) -> tuple[str, ...]:
+    """The names of the fields of a tuple or user-defined type."""
+    return type_.names or tuple(f"_{number}" for number in range(1, len(type_.arguments) + 1))
+
+
+def _is_map(type_: CqlType) -> bool:
+    return type_.traits.shape is Shape.MAP
 
 
 def _holds_map(type_: CqlType) -> bool:
-    return type_.kind == "map" or any(map(_holds_map, type_.arguments))
+    return _is_map(type_) or any(map(_holds_map, type_.arguments))
 
 
-def _reader(type_: CqlType, decimals: Decimals) -> Reader:
-    kind = type_.kind
-    if kind in _FIXED:
-        return _fixed(kind)
-    if kind in _SCALARS:
-        return _SCALARS[kind]
-    if kind in ("uuid", "timeuuid", "inet"):
-        json = type_.json
-        return lambda value: json(value)[1:-1]
-    if kind in ("decimal", "varint"):
-        return _NUMBERS[kind, decimals]
-    return _NESTED[kind](type_, decimals)
-
-
-def _fixed(kind: TypeKind) -> Reader:
-    codec = struct.Struct(">" + _FIXED[kind])
-
-    def read_fixed(value: bytes) -> Any:
-        if len(value) != codec.size:
-            raise wrong_length(value, kind, str(codec.size))
-        return codec.unpack(value)[0]
-
-    return read_fixed
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} of the text is not UTF-8") from None
-
-
-def _ascii(value: bytes) -> str:
-    try:
-        return value.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} of the ascii is not ASCII") from None
-
-
-def _boolean(value: bytes) -> bool:
-    if len(value) != 1:
-        raise wrong_length(value, "boolean", "1")
-    return value != b"\0"
-
-
-def _counter(value: bytes) -> int:
+def counter_value(value: bytes) -> int:
+    """The sum of a counter's shards."""
     total = sum(shard.total for shard in read_shards(value))
     if not -(2**63) <= total < 2**63:
         raise ValueError(f"the sum {total} of a counter's shards is beyond 64 bits")
     return total
 
 
-def _timestamp(value: bytes) -> int:
-    if len(value) != 8:
-        raise wrong_length(value, "timestamp", "8")
-    millis = int.from_bytes(value, "big", signed=True)
+def micros(millis: int) -> int:
+    """A timestamp's microseconds."""
     if not -(2**63) <= millis * 1000 < 2**63:
         raise ValueError(f"the timestamp {millis} ms is beyond 64 bits of microseconds")
     return millis * 1000
 
 
-def _date(value: bytes) -> int:
-    if len(value) != 4:
-        raise wrong_length(value, "date", "4")
-    return int.from_bytes(value, "big") - 0x8000_0000
-
-
-def _duration(value: bytes) -> dict[str, int]:
+def duration_value(value: bytes) -> dict[str, int]:
+    """The parts of a duration by name."""
     return dict(zip(DURATION, duration_parts(value), strict=True))
 
 
-def _empty(value: bytes) -> None:
+def no_value(value: bytes) -> NoReturn:
+    """The type `empty` has none."""
     raise wrong_length(value, "empty", "none")
 
 
-def _unscaled(value: bytes) -> tuple[int, int]:
-    if len(value) < 5:
-        raise wrong_length(value, "decimal", "at least 5")
-    return int.from_bytes(value[4:], "big", signed=True), int.from_bytes(value[:4], "big", signed=True)
-
-
-def _decimal(value: bytes) -> Decimal:
+def decimal_value(value: bytes) -> Decimal:
     """Exactly the number; one that needs more digits than there are is out of range, not rounded."""
-    unscaled, scale = _unscaled(value)
+    unscaled, scale = decimal_parts(value)
     scaled = _scaled(unscaled, SCALE - scale) if unscaled else 0
     if scaled is None or abs(scaled) >= _LIMIT:
         raise _out_of_range("decimal", f"{SCALE} of {DIGITS} digits behind the point")
     return Decimal((int(scaled < 0), tuple(map(int, str(abs(scaled)))), -SCALE))
+
+
+def unquoted(json: ToJson) -> Reader:
+    """What the JSON string of a value says."""
+    return lambda value: json(value)[1:-1]
 
 
 def _scaled(unscaled: int, shift: int) -> int | None:
@@ -185,7 +139,8 @@ def _scaled(unscaled: int, shift: int) -> int | None:
     return None if rest else scaled
 
 
-def _varint(value: bytes) -> int:
+def varint_value(value: bytes) -> int:
+    """A varint."""
     number = int.from_bytes(value, "big", signed=True)
     if abs(number) >= _LIMIT:
         raise _out_of_range("varint", f"{DIGITS} digits")
@@ -196,20 +151,23 @@ def _out_of_range(name: str, bound: str) -> ValueError:
     return ValueError(f"a {name} that does not fit {bound} (decimals = string has no bounds)")
 
 
-def _list(type_: CqlType, decimals: Decimals) -> Reader:
+def list_reader(type_: CqlType, decimals: Decimals) -> Reader:
+    """Of a list or set."""
     read = reader(type_.element, decimals)
     return lambda value: [None if part is None else read(part) for part in collection_parts(value, 1)]
 
 
-def _vector(type_: CqlType, decimals: Decimals) -> Reader:
+def vector_reader(type_: CqlType, decimals: Decimals) -> Reader:
+    """Of a vector."""
     read, size, dimension = reader(type_.element, decimals), type_.element.fixed, type_.dimension
     if size is None:
         return lambda value: list(map(read, vector_parts(value, dimension)))
     return lambda value: list(map(read, dense_vector_parts(value, size, dimension)))
 
 
-def _map(type_: CqlType, decimals: Decimals) -> Reader:
-    make = _map_maker(type_, decimals)
+def map_reader(type_: CqlType, decimals: Decimals) -> Reader:
+    """Of a map."""
+    make = map_of_entries(type_, decimals)
 
     def read_map(value: bytes) -> list[Any]:
         parts = collection_parts(value, 2)
@@ -218,9 +176,10 @@ def _map(type_: CqlType, decimals: Decimals) -> Reader:
     return read_map
 
 
-def _map_maker(
+def map_of_entries(
     type_: CqlType, decimals: Decimals
 ) -> Callable[[Iterable[tuple[bytes | None, bytes | None]]], list[Any]]:
+    """Of a map, from keys and values: those of its cells too."""
     read_key, read_value = reader(type_.key, decimals), reader(type_.value, decimals)
     pairs = is_pairs(type_)
 
@@ -249,8 +208,9 @@ def same_key(value: Any) -> Any:
     return tuple(map(same_key, value)) if isinstance(value, list) else value
 
 
-def _struct(type_: CqlType, decimals: Decimals) -> Reader:
-    names = type_.names if type_.kind == "udt" else tuple_fields(type_)
+def fields_reader(type_: CqlType, decimals: Decimals) -> Reader:
+    """Of a tuple or user-defined type."""
+    names = field_names(type_)
     readers = [reader(argument, decimals) for argument in type_.arguments]
 
     def read_struct(value: bytes) -> dict[str, Any]:
@@ -265,17 +225,20 @@ def _struct(type_: CqlType, decimals: Decimals) -> Reader:
 Cells = Sequence[tuple[bytes, bytes]]
 
 
-def _list_of_cells(type_: CqlType, decimals: Decimals) -> Callable[[Cells], Any]:
+def list_of_cells(type_: CqlType, decimals: Decimals) -> CellsReader:
+    """Of a non-frozen list."""
     read = reader(type_.element, decimals)
     return lambda cells: [read(value) for _, value in cells]
 
 
-def _set_of_cells(type_: CqlType, decimals: Decimals) -> Callable[[Cells], Any]:
+def set_of_cells(type_: CqlType, decimals: Decimals) -> CellsReader:
+    """Of a non-frozen set."""
     read = reader(type_.element, decimals)
     return lambda cells: [read(path) for path, _ in cells]
 
 
-def _udt_of_cells(type_: CqlType, decimals: Decimals) -> Callable[[Cells], Any]:
+def udt_of_cells(type_: CqlType, decimals: Decimals) -> CellsReader:
+    """Of a non-frozen user-defined type."""
     readers = [reader(argument, decimals) for argument in type_.arguments]
 
     def make(cells: Cells) -> dict[str, Any]:
@@ -288,35 +251,3 @@ def _udt_of_cells(type_: CqlType, decimals: Decimals) -> Callable[[Cells], Any]:
         return made
 
     return make
-
-
-_STRINGS: Final[dict[TypeKind, Reader]] = {"ascii": _ascii, "blob": bytes, "text": _text}
-_SCALARS: Final[dict[TypeKind, Reader]] = {
-    "boolean": _boolean,
-    "counter": _counter,
-    "custom": bytes,
-    "date": _date,
-    "duration": _duration,
-    "empty": _empty,
-    "timestamp": _timestamp,
-}
-_NUMBERS: Final[dict[tuple[TypeKind, Decimals], Reader]] = {
-    ("decimal", "decimal"): _decimal,
-    ("decimal", "string"): lambda value: decimal_text(*_unscaled(value)),
-    ("varint", "decimal"): _varint,
-    ("varint", "string"): lambda value: digits(int.from_bytes(value, "big", signed=True)),
-}
-_NESTED: Final[dict[TypeKind, Callable[[CqlType, Decimals], Reader]]] = {
-    "list": _list,
-    "map": _map,
-    "set": _list,
-    "tuple": _struct,
-    "udt": _struct,
-    "vector": _vector,
-}
-_ELEMENTS: Final[dict[TypeKind, Callable[[CqlType, Decimals], Callable[[Cells], Any]]]] = {
-    "list": _list_of_cells,
-    "map": _map_maker,
-    "set": _set_of_cells,
-    "udt": _udt_of_cells,
-}

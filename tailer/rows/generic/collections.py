@@ -7,9 +7,8 @@ from typing import Final
 
 from tailer.rows.generic.times import Cell, RowTimes, difference
 from tailer.scan.index import CELL_DELETED, COMPLEX_DELETION
-from tailer.types import CqlType, Shape, parse_type, quote
-
-_TIMEUUID: Final = parse_type("timeuuid", {})
+from tailer.types import CqlType, Shape, quote
+from tailer.types.kinds import ELEMENT_ID
 
 ElementTexts = Callable[[CqlType, bytes, bytes | None], tuple[str, str]]
 """Of an element's path and value (None: removed): the text that names it, and the one that `put` has for it."""
@@ -65,7 +64,7 @@ def _cells(deletion: int | None, differing: list[str], row: RowTimes) -> str:
 def _list_element(type_: CqlType, path: bytes, value: bytes | None) -> tuple[str, str]:
     if len(path) != 16:
         raise ValueError(f"{len(path)} bytes for the id of a list element, which has 16")
-    name = _TIMEUUID.json(path)
+    name = ELEMENT_ID.json(path)
     return name, "" if value is None else f"[{name},{type_.element.json(value)}]"
 
 

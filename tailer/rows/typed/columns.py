@@ -16,23 +16,10 @@ from tailer.errors import SystemFailedError
 from tailer.jit.addresses import address_of
 from tailer.limits import OFFSET_MAX
 from tailer.rows.typed.arrays import bool_array, fixed_array, text_array
-from tailer.rows.typed.compiled.decode import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    INT,
-    LONG,
-    MILLIS,
-    SHORT,
-    TOO_LONG,
-    UUID,
-    UUID_LETTERS,
-    put_ends,
-    put_fixed,
-    put_texts,
-)
+from tailer.rows.typed.compiled.decode import TOO_LONG, UUID_LETTERS, put_ends, put_fixed, put_texts
 from tailer.rows.typed.form import FormValue
-from tailer.types.cql import TypeKind
+from tailer.types import forms, printed
+from tailer.types.kinds import BY_NAME, ROWS
 
 Numbers = npt.NDArray[Any]
 
@@ -86,7 +73,7 @@ def _numbers(form: int, width: int, source: Source, places: Column) -> tuple[Num
 
 
 def _booleans(column: FormValue, source: Source, places: Column) -> pa.Array:
-    return bool_array(*_numbers(BOOLEAN, 1, source, places))
+    return bool_array(*_numbers(forms.BOOLEAN, 1, source, places))
 
 
 def _texts(column: FormValue, source: Source, places: Column) -> pa.Array:
@@ -95,7 +82,7 @@ def _texts(column: FormValue, source: Source, places: Column) -> pa.Array:
     ends_at = address_of(memory)
     ends, valid = memory[: 4 * rows + 4].view(np.int32), memory[4 * rows + 4 :]
     off, length, _ = places.places
-    count = put_ends(length, rows, int(kind != "custom"), ends_at, ends_at + 4 * rows + 4)
+    count = put_ends(length, rows, int(kind in ZERO), ends_at, ends_at + 4 * rows + 4)
     if count == TOO_LONG:
         raise too_long(column.name)
     letters = np.empty(ends[-1], np.uint8)
@@ -113,11 +100,11 @@ def mark_any(marks: Numbers, ends: Numbers, bad: Numbers) -> None:
     bad[before[ends[1:]] > before[ends[:-1]]] = 1
 
 
-def mark_no_texts(kind: TypeKind, made: pa.Array, ends: Numbers, letters: Numbers, bad: Numbers) -> None:
+def mark_no_texts(kind: str, made: pa.Array, ends: Numbers, letters: Numbers, bad: Numbers) -> None:
     """Marks rows of texts beyond ASCII that are none of their kind."""
-    if kind == "ascii":
+    if BY_NAME[kind].printed == printed.ASCII:
         mark_any(letters >= 0x80, ends, bad)
-    elif kind == "text":
+    elif BY_NAME[kind].printed == printed.TEXT:
         _mark_no_utf8(made, ends, letters, bad)
 
 
@@ -144,34 +131,29 @@ def too_long(column: str) -> SystemFailedError:
 def _uuids(column: FormValue, source: Source, places: Column) -> pa.Array:
     if len(places.off) > OFFSET_MAX // UUID_LETTERS:
         raise too_long(column.name)
-    letters, valid, count = _numbers(UUID, UUID_LETTERS, source, places)
+    letters, valid, count = _numbers(forms.UUID, UUID_LETTERS, source, places)
     ends = np.zeros(len(valid) + 1, np.int32)
     np.cumsum(valid, out=ends[1:])
     return text_array(column.arrow, ends * UUID_LETTERS, letters, valid, count)
 
 
-FIXED: Final[dict[TypeKind, tuple[int, int]]] = {
-    "bigint": (LONG, 8),
-    "boolean": (BOOLEAN, 1),
-    "date": (DATE, 4),
-    "double": (LONG, 8),
-    "float": (INT, 4),
-    "int": (INT, 4),
-    "smallint": (SHORT, 2),
-    "time": (LONG, 8),
-    "timestamp": (MILLIS, 8),
-    "tinyint": (BYTE, 1),
+FIXED: Final[dict[str, tuple[int, int]]] = {
+    native.name: (native.form, native.size)
+    for native in ROWS
+    if native.size is not None and forms.NONE < native.form < forms.UUID
 }
 """Kinds of constant size: how they are read, and the bytes of a value in memory."""
 
-TEXTS: Final[frozenset[TypeKind]] = frozenset(("ascii", "blob", "custom", "text"))
+TEXTS: Final = frozenset(native.name for native in ROWS if native.form == forms.LETTERS)
+
+ZERO: Final = frozenset(native.name for native in ROWS if native.zero)
+"""Kinds of which no bytes at all are a value."""
 
 Maker = Callable[[FormValue, Source, Column], pa.Array]
 
-SCALARS: Final[dict[TypeKind, Maker]] = {
+SCALARS: Final[dict[str, Maker]] = {
     **dict.fromkeys(FIXED, _fixed),
     **dict.fromkeys(TEXTS, _texts),
-    "boolean": _booleans,
-    "timeuuid": _uuids,
-    "uuid": _uuids,
+    **{native.name: _booleans for native in ROWS if native.form == forms.BOOLEAN},
+    **{native.name: _uuids for native in ROWS if native.form == forms.UUID},
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -14,9 +13,11 @@ from tailer.rows.arrow_types import arrow_type
 from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.rows.typed.arrays import Repeated
 from tailer.schema.typed import META, TypedTable
-from tailer.types import CqlType, parse_type
-from tailer.types.value_json import ValueToJson, value_json
-from tailer.types.values import Decimals, Reader, elements_reader, reader
+from tailer.types import CqlType, Shape, parse_type
+from tailer.types.cql import CellsReader, Decimals, Native, Reader, ValueToJson
+from tailer.types.kinds import CUSTOM
+from tailer.types.value_json import value_json
+from tailer.types.values import elements_reader, reader
 
 MISSING: Final = -1
 
@@ -32,8 +33,6 @@ _META: Final[dict[str, pa.DataType]] = {
     "offset": pa.int64(),
     "row": pa.int64(),
 }
-_ALIKE: Final = {("ascii", "text"), ("timeuuid", "uuid")}
-"""Kinds whose values are all values of the other as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class FormColumn(FormValue):
     """One of the table's own columns. `read_elements` only of a collection or UDT."""
 
     plain: pa.DataType
-    read_elements: Callable[[Sequence[tuple[bytes, bytes]]], Any] | None
+    read_elements: CellsReader | None
     json: ValueToJson
 
 
@@ -125,7 +124,7 @@ def _form_column(name: str, type_: CqlType, typed: TypedTable) -> FormColumn:
         reader(type_, decimals),
         _form_parts(name, type_, decimals),
         arrow_type(type_, decimals, plain=True),
-        elements_reader(type_, decimals) if type_.kind in ("list", "map", "set", "udt") else None,
+        elements_reader(type_, decimals),
         value_json(type_, decimals),
     )
 
@@ -140,10 +139,10 @@ def _form_parts(name: str, type_: CqlType, decimals: Decimals) -> tuple[FormValu
 def fits(have: CqlType, want: CqlType) -> bool:
     """Whether values of `have` can be read as `want`: the same, or a user-defined type that gained fields since."""
     if have.kind != want.kind:
-        return (have.kind, want.kind) in _ALIKE
-    if have.dimension != want.dimension or (have.kind == "custom" and have.text != want.text):
+        return isinstance(have.traits, Native) and have.traits.within == want.kind
+    if have.dimension != want.dimension or (have.traits is CUSTOM and have.text != want.text):
         return False
-    if have.kind == "udt":
+    if have.traits.shape is Shape.UDT:
         return len(have.arguments) <= len(want.arguments) and all(map(fits, have.arguments, want.arguments))
     return len(have.arguments) == len(want.arguments) and all(map(fits, have.arguments, want.arguments))
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tailer.rows.typed.form import Form
 from tailer.schema.typed import META
 from tailer.types import quote
+from tailer.types.kinds import ROWS
 
 JSON_TEXTS: Final = frozenset({"attrs", "cells", "deltas", "range"})
 """Those of META that are JSON text already."""
@@ -25,7 +26,9 @@ SMALL_ROWS: Final = 16
 _NULL: Final = pa.scalar("null")
 _ESCAPED: Final = np.isin(np.arange(256), [*range(0x20), ord('"'), ord("\\")])
 
-_NUMBERS: Final = frozenset({"bigint", "boolean", "counter", "int", "smallint", "tinyint"})
+_NUMBERS: Final = frozenset(
+    native.name for native in ROWS if not native.quoted and native.arrow in ("bool", "int8", "int16", "int32", "int64")
+)
 """Kinds whose values Arrow spells as JSON does."""
 
 Texts: TypeAlias = "pa.Array | pa.Scalar"

@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
-from tailer.types.cql import CqlType
+from tailer.types.cql import CqlType, Native
 from tailer.types.jsontext import quote
+from tailer.types.printed import DENSE_VECTOR, VECTOR
 
 Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
+# A type. KIND: see `tailer.types.printed`. SIZE is of an integer its bytes, of a dense vector those of an element;
+# COUNT of any vector its dimension.
 KIND: Final = 0
 SIZE: Final = 1
 COUNT: Final = 2
@@ -33,41 +36,6 @@ WORD: Final = 8
 
 PARTS_BYTES: Final = 3 * WORD
 PART_BYTES: Final = 3 * WORD
-
-# Kinds. SIZE is of an integer its bytes, of a dense vector those of an element, of any vector COUNT its dimension.
-UNPRINTED: Final = 0
-INTEGER: Final = 1
-VARINT: Final = 2
-DECIMAL: Final = 3
-FLOAT: Final = 4
-DOUBLE: Final = 5
-TEXT: Final = 6
-ASCII: Final = 7
-BLOB: Final = 8
-BOOLEAN: Final = 9
-UUID: Final = 10
-DATE: Final = 11
-TIME: Final = 12
-TIMESTAMP: Final = 13
-DURATION: Final = 14
-INET: Final = 15
-NOTHING: Final = 16
-CUSTOM: Final = 17
-ARRAY: Final = 18
-MAP: Final = 19
-TUPLE: Final = 20
-UDT: Final = 21
-DENSE_VECTOR: Final = 22
-VECTOR: Final = 23
-
-_KINDS: Final = {
-    "ascii": ASCII, "bigint": INTEGER, "blob": BLOB, "boolean": BOOLEAN, "custom": CUSTOM, "date": DATE,
-    "decimal": DECIMAL, "double": DOUBLE, "duration": DURATION, "empty": NOTHING, "float": FLOAT, "inet": INET,
-    "int": INTEGER, "list": ARRAY, "map": MAP, "set": ARRAY, "smallint": INTEGER, "text": TEXT, "time": TIME,
-    "timestamp": TIMESTAMP, "timeuuid": UUID, "tinyint": INTEGER, "tuple": TUPLE, "udt": UDT, "uuid": UUID,
-    "varint": VARINT,
-}  # fmt: skip
-_SIZES: Final = {"bigint": 8, "int": 4, "smallint": 2, "tinyint": 1}
 
 
 class TypePlan:
@@ -86,11 +54,14 @@ class TypePlan:
         if known is not None:
             return known[1]
         parts = [self.type(argument) for argument in type_.arguments]
-        kind, size, count = _KINDS.get(type_.kind, UNPRINTED), _SIZES.get(type_.kind, 0), len(parts)
-        if type_.kind == "vector":
-            count, fixed = type_.dimension, type_.element.fixed
-            kind, size = (VECTOR, 0) if fixed is None else (DENSE_VECTOR, fixed)
-        place = self.add(kind, size, count)
+        traits = type_.traits
+        kind, size, count = traits.printed, None, type_.dimension or len(parts)
+        if isinstance(traits, Native):
+            size = traits.size
+        elif kind == VECTOR:
+            size = type_.element.fixed
+            kind = VECTOR if size is None else DENSE_VECTOR
+        place = self.add(kind, size or 0, count)
         for number, part in enumerate(parts):
             self.part(part, type_.names[number] if type_.names else None)
         # Kept with its place: an id is free for others once its object is gone.

@@ -9,12 +9,14 @@ from tailer.jit.memory import call, load, store
 from tailer.jit.words import get
 from tailer.types.compiled.digits import LEFT, NO_ROOM, literal, put, put_copy, put_number, read_signed
 from tailer.types.compiled.floats import put_double, put_float
-from tailer.types.compiled.plan import (
+from tailer.types.compiled.plan import COUNT, KIND, LABEL, LABEL_LENGTH, PART, PART_BYTES, PARTS_BYTES, SIZE
+from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_text, put_uuid
+from tailer.types.compiled.times import put_date, put_duration, put_time, put_timestamp, read_vint, vint_size
+from tailer.types.printed import (
     ARRAY,
     ASCII,
     BLOB,
     BOOLEAN,
-    COUNT,
     CUSTOM,
     DATE,
     DECIMAL,
@@ -24,14 +26,7 @@ from tailer.types.compiled.plan import (
     FLOAT,
     INET,
     INTEGER,
-    KIND,
-    LABEL,
-    LABEL_LENGTH,
     MAP,
-    PART,
-    PART_BYTES,
-    PARTS_BYTES,
-    SIZE,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -41,8 +36,6 @@ from tailer.types.compiled.plan import (
     VARINT,
     VECTOR,
 )
-from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_text, put_uuid
-from tailer.types.compiled.times import put_date, put_duration, put_time, put_timestamp, read_vint, vint_size
 
 _ROOM: Final = 160
 """The most that a value of fixed size, or what stands between two values, takes."""

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tailer.rebuild import Table
 from tailer.schema.model import TypeField
 from tailer.types import CqlType, parse_type
-from tailer.types.encode import encoder, key_encoder, varint_bytes
+from tailer.types.encode import encoder, key_encoder
+from tailer.types.integers import varint_bytes
 from tailer.types.kinds import NATIVES
 from tailer.types.read_json import read_json
 from tailer.types.vint import read_signed, read_unsigned, write_signed, write_unsigned

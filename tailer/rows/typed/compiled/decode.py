@@ -16,22 +16,14 @@ from tailer.jit.words import half_word, put, word
 from tailer.limits import OFFSET_MAX
 from tailer.types.compiled.digits import put_hex
 from tailer.types.compiled.runs import copy_run
-
-# Forms of values.
-BYTE: Final = 0
-SHORT: Final = 1
-INT: Final = 2
-LONG: Final = 3
-DATE: Final = 4
-MILLIS: Final = 5
-BOOLEAN: Final = 6
-UUID: Final = 7
+from tailer.types.forms import BOOLEAN, BYTE, DATE, INT, LONG, MILLIS, SHORT, UUID
+from tailer.types.kinds import ROWS
 
 UUID_LETTERS: Final = 36
 
 TOO_LONG: Final = -1
 
-SIZES: Final = np.array([1, 2, 4, 8, 4, 8, 1, 16])
+SIZES: Final = np.array([size for _, size in sorted({(native.form, native.size) for native in ROWS if native.size})])
 _SIGN: Final = 0x8000_0000
 _MILLIS_MAX: Final = (2**63 - 1) // 1000
 _MILLIS_MIN: Final = -(2**63 // 1000)

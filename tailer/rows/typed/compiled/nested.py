@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailer.jit.addresses import address_of
 from tailer.rows.typed.arrays import list_array, map_array, struct_array
-from tailer.rows.typed.columns import SCALARS, Column, Maker, Source, mark_any, one_by_one, too_long
+from tailer.rows.typed.columns import SCALARS, ZERO, Column, Maker, Source, mark_any, one_by_one, too_long
 from tailer.rows.typed.compiled.parts import (
     LIST,
     MAP,
@@ -23,14 +23,14 @@ from tailer.rows.typed.compiled.parts import (
 )
 from tailer.rows.typed.form import FormValue
 from tailer.types import CqlType
-from tailer.types.cql import TypeKind
+from tailer.types.kinds import ROWS
+from tailer.types.order import signed_order
 from tailer.types.values import is_pairs
 
 Numbers = npt.NDArray[Any]
 
-_TEXTS: Final[frozenset[TypeKind]] = frozenset(("ascii", "blob", "text"))
-_SIGNED: Final[frozenset[TypeKind]] = frozenset(("bigint", "int", "smallint", "timestamp", "tinyint"))
-_PLAIN_KEYS: Final = _TEXTS | _SIGNED | {"custom", "date", "time", "timeuuid", "uuid"}
+_SIGNED: Final = frozenset(native.name for native in ROWS if native.order is signed_order)
+_PLAIN_KEYS: Final = frozenset(native.name for native in ROWS if native.exact)
 """Kinds of which two values are the same just if their bytes are."""
 
 _FIRST_BIT: Final = 0x80
@@ -55,7 +55,7 @@ def no_places(values: int) -> Column:
 
 def key_marks(key: FormValue, source: Source, keys: Column, ends: Numbers, bad: Numbers) -> None:
     """Marks maps whose keys cannot be a map's: a null one, or two of the same bytes."""
-    least = 0 if key.type.kind in _TEXTS else 1
+    least = 0 if key.type.kind in ZERO else 1
     flip = _FIRST_BIT if key.type.kind in _SIGNED else 0
     off, length, _ = keys.places
     check_keys(source.base, off, length, address_of(ends), len(bad), least, flip, address_of(bad))
@@ -140,7 +140,7 @@ def field_arrays(value: FormValue, source: Source, memory: Numbers, places: Colu
     return made
 
 
-_NESTED: Final[dict[TypeKind, Maker]] = {
+_NESTED: Final[dict[str, Maker]] = {
     "list": _lists,
     "map": _maps,
     "set": _lists,

@@ -1,6 +1,6 @@
 """The parts of nested values: where the elements, keys or fields of a column's values lie. Compiled; on addresses.
 
-The twin of the parts of `tailer.types.collections`. `off` and `length` as in `decode`: 32-bit numbers, a length of zero
+The twin of the parts of `tailer.types.parts`. `off` and `length` as in `decode`: 32-bit numbers, a length of zero
 or below is no value. A part gets the same two numbers, a length below zero is null. A value that is none of its type
 marks its row in `bad`; its parts are there, but what they are says nothing.
 """

@@ -14,8 +14,9 @@ from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import get, half_word, put, word
 from tailer.limits import OFFSET_MAX
-from tailer.rows.typed.compiled.decode import INT, LONG, SIZES, TOO_LONG, put_value
+from tailer.rows.typed.compiled.decode import SIZES, TOO_LONG, put_value
 from tailer.types.compiled.runs import copy_run
+from tailer.types.forms import INT, LONG
 
 # Numbers of `work` of `rows_by_slot`: what `straight` wrote of the rows; the slots; whether lines are of slots, or of a
 # row's values by their places.

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailer.jit.addresses import address_of
-from tailer.rows.typed.columns import FIXED, TEXTS, Column, Source, mark_no_texts, too_long
+from tailer.rows.typed.columns import FIXED, TEXTS, ZERO, Column, Source, mark_no_texts, too_long
 from tailer.rows.typed.compiled import sparse as s
-from tailer.rows.typed.compiled.decode import BOOLEAN, TOO_LONG
+from tailer.rows.typed.compiled.decode import TOO_LONG
 from tailer.rows.typed.compiled.straight_rows import StraightRows
 from tailer.rows.typed.form import FormColumn
+from tailer.types.forms import BOOLEAN
 
 Numbers = npt.NDArray[Any]
 
@@ -94,7 +95,7 @@ def _texts(column: FormColumn, source: Source, few: SparseValues) -> pa.Array:
     ends, bits = np.empty(rows + 1, np.int32), np.zeros((rows + 7) // 8, np.uint8)
     at, off, length, _ = few.at
     held, ends_at = (at, len(few.rows)), address_of(ends)
-    count = s.put_sparse_ends(length, *held, rows, int(kind != "custom"), ends_at, address_of(bits))
+    count = s.put_sparse_ends(length, *held, rows, int(kind in ZERO), ends_at, address_of(bits))
     if count == TOO_LONG:
         raise too_long(column.name)
     letters = np.empty(ends[-1], np.uint8)

@@ -1,0 +1,32 @@
+"""How values are printed, for the compiled code that writes their JSON. Numbers only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNPRINTED: Final = 0
+INTEGER: Final = 1
+VARINT: Final = 2
+DECIMAL: Final = 3
+FLOAT: Final = 4
+DOUBLE: Final = 5
+TEXT: Final = 6
+ASCII: Final = 7
+BLOB: Final = 8
+BOOLEAN: Final = 9
+UUID: Final = 10
+DATE: Final = 11
+TIME: Final = 12
+TIMESTAMP: Final = 13
+DURATION: Final = 14
+INET: Final = 15
+NOTHING: Final = 16
+CUSTOM: Final = 17
+
+# From here on values have parts, and from DENSE_VECTOR on their number is the type's.
+ARRAY: Final = 18
+MAP: Final = 19
+TUPLE: Final = 20
+UDT: Final = 21
+DENSE_VECTOR: Final = 22
+VECTOR: Final = 23

@@ -43,6 +43,10 @@ class CdcError(Exception):
         # Spark carries errors between processes; the default would call __init__ with the rendered sentence only.
         return (_rebuild, (type(self), self.__dict__.copy()))
 
+    def tell(self, where: str) -> None:
+        """It says in front where it is."""
+        self.what = f"{where}: {self.what}"
+
     def sentence(self) -> str:
         text = self.what
         if self.at is not None and str(self.at) not in text:

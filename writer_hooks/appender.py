@@ -63,14 +63,15 @@ class OpenTransaction(Protocol):
 class Appender:
     """The segment that is written, and what is not yet handed to a sync.
 
-    `permit` is asked before a segment takes its first change of a cdc table, and raises to refuse it. `wall`:
-    microseconds since the epoch.
+    `permit` is asked before a segment takes its first change of a cdc table, and raises to refuse it.
     """
 
     def __init__(
         self,
         durable: DurableEnd,
         options: Options,
+        segment: Segment,
+        permit: Callable[[Segment], None] | None = None,
     ) -> None:
         self._durable = durable
         # As much again may be on its way to the disk.
@@ -84,9 +85,9 @@ class Appender:
         self._steps: list[Step] = []
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
-        self.segment: Segment
+        self.segment = segment
         self.spares: Spares
-        self.permit: Callable[[Segment], None] = _permit
+        self._permit = permit
         self.transactions: dict[int, OpenTransaction] = {}
         self.rolled = False
         """A segment has ended that no sync has heard of."""
@@ -100,6 +101,14 @@ class Appender:
         """A section or a segment has begun: somebody may want to sync."""
         self.full = False
         """Too much waits for a sync: the next append waits for it."""
+
+    def supply(self, spares: Spares) -> None:
+        """Where the next segments come from; said once, before anything is appended."""
+        self.spares = spares
+
+    def attended(self) -> None:
+        """Whoever may want to sync has heard."""
+        self.attention = False
 
     def append(self, change: AnyChange) -> int:
         """Appends an autocommitted change: the end of its entry, as a number."""
@@ -156,9 +165,9 @@ class Appender:
             if segment.fits(whole if define else entry_bytes(payload)):
                 break
             waited = self._roll(waited)
-        if table is not None and table.cdc and not segment.permitted:
-            self.permit(segment)
-            segment.permitted = True
+        if table is not None and table.cdc and self._permit is not None and not segment.permitted:
+            self._permit(segment)
+            segment.allow()
         if tracked:
             segment.track(self._clock())
         if define and table is not None:
@@ -265,7 +274,3 @@ class Appender:
             self._steps.append(section)
             self._sealed_end = key_of(section.position)
             self.sealed += len(section.plain)
-
-
-def _permit(segment: Segment) -> None:
-    """No cap: every segment takes changes of cdc tables."""

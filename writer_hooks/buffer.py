@@ -70,6 +70,11 @@ class SectionBuffer:
         self.used = 0
         """Bytes held now."""
 
+    def begin(self, end: Position) -> None:
+        """The log was durable up to there before the first section is fed."""
+        with self._changed:
+            self.end = max(self.end, end)
+
     def hold(self, room: int) -> None:
         """A reader comes, which wants the newest `room` bytes kept."""
         with self._changed:

@@ -139,9 +139,19 @@ class Guard:
         )
 
     def drop(self, current: int) -> None:
-        """Deletes the oldest segments that are too many, never one that is not ended. Not called under the lock."""
+        """Deletes the oldest segments that are too many, never one that is not ended. Not called under the lock.
+
+        Raises SyncFailedError; any other failure of the disk is `trouble` until the next attempt.
+        """
         if self._cap.on_full != "drop_oldest":
             return
+        try:
+            self._drop_oldest(current)
+            self.trouble = None
+        except OSError as error:
+            self.trouble = disk_error("segments could not be dropped, it is tried again", error)
+
+    def _drop_oldest(self, current: int) -> None:
         sizes = self._captured.sizes(current)
         too_much = sum(sizes.values()) - self._cap.bytes
         for segment in sorted(sizes):
@@ -149,7 +159,6 @@ class Guard:
                 break
             self._drop(segment)
             too_much -= sizes[segment]
-        self.trouble = None
 
     def _drop(self, segment: int) -> None:
         # Noted first: a reader that finds the segment gone must know that it was not cleaned.

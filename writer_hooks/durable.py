@@ -57,12 +57,13 @@ class Group:
                 self._loops.setdefault(loop, []).append(future)
         return future
 
-    def open(self) -> None:
+    def open(self, error: CdcError | None = None) -> None:
         """Lets everybody go on."""
         with self._lock:
             if self._open:
                 return
             self._open = True
+            self.error = error
             loops, self._loops = self._loops, {}
         self._gate.release()
         for loop, futures in loops.items():
@@ -76,17 +77,23 @@ def _resolve(futures: list[asyncio.Future[None]]) -> None:
             future.set_result(None)
 
 
+def _nothing() -> None:
+    """Nobody syncs."""
+
+
 class DurableEnd:
     """The log's durable end as a number. `dead`: why it will not move any more.
 
     `demand` asks for a sync, by this thread where that is best; `ask` lets another do it.
     """
 
-    def __init__(self, end: Position) -> None:
+    def __init__(
+        self, end: Position, demand: Callable[[], None] = _nothing, ask: Callable[[], None] = _nothing
+    ) -> None:
         self.end = key_of(end)
         self.dead: CdcError | None = None
-        self.demand: Callable[[], None] = _nothing
-        self.ask: Callable[[], None] = _nothing
+        self._demand = demand
+        self._ask = ask
         self._guard = threading.Lock()
         # One value, so that whoever waits takes a gate that fits the limit: up to it bytes are in the sync under way.
         self._groups = (self.end, Group(), Group())
@@ -108,8 +115,7 @@ class DurableEnd:
         """The sync of that group has come to an end. After an error its bytes wait for the next one."""
         _, running, coming = self._groups
         self._groups = (self.end, running, coming)
-        group.error = error
-        group.open()
+        group.open(error)
 
     def stop(self, error: CdcError) -> bool:
         """From now on the end does not move; False where it was so before."""
@@ -118,6 +124,10 @@ class DurableEnd:
             if first:
                 self.dead = error
             return first
+
+    def forget(self, error: CdcError) -> None:
+        """`stop` in a forked child, where whoever held the guard may be gone."""
+        self.dead = error
 
     def release(self) -> None:
         """Everybody who still waits on a stopped end gets its error."""
@@ -131,7 +141,7 @@ class DurableEnd:
         while end > self.end:
             group = self._group(end)
             if group is self._groups[2]:
-                self.demand()
+                self._demand()
                 if end <= self.end:
                     return
             left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
@@ -145,7 +155,7 @@ class DurableEnd:
         while end > self.end:
             group = self._group(end)
             future = group.future()
-            self.ask()
+            self._ask()
             if end <= self.end:
                 return
             yield from future
@@ -157,7 +167,3 @@ class DurableEnd:
             raise self.dead
         limit, running, coming = self._groups
         return running if end <= limit else coming
-
-
-def _nothing() -> None:
-    """Nobody syncs yet."""

@@ -62,7 +62,7 @@ class LineWriter:
                 return self._transact(op, act)
             return self._append(self._change(op, act, line), act.get("txn"))
         except CdcError as error:
-            error.what = f"line {number}: {error.what}"
+            error.tell(f"line {number}")
             raise
 
     def _append(self, change: Change, txn: Any) -> Ticket | None:

@@ -48,9 +48,17 @@ class SegmentLog:
     raises, and opening the log anew recovers what is durable.
     """
 
-    def __init__(self, files: Files, places: Places, lock: int, recovered: Recovered, options: Options) -> None:
+    def __init__(
+        self,
+        files: Files,
+        places: Places,
+        lock: int,
+        recovered: Recovered,
+        options: Options,
+        tables: Sequence[AnyTable],
+    ) -> None:
         """For `open`, which has the lock and has recovered."""
-        self.tables: tuple[AnyTable, ...] = ()
+        self.tables = tuple(tables)
         self.boot = options.token()
         self._files = files
         self._places = places
@@ -62,24 +70,23 @@ class SegmentLog:
         self._closed = False
         self._transactions = 0
         self._ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
-        self._durable = DurableEnd(recovered.end)
-        self._durable.demand, self._durable.ask = self._demand, self._ask
-        self.appender = appender = Appender(self._durable, options)
+        self._durable = DurableEnd(recovered.end, self._demand, self._ask)
         self._captured = Captured(files, places, options.segment_bytes, max(recovered.used, default=0))
         self._guard: Guard | None = None
         if options.cap is not None:
             self._guard = Guard(files, places, self._captured, options.cap, options.clock, self._abort)
-            appender.permit = self._guard.permit
-        appender.segment = self._make()
+        permit = None if self._guard is None else self._guard.permit
+        self.appender = appender = Appender(self._durable, options, self._make(), permit)
         threads = options.threads
         self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
         pack = packer(options.compression)
         entries = (lambda: appender.entries) if threads and self._leads else None
-        self._syncer = Syncer(files, places, self._durable, self._publisher, appender.seal, self._died, pack, entries)
-        self._syncer.prev = recovered.end
+        self._syncer = Syncer(
+            files, places, self._durable, recovered.end, self._publisher, appender.seal, self._died, pack, entries
+        )
         self._subscribers = Subscribers(places, self._syncer.attach)
-        appender.spares = Spares(self._make, self._tidy, self._died, appender.changed, threads)
         self._thread = SyncThread(self._syncer, options.sync, self._tick, options.tick_seconds) if threads else None
+        appender.supply(Spares(self._make, self._tidy, self._died, appender.changed, threads))
         dies_in_child(self)
 
     @classmethod
@@ -122,14 +129,12 @@ class SegmentLog:
         places = Places(Path(folder))
         lock, recovered = hold(files, places, options)
         try:
-            log = cls(files, places, lock, recovered, options)
+            return cls(files, places, lock, recovered, options, tables)
         except BaseException as error:
             files.close(lock)
             if isinstance(error, OSError | SyncFailedError):
                 raise not_opened(error, places.folder) from error
             raise
-        log.tables = tuple(tables)
-        return log
 
     def append(self, change: AnyChange) -> Ticket:
         """Appends a change that counts by itself. The ticket is done when it is durable.
@@ -245,17 +250,16 @@ class SegmentLog:
     def _finish(self) -> CdcError | None:
         """The last sync; what kept it from being complete."""
         self.appender.end(closed())
-        self._syncer.closing = True
-        self._syncer.run()
+        self._syncer.finish()
         return self._durable.dead or self._syncer.trouble
 
     def _let_go(self, spare: Segment | None) -> None:
         left = [*self._publisher.abandon(), *self._syncer.left(), self.appender.segment]
         try:
             for segment in left if spare is None else [*left, spare]:
-                if segment.fd >= 0:
-                    self._files.close(segment.fd)
-                    segment.fd = -1
+                fd = segment.give_fd()
+                if fd >= 0:
+                    self._files.close(fd)
                 if segment.empty:
                     remove_segment(self._files, self._places, segment.id)
         except OSError as error:
@@ -277,8 +281,8 @@ class SegmentLog:
             return
         error = forked()
         self._closed = True
-        self._durable.dead = error
-        self.appender.refusal = error
+        self._durable.forget(error)
+        self.appender.refuse(error)
         for fd in (self.appender.segment.fd, self._lock):
             if fd >= 0:
                 self._files.close(fd)
@@ -304,7 +308,7 @@ class SegmentLog:
                 self._syncer.run()
                 self._tidy()
             return
-        appender.attention = False
+        appender.attended()
         if self._rings or appender.rolled:
             self._thread.ring()
 
@@ -337,8 +341,6 @@ class SegmentLog:
             self._guard.drop(self.appender.segment.id)
         except SyncFailedError as error:
             self._died(error)
-        except OSError as error:
-            self._guard.trouble = disk_error("segments could not be dropped, it is tried again", error)
 
     def _abort(self, segment: int) -> None:
         self.appender.abort_below(segment, "changes of it were dropped from cdc_raw, which was at its cap")

@@ -204,5 +204,4 @@ class Publisher:
         else:
             # Nobody but `replay` needs it, and a reader would wait for it: no sidecar will ever come.
             unlink_if_there(self._files, self._places.raw(segment.id))
-        self._files.close(segment.fd)
-        segment.fd = -1
+        self._files.close(segment.give_fd())

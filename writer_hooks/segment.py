@@ -51,7 +51,6 @@ class Segment:
         self.first: int | None = None
         self.tracked_since: float | None = None
         self.permitted = False
-        """Whether the cap lets changes of cdc tables into this segment."""
         self.start = header_length
         self.plain = bytearray(MARKER_BYTES)
         self.limit = self._limit()
@@ -85,6 +84,19 @@ class Segment:
     def add(self, payload: bytes) -> None:
         """Appends an entry; the caller has seen that it fits."""
         add_entry(self.plain, payload)
+
+    def allow(self) -> None:
+        """The cap lets changes of cdc tables into this segment."""
+        self.permitted = True
+
+    def wrote(self, length: int) -> None:
+        """A section of that many bytes stands in the file."""
+        self.at += length
+
+    def give_fd(self) -> int:
+        """The descriptor, which the caller closes; -1 where it was given before."""
+        fd, self.fd = self.fd, -1
+        return fd
 
     def track(self, now: float) -> None:
         """The open section holds a tracked record."""

@@ -59,5 +59,5 @@ class Subscribers:
                 raise RefusedError("the log is closed", remedy="Read its files: tailer.open(folder).")
             if self._buffer is None:
                 self._buffer = SectionBuffer()
-                self._buffer.end = self._attach(self._buffer.feed)
+                self._buffer.begin(self._attach(self._buffer.feed))
             return self._buffer

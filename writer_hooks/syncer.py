@@ -43,7 +43,8 @@ Pack = Callable[[memoryview], bytes] | None
 class Syncer:
     """`seal` gives what was appended, and those who wait for it; `died` hears of what cannot be mended.
 
-    `entries` tells how many were ever appended, where a sync may wait a moment for more of them.
+    `end`: of the log's last section. `entries` tells how many were ever appended, where a sync may wait a moment for
+    more of them.
 
     `hooks` are called with each durable section, in order, by the thread that synced it: they must be quick.
     """
@@ -53,6 +54,7 @@ class Syncer:
         files: Files,
         places: Places,
         durable: DurableEnd,
+        end: Position,
         publisher: Publisher,
         seal: Callable[[], tuple[list[Step], Group]],
         died: Callable[[BaseException], None],
@@ -77,11 +79,11 @@ class Syncer:
         self._offer: Published | None = None
         self._last: Published | None = None
         self.hooks: list[Callable[[SyncedSection], None]] = []
-        self.prev = Position(0, 0)
+        self._prev = end
         self.flushed = 0
         """Bytes of all sections that are durable."""
         self.syncs = 0
-        self.closing = False
+        self._closing = False
         """No transaction is open any more, and none will be."""
         self.trouble: CdcError | None = None
         """Why the last sync was not complete; None after one that was."""
@@ -102,6 +104,11 @@ class Syncer:
         finally:
             self._mutex.release()
         return True
+
+    def finish(self) -> None:
+        """The last sync: behind it there is nothing more."""
+        self._closing = True
+        self.run()
 
     def left(self) -> list[Segment]:
         """The segments of what could not be synced."""
@@ -178,7 +185,7 @@ class Syncer:
         packed = pack_section(section.plain, segment.id, segment.at, self._pack)
         write_all(self._files, segment.fd, packed, segment.at)
         self._written.append(Written(section, segment.at, segment.at + len(packed)))
-        segment.at += len(packed)
+        segment.wrote(len(packed))
 
     def _flush(self) -> None:
         if not self._written:
@@ -198,7 +205,7 @@ class Syncer:
         self._flush()
         last = self._last
         if last is not None:
-            if self.closing:
+            if self._closing:
                 # No transaction outlives the log, whether there was room to say so in the segment or not.
                 last = last._replace(restart=Position(last.segment, last.end))
             self._publisher.name(last)
@@ -209,7 +216,7 @@ class Syncer:
         """Adds a hook: it gets every section behind the position that is returned."""
         with self._mutex:
             self.hooks.append(hook)
-            return self.prev
+            return self._prev
 
     def _feed(self) -> None:
         fed, self._synced = self._synced, []
@@ -220,11 +227,11 @@ class Syncer:
                 start = Position(end.segment, section.start)
                 data = bytes(memoryview(section.plain)[MARKER_BYTES:])
                 synced = SyncedSection(
-                    self.prev, start, end, at, next_at, data, section.restart, now, section.first is not None
+                    self._prev, start, end, at, next_at, data, section.restart, now, section.first is not None
                 )
                 for hook in self.hooks:
                     hook(synced)
-            self.prev = end
+            self._prev = end
 
 
 class _StoppedError(Exception):

@@ -171,7 +171,7 @@ class Table:
     ) -> Change:
         """The row is what is given and nothing else: what it was before is deleted."""
         gone = self.delete(values)
-        gone.late = [Late(gone.rows[0], 4)]
+        gone = msgspec.structs.replace(gone, late=[Late(gone.rows[0], 4)])
         written = self._write(INSERT, values, ttl, write_ts, attrs)
         return gone & written
 

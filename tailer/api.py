@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailer.jit.ready import take_notices
-from tailer.limits import SETTLE_ONCE_SECONDS
-from tailer.options.python import python_options
 from tailer.options.tail import TailOptions
+from tailer.options.to_python import python_options
 from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
 from tailer.tail.tail import Tail
@@ -55,10 +54,8 @@ class Log:
         return self._batches(replace(self.options, start=start), writes=True, once=once)
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
-        if once and options.settle_seconds is None:
-            options = replace(options, settle_seconds=SETTLE_ONCE_SECONDS)
         self.notices = []
-        with Tail(self.folder, options, writes=writes) as tail:
+        with Tail(self.folder, options.for_run(once=once), writes=writes) as tail:
             for step in steps(tail, once=once, say=self.notices.append):
                 for task in step.tasks:
                     for batch in tail.read(task):
@@ -72,4 +69,4 @@ def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mappin
     """`tailer.open`."""
     path = Path(folder)
     check_folder(path)
-    return Log(path, python_options(tables, options, program="tailer.open"))
+    return Log(path, python_options({"tables": tables, **options}, program="tailer.open"))

@@ -21,11 +21,10 @@ import typer
 from typer.core import TyperGroup
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
+from tailer.options.declared_commands import COMMANDS
 from tailer.sinks.text import printable
 
 NAME: Final = "cdc-tail"
-COMMANDS: Final = ("follow", "stream", "inspect", "schema", "verify", "status", "consumers", "clean", "write", "demo")
-"""In the order of the help. A new command is its name here and its file beside this one."""
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"
 BUG: Final = 1

@@ -6,63 +6,33 @@ Parses options and tells what was done in one line; what may go is decided in `r
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final
+from pathlib import Path
 
 import typer
 
 from tailer.errors import UsageError
-from tailer.options.amounts import parse_bytes, parse_seconds
-from tailer.options.terminal import Dir, Stopped
+from tailer.options.to_terminal import DIR, command
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
 from tailer.sinks.text import printable, size_text
 
 app = typer.Typer(add_completion=False)
 
-_LIMITS: Final = "What to keep at most"
 
-
-@app.command("clean", epilog="Example: cdc-tail clean /var/lib/cassandra/cdc_raw --dry-run")
-def command(
-    folder: Dir,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
-    max_age: Annotated[
-        str | None,
-        typer.Option(
-            "--max-age",
-            metavar="TIME",
-            help="Nothing older than this (30s, 90min, 12h, 7d). What consumers need stays, unless --force is given.",
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    max_bytes: Annotated[
-        str | None,
-        typer.Option(
-            "--max-bytes",
-            metavar="SIZE",
-            help="Not more than this in the folder (64m, 10g). What consumers need stays, unless --force is given.",
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Over these limits, delete what consumers need too: they stop with a loss error (exit 5).",
-            rich_help_panel=_LIMITS,
-        ),
-    ] = False,
-    no_consumers: Annotated[
-        bool, typer.Option("--no-consumers", help="Free what is finished even though no consumer is registered.")
-    ] = False,
-    stopped: Stopped = False,
+@command(app, "clean", {"folder": DIR}, epilog="Example: cdc-tail clean /var/lib/cassandra/cdc_raw --dry-run")
+def run(
+    folder: Path,
+    dry_run: bool,
+    max_age: int | None,
+    max_bytes: int | None,
+    force: bool,
+    no_consumers: bool,
+    stopped: bool,
 ) -> None:
     """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
-    age = None if max_age is None else parse_seconds("--max-age", max_age)
-    size = None if max_bytes is None else parse_bytes("--max-bytes", max_bytes)
-    if force and age is None and size is None:
+    if force and max_age is None and max_bytes is None:
         raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
-    made = clean(folder, CleanOptions(Limits(age, size, force), no_consumers, stopped, dry_run))
+    made = clean(folder, CleanOptions(Limits(max_age, max_bytes, force), no_consumers, stopped, dry_run))
     sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))
 
 

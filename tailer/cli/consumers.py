@@ -8,14 +8,16 @@ from __future__ import annotations
 import sys
 import time
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Final
 
 import msgspec
 import typer
 
+from tailer.cli.rows import Form, output_form
 from tailer.cli.status_text import consumer_lines
 from tailer.errors import UsageError
-from tailer.options.terminal import Dir, Report, ReportChoice, State, report_form
+from tailer.options.to_terminal import DIR, argument, command
 from tailer.sinks.text import printable
 
 app = typer.Typer(add_completion=False)
@@ -29,28 +31,36 @@ class Action(StrEnum):
     SEEK = "seek"
 
 
-@app.command(
+_ARGUMENTS: Final = {
+    "folder": DIR,
+    "action": argument(Action, "list, drop NAME, or seek NAME POSITION."),
+    "name": argument(str | None, "The consumer.", metavar="NAME"),
+    "position": argument(
+        str | None, "segment:offset, earliest, latest, or a node's JSON of an offset.", metavar="POSITION"
+    ),
+}
+
+
+@command(
+    app,
+    "consumers",
+    _ARGUMENTS,
     epilog="Examples: cdc-tail consumers /var/lib/cassandra/cdc_raw list. Stand one at the oldest change: "
-    "cdc-tail consumers /var/lib/cassandra/cdc_raw seek billing earliest"
+    "cdc-tail consumers /var/lib/cassandra/cdc_raw seek billing earliest",
 )
 def consumers(
-    folder: Dir,
-    action: Annotated[Action, typer.Argument(help="list, drop NAME, or seek NAME POSITION.")] = Action.LIST,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The consumer.")] = None,
-    position: Annotated[
-        str | None,
-        typer.Argument(metavar="POSITION", help="segment:offset, earliest, latest, or a node's JSON of an offset."),
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option("--node", metavar="NAME", help="For seek: which node's position, if it knows several.")
-    ] = None,
-    state: State = None,
-    output: ReportChoice = None,
+    folder: Path,
+    node: str | None,
+    state: Path | None,
+    output: Form | None,
+    action: Action = Action.LIST,
+    name: str | None = None,
+    position: str | None = None,
 ) -> None:
     """List the consumers of a log folder; forget one; or stand one at another position. Never one that is running."""
     _check(action, name, position, node)
     if action is Action.LIST:
-        _list(folder, state, report_form(output))
+        _list(folder, state, output_form(output))
         return
     from tailer.retention.move_consumer import drop_consumer, seek_consumer
     from tailer.segments.folder import check_folder
@@ -76,11 +86,11 @@ def _check(action: Action, name: str | None, position: str | None, node: str | N
         raise UsageError("--node is for seek", remedy="`list` shows every node, `drop` forgets all of them.")
 
 
-def _list(folder: Dir, state: State, form: Report) -> None:
+def _list(folder: Path, state: Path | None, form: Form) -> None:
     from tailer.retention.gather import observe_consumers
 
     found, problems = observe_consumers(folder, state)
-    if form is Report.JSON:
+    if form == "json":
         sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
     else:
         lines = consumer_lines(found, time.time()) if found else ["no consumer is registered"]

@@ -9,51 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from tailer.cli.rows import open_sink
-from tailer.options.terminal import (
-    AcceptLoss,
-    AssumeFinishedAfter,
-    CommitWhen,
-    Consumer,
-    Decimals,
-    DecimalsChoice,
-    Dir,
-    From,
-    Keystore,
-    KeystorePasswordFile,
-    MetaPrefix,
-    Node,
-    Once,
-    OnError,
-    OnErrorChoice,
-    OnSchemaChange,
-    OnSchemaChangeChoice,
-    Output,
-    OutputChoice,
-    Schema,
-    SchemaChanges,
-    Server,
-    ServerCa,
-    ServerCertificate,
-    Settle,
-    State,
-    Stopped,
-    Tables,
-    Typed,
-    Until,
-    commit_every,
-    output_form,
-    settle_seconds,
-    typed_output_form,
-)
+from tailer.cli.rows import Form, open_sink, output_form
+from tailer.options.to_terminal import DIR, command
 from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
-    from tailer.options.tail import CommitEvery, TailOptions
+    from tailer.options.kinds import CommitEvery
+    from tailer.options.tail import TailOptions
 
 _ALLOCATIONS: Final = 50_000
 """Objects made and not yet freed, from one collection to the next; Python's own 700 is less than a batch of rows."""
@@ -61,72 +27,22 @@ _ALLOCATIONS: Final = 50_000
 app = typer.Typer(add_completion=False)
 
 
-@app.command(
-    epilog="Example: cdc-tail follow /var/lib/cassandra/cdc_raw --consumer billing --table 'shop.*' --output json"
+@command(
+    app,
+    "follow",
+    {"folder": DIR},
+    epilog="Example: cdc-tail follow /var/lib/cassandra/cdc_raw --consumer billing --table 'shop.*' --output json",
 )
-def follow(
-    folder: Dir,
-    table: Tables = None,
-    node: Node = "local",
-    start: From = None,
-    until: Until = None,
-    schema_changes: SchemaChanges = False,
-    typed: Typed = None,
-    on_schema_change: OnSchemaChangeChoice = OnSchemaChange.FAIL,
-    decimals: DecimalsChoice = Decimals.DECIMAL,
-    meta_prefix: MetaPrefix = "_",
-    schema: Schema = None,
-    server: Server = None,
-    server_ca: ServerCa = None,
-    server_cert: ServerCertificate = None,
-    keystore: Keystore = None,
-    keystore_password_file: KeystorePasswordFile = None,
-    consumer: Consumer = None,
-    state: State = None,
-    once: Once = False,
-    stopped: Stopped = False,
-    assume_finished_after: AssumeFinishedAfter = None,
-    commit: CommitWhen = "batch",
-    on_error: OnErrorChoice = OnError.STOP,
-    accept_loss: AcceptLoss = False,
-    settle: Settle = None,
-    output: OutputChoice = None,
-) -> None:
+def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | None, values: dict[str, Any]) -> None:
     """Follow a log folder: each durable change as a row on standard output, in log order."""
-    from tailer.options.tail import TailOptions
+    from tailer.options.tail import tail_options
 
-    form = output_form(output) if typed is None else typed_output_form(output)
-    every = commit_every(commit)
-    options = TailOptions(
-        node=node,
-        tables=tuple(table or ()),
-        schema_file=schema,
-        server=server,
-        server_ca=server_ca,
-        server_cert=server_cert,
-        state=state,
-        consumer=consumer,
-        keystore=keystore,
-        keystore_password_file=keystore_password_file,
-        start=start or "earliest",
-        until=until,
-        stopped=stopped,
-        assume_finished_after=assume_finished_after,
-        settle_seconds=settle_seconds(settle, once=once),
-        on_error=on_error.value,
-        accept_loss=accept_loss,
-        schema_changes=schema_changes,
-        table=typed,
-        on_schema_change=on_schema_change.value,
-        decimals=decimals.value,
-        meta_prefix=meta_prefix,
-        case_sensitive=True,
-        program="cdc-tail follow",
-    )
-    _run(folder, options, once, every, form)
+    options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
+    form = output_form(output, typed=options.table is not None)
+    _run(folder, options, once, commit_every, form)
 
 
-def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Output) -> None:
+def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
     from tailer.tail.follow import follow as run
     from tailer.tail.tail import Tail
 

@@ -9,48 +9,44 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 import typer
 
 from tailer.cli.entry_facts import EntryFacts, TableCount, TableNames, entry_facts
 from tailer.cli.inspect_text import entry_line, folder_lines, segment_lines, table_lines
+from tailer.cli.rows import Form, output_form
 from tailer.cli.segment_facts import SegmentFacts, segment_facts
 from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name
-from tailer.options.terminal import (
-    Keystore,
-    KeystorePasswordFile,
-    Report,
-    ReportChoice,
-    Schema,
-    SegmentOrDir,
-    State,
-    key_source,
-    report_form,
-)
+from tailer.options.to_terminal import SEGMENT_OR_DIR, command
 from tailer.segments.folder import Listing, LogFile, check_folder, look
+from tailer.segments.keystore import key_source
 from tailer.segments.segment import KeySource, SegmentFile
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example: cdc-tail inspect /var/lib/cassandra/cdc_raw --tables")
+@command(
+    app,
+    "inspect",
+    {"path": SEGMENT_OR_DIR},
+    epilog="Example: cdc-tail inspect /var/lib/cassandra/cdc_raw --tables",
+)
 def inspect(
-    path: SegmentOrDir,
-    tables: Annotated[bool, typer.Option("--tables", help="Count entries and bytes by table.")] = False,
-    entries: Annotated[bool, typer.Option("--entries", help="List every entry: position, size, tables.")] = False,
-    schema: Schema = None,
-    state: State = None,
-    keystore: Keystore = None,
-    keystore_password_file: KeystorePasswordFile = None,
-    output: ReportChoice = None,
+    path: Path,
+    count_tables: bool,
+    entries: bool,
+    schema_file: Path | None,
+    state: Path | None,
+    keystore: Path | None,
+    keystore_password_file: Path | None,
+    output: Form | None,
 ) -> None:
     """Show a segment or a folder: header, sections, sidecar, entries, tables. Works without definitions."""
     folder, logs, listing = _find(path)
     keys = key_source(keystore, keystore_password_file)
-    wanted = Wanted(tables, entries, pretty=report_form(output) is Report.PRETTY)
+    wanted = Wanted(count_tables, entries, pretty=output_form(output) == "pretty")
     as_table = wanted.pretty and len(logs) != 1
     if as_table:
         _write(folder_lines([facts for _, facts in _opened(folder, logs, listing, keys)]))
@@ -63,7 +59,7 @@ def inspect(
         # All segments of the folder, for the one asked for may hold rows of tables that another one defines.
         around = [listing.logs[segment] for segment in listing.segments]
         files = (file for file, facts in _opened(folder, around, listing, keys) if facts.version is not None)
-        names = table_names(folder, files, schema, state)
+        names = table_names(folder, files, schema_file, state)
     for file, facts in _opened(folder, logs, listing, keys):
         _write(_head(facts, wanted, as_table=as_table))
         _write(_deep(file, facts, wanted, names))

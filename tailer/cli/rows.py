@@ -1,31 +1,42 @@
-"""Rows to standard output: the sink for a form. Knows no command."""
+"""Rows and reports on standard output: in which form, and the sink for it. Knows no command."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from tailer.options.terminal import Output
+from tailer.errors import UsageError
 from tailer.sinks.base import Sink
 
 if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
 
+Form = Literal["pretty", "json", "arrow"]
 
-def open_sink(form: Output, typed: TypedTable | None = None) -> Sink:
+
+def output_form(choice: Form | None, *, typed: bool = False) -> Form:
+    """The form of rows: what was asked for, else `pretty` for people and `json` for programs and typed rows."""
+    if choice == "pretty" and typed:
+        raise UsageError("typed rows have no pretty form", remedy="Use --output json or --output arrow.")
+    if choice == "arrow" and sys.stdout.isatty():
+        raise UsageError("Arrow is no text for a terminal", remedy="Send it to a file or a program.")
+    return choice or ("pretty" if sys.stdout.isatty() and not typed else "json")
+
+
+def open_sink(form: Form, typed: TypedTable | None = None) -> Sink:
     """The sink that writes rows in this form to standard output. `typed`: the rows are of that typed form."""
     stream = sys.stdout.buffer
     match form:
-        case Output.JSON:
+        case "json":
             from tailer.sinks.json_lines import JsonLinesSink
 
             return JsonLinesSink(stream)
-        case Output.ARROW:
+        case "arrow":
             from tailer.sinks.arrow import ArrowSink
 
             return ArrowSink(stream, typed)
-        case Output.PRETTY:
+        case "pretty":
             from tailer.sinks.pretty import PrettySink, wants_colour
 
             return PrettySink(stream, colour=wants_colour(stream, os.environ))

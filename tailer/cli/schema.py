@@ -7,28 +7,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import typer
 from typer.core import TyperCommand
 
+from tailer.cli.rows import Form, output_form
 from tailer.errors import DefinitionError
-from tailer.options.terminal import (
-    Dir,
-    Keystore,
-    KeystorePasswordFile,
-    Report,
-    ReportChoice,
-    Schema,
-    Server,
-    ServerCa,
-    ServerCertificate,
-    State,
-    key_source,
-    report_form,
-)
+from tailer.options.to_terminal import DIR, argument, command
 from tailer.position import Position
+from tailer.segments.keystore import key_source
 from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
@@ -53,60 +43,26 @@ app = typer.Typer(add_completion=False)
 _retract_app = typer.Typer(add_completion=False)
 
 
-@app.command(
+@command(
+    app,
+    "schema",
+    {"folder": DIR},
     cls=SchemaCommand,
     epilog="Examples: cdc-tail schema /var/lib/cassandra/cdc_raw --table shop.orders --source. "
     "Take a wrong definition back: cdc-tail schema retract 12 /var/lib/cassandra/cdc_raw",
 )
-def schema(
-    folder: Dir,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table",
-            metavar="KS.TABLE",
-            help="Only this table; may be given again, and may hold * and ?. Default: all but the server's own.",
-        ),
-    ] = None,
-    at: Annotated[
-        str,
-        typer.Option(
-            "--at", metavar="POSITION", help="As of segment:offset, earliest, or a node's JSON; default: the newest."
-        ),
-    ] = "latest",
-    source: Annotated[
-        bool, typer.Option("--source", help="Tell where each definition comes from, retracted records too.")
-    ] = False,
-    changes: Annotated[
-        bool, typer.Option("--changes", help="List what changed, by position, instead of the tables.")
-    ] = False,
-    schema: Schema = None,
-    server: Server = None,
-    server_ca: ServerCa = None,
-    server_cert: ServerCertificate = None,
-    keystore: Keystore = None,
-    keystore_password_file: KeystorePasswordFile = None,
-    state: State = None,
-    output: ReportChoice = None,
-) -> None:
+def schema(folder: Path, at: str, source: bool, changes: bool, output: Form | None, values: dict[str, Any]) -> None:
     """Show the tables that are known for a folder: from its journal, its log, a file, a server. Writes nothing."""
     from tailer.cli.progress import progress_bar
     from tailer.definitions.whole_folder import learn
-    from tailer.options.tail import TailOptions
+    from tailer.options.tail import tail_options
 
-    options = TailOptions(
-        tables=tuple(table or ()),
-        schema_file=schema,
-        server=server,
-        server_ca=server_ca,
-        server_cert=server_cert,
-        state=state,
-    )
-    place, pretty = _position(at), report_form(output) is Report.PRETTY
+    options = tail_options(values)
+    place, pretty = _position(at), output_form(output) == "pretty"
     learnt = learn(
         folder,
         options,
-        key_source(keystore, keystore_password_file),
+        key_source(options.keystore, options.keystore_password_file),
         lambda logs: progress_bar("reading definitions", logs),
     )
     for notice in learnt.notices:
@@ -119,14 +75,17 @@ def schema(
         raise learnt.errors[0]
 
 
-@_retract_app.command(epilog="Example: cdc-tail schema retract 12 /var/lib/cassandra/cdc_raw")
-def retract(
-    number: Annotated[
-        int, typer.Argument(metavar="N", help="The record's number, as `schema DIR --source` shows it.", min=1)
-    ],
-    folder: Dir,
-    state: State = None,
-) -> None:
+_NUMBER: Final = argument(int, "The record's number, as `schema DIR --source` shows it.", metavar="N", min=1)
+
+
+@command(
+    _retract_app,
+    "schema",
+    {"number": _NUMBER, "folder": DIR},
+    only=("state", "config"),
+    epilog="Example: cdc-tail schema retract 12 /var/lib/cassandra/cdc_raw",
+)
+def retract(number: int, folder: Path, state: Path | None) -> None:
     """Take a wrong definition back: record N of the journal has no effect any more, for every reader from now on.
 
     What runs already takes note when it starts again.
@@ -178,13 +137,10 @@ def _position(text: str) -> Position | None:
 
     if text == "latest":
         return None
-    if text == "earliest" or text.lstrip().startswith("{"):
-        # Neither form looks at the folder.
-        return named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset.position
-    position = Position.parse(text)
-    if position is None:
-        raise typer.BadParameter("expected segment:offset, earliest, latest, or a node's JSON", param_hint="--at")
-    return position
+    if (position := Position.parse(text)) is not None:
+        return position
+    # Neither of the other forms looks at the folder.
+    return named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset.position
 
 
 def _write(lines: Iterable[str]) -> None:

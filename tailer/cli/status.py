@@ -9,15 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import typer
 
+from tailer.cli.rows import Form, output_form
 from tailer.cli.status_text import node_lines
 from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError
-from tailer.options.amounts import Lag, parse_bytes, parse_lag
-from tailer.options.terminal import Node, Report, ReportChoice, State, Stopped, report_form
+from tailer.options.amounts import Lag
+from tailer.options.to_terminal import DIRS, command
 from tailer.position import Position
 from tailer.retention.clean import CleanOptions
 from tailer.retention.status import ConsumerStatus, NodeStatus
@@ -25,69 +26,44 @@ from tailer.sinks.text import printable, size_text
 
 app = typer.Typer(add_completion=False)
 
-EVERY_SECONDS: Final = 2.0
 SECOND_LOOK_SECONDS: Final = 2.0
 """Changes that came just now are in no consumer's file yet: only who stands still between two looks lags."""
 
 _CLEAR: Final = "\x1b[H\x1b[2J"
-_HEALTH: Final = "As a health check"
 
 
-@app.command(epilog="Example: cdc-tail status /var/lib/cassandra/cdc_raw --max-lag 5min")
+@command(app, "status", {"folder": DIRS}, epilog="Example: cdc-tail status /var/lib/cassandra/cdc_raw --max-lag 5min")
 def status(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
-    ],
-    node: Node = "local",
-    state: State = None,
-    stopped: Stopped = False,
-    cap: Annotated[
-        str | None,
-        typer.Option(
-            "--cap",
-            metavar="SIZE",
-            help="The server's cdc_total_space. Default: the server's own, min(4096 MiB, an eighth of the volume).",
-        ),
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again, until interrupted.")] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", help="How often with --watch.", min=0.1)
-    ] = EVERY_SECONDS,
-    max_lag: Annotated[
-        str | None,
-        typer.Option(
-            "--max-lag",
-            metavar="LIMIT",
-            help="Exit 9 if a consumer lags more than this (30s, 5min; 64m, 1g: m is MiB), 5 if one has lost changes, "
-            "6 if there is none.",
-            rich_help_panel=_HEALTH,
-        ),
-    ] = None,
-    output: ReportChoice = None,
+    folder: str,
+    node: str,
+    state: Path | None,
+    stopped: bool,
+    cap: int | None,
+    watch: bool,
+    every: float,
+    max_lag: Lag | None,
+    output: Form | None,
 ) -> None:
     """Show a log folder: its segments, its consumers and their lag, what clean would free, how near the disk cap is."""
-    from tailer.options.spark import parse_options
+    from tailer.options.to_spark import folders_of
     from tailer.retention.gather import observe
 
-    limit = None if max_lag is None else parse_lag("--max-lag", max_lag)
-    if limit is not None and watch:
+    if max_lag is not None and watch:
         raise UsageError("--max-lag with --watch", remedy="A health check looks once: leave --watch out.")
-    size = None if cap is None else parse_bytes("--cap", cap)
-    folders = parse_options({"path": folder} | ({} if node == "local" else {"node": node})).folders
     options = CleanOptions(stopped=stopped)
 
     def look() -> list[NodeStatus]:
-        return [observe(name, Path(each), state=state, cap=size, options=options) for name, each in folders]
+        return [observe(name, each, state=state, cap=cap, options=options) for name, each in folders_of(folder, node)]
 
-    form = report_form(output)
+    form = output_form(output)
     if watch:
         _watch(look, form, every)
     found = look()
-    if limit is not None and _late(found, limit):
+    if max_lag is not None and _late(found, max_lag):
         time.sleep(SECOND_LOOK_SECONDS)
         found = look()
     _write(found, form)
-    if limit is not None and (problem := health(found, limit)) is not None:
+    if max_lag is not None and (problem := health(found, max_lag)) is not None:
         raise problem
 
 
@@ -132,19 +108,19 @@ def _over(consumer: ConsumerStatus, limit: Lag) -> bool:
     return consumer.lag.bytes > (limit.bytes or 0)
 
 
-def _watch(look: Callable[[], list[NodeStatus]], form: Report, every: float) -> None:
+def _watch(look: Callable[[], list[NodeStatus]], form: Form, every: float) -> None:
     """Until interrupted; on a terminal each report takes the place of the one before."""
     while True:
         found = look()
-        if form is Report.PRETTY and sys.stdout.isatty():
+        if form == "pretty" and sys.stdout.isatty():
             sys.stdout.write(_CLEAR)
         _write(found, form)
         sys.stdout.flush()
         time.sleep(every)
 
 
-def _write(found: Sequence[NodeStatus], form: Report) -> None:
-    if form is Report.JSON:
+def _write(found: Sequence[NodeStatus], form: Form) -> None:
+    if form == "json":
         sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
         return
     now = time.time()

@@ -16,23 +16,13 @@ import msgspec
 import typer
 
 from tailer.cli.check import Checked, Checker, Progress
+from tailer.cli.rows import Form, output_form
 from tailer.errors import CdcError, CorruptError
-from tailer.limits import MIB
-from tailer.options.terminal import (
-    AssumeFinishedAfter,
-    Dir,
-    Keystore,
-    KeystorePasswordFile,
-    Report,
-    ReportChoice,
-    Settle,
-    Stopped,
-    key_source,
-    report_form,
-    settle_seconds,
-)
+from tailer.limits import MIB, SETTLE_ONCE_SECONDS
+from tailer.options.to_terminal import DIR, command
 from tailer.planning.survey import Survey
 from tailer.segments.folder import check_folder, look
+from tailer.segments.keystore import key_source
 from tailer.sinks.text import printable, size_text
 from tailer.state.offset import NodeOffset
 
@@ -43,24 +33,24 @@ _JSON_FIELDS: Final = (
 )  # fmt: skip
 
 
-@app.command(epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
+@command(app, "verify", {"folder": DIR}, epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
 def verify(
-    folder: Dir,
-    stopped: Stopped = False,
-    assume_finished_after: AssumeFinishedAfter = None,
-    settle: Settle = None,
-    keystore: Keystore = None,
-    keystore_password_file: KeystorePasswordFile = None,
-    output: ReportChoice = None,
+    folder: Path,
+    stopped: bool,
+    assume_finished_after: float | None,
+    settle_seconds: float | None,
+    keystore: Path | None,
+    keystore_password_file: Path | None,
+    output: Form | None,
 ) -> None:
     """Check every CRC of a folder: headers, markers, sections, entries. Exit 4 where the log is damaged."""
     check_folder(folder)
     keys = key_source(keystore, keystore_password_file)
-    pretty = report_form(output) is Report.PRETTY
+    pretty = output_form(output) == "pretty"
     survey = Survey(folder, keys=keys, stopped=stopped, quiet_seconds=assume_finished_after)
     began = time.monotonic()
     with contextlib.closing(survey):
-        results = _check_all(survey, settle_seconds(settle, once=True))
+        results = _check_all(survey, SETTLE_ONCE_SECONDS if settle_seconds is None else settle_seconds)
     seconds = time.monotonic() - began
     lines = _pretty(results, seconds) if pretty else _json_lines(results, seconds)
     sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -7,59 +7,37 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
 from tailer.errors import UsageError
-from tailer.options.amounts import parse_bytes, parse_seconds
+from tailer.options.to_terminal import argument, command
 
 if TYPE_CHECKING:
     from writer_hooks import SegmentLog, SyncPolicy, Ticket
 
 app = typer.Typer(add_completion=False)
 
-_LOG: Final = "The log"
 _WAITING_MAX: Final = 10_000
 """Tickets that are waited for at most: bounds what is in memory."""
 
 
-@app.command(epilog="Example: cdc-tail write changes --schema shop.cql < changes.jsonl")
+_FOLDER: Final = argument(Path, "The log: commitlog/ and cdc_raw/ are made in it.", metavar="FOLDER")
+
+
+@command(app, "write", {"folder": _FOLDER}, epilog="Example: cdc-tail write changes --schema shop.cql < changes.jsonl")
 def write(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The log: commitlog/ and cdc_raw/ are made in it.")],
-    schema: Annotated[
-        Path | None, typer.Option("--schema", metavar="FILE", help="CREATE TABLE statements (CQL) of its tables.")
-    ] = None,
-    sync: Annotated[
-        str,
-        typer.Option(
-            "--sync", metavar="POLICY", help="batch, group:MS or periodic:MS: when appended lines are made durable."
-        ),
-    ] = "batch",
-    acks: Annotated[
-        bool, typer.Option("--acks", help="Print each line's position (segment:offset) once it is durable.")
-    ] = False,
-    recover: Annotated[
-        bool, typer.Option("--recover", help="Only close what a dead writer left, so that readers can go on.")
-    ] = False,
-    segment_size: Annotated[
-        str, typer.Option("--segment-size", metavar="SIZE", help="Of a segment.", rich_help_panel=_LOG)
-    ] = "32m",
-    max_age: Annotated[
-        str | None,
-        typer.Option("--max-age", metavar="TIME", help="Finish a segment this old (30s, 5min).", rich_help_panel=_LOG),
-    ] = None,
-    compression: Annotated[
-        str | None, typer.Option("--compression", metavar="NAME", help="lz4 or zstd.", rich_help_panel=_LOG)
-    ] = None,
-    cap: Annotated[
-        str | None,
-        typer.Option("--cap", metavar="SIZE", help="Of cdc_raw; what then, see --on-cap.", rich_help_panel=_LOG),
-    ] = None,
-    on_cap: Annotated[
-        str,
-        typer.Option("--on-cap", metavar="WHAT", help="block or drop_oldest, at the cap.", rich_help_panel=_LOG),
-    ] = "block",
+    folder: Path,
+    schema: Path | None,
+    sync: str,
+    acks: bool,
+    recover: bool,
+    segment_size: int,
+    max_age: int | None,
+    compression: str | None,
+    cap: int | None,
+    on_cap: Literal["block", "drop_oldest"],
 ) -> None:
     """Write changes, a JSON object a line, to a log of one's own, which `cdc-tail follow FOLDER/cdc_raw` follows."""
     from writer_hooks import Cap, SegmentLog
@@ -67,10 +45,10 @@ def write(
 
     options: dict[str, Any] = {
         "sync": _policy(sync),
-        "segment_bytes": parse_bytes("--segment-size", segment_size),
-        "max_age": None if max_age is None else parse_seconds("--max-age", max_age),
+        "segment_bytes": segment_size,
+        "max_age": max_age,
         "compression": compression,
-        "cap": None if cap is None else Cap(parse_bytes("--cap", cap), _one_of("--on-cap", on_cap)),
+        "cap": None if cap is None else Cap(cap, on_cap),
     }
     if recover:
         with SegmentLog.open(folder, tables=[], **options):
@@ -155,17 +133,7 @@ class _Waiting:
 
 
 def _policy(text: str) -> SyncPolicy:
-    import writer_hooks
+    from writer_hooks import batch, group, periodic
 
     name, _, ms = text.partition(":")
-    if text == "batch":
-        return writer_hooks.batch()
-    if name in ("group", "periodic") and ms.isascii() and ms.isdigit() and 0 < int(ms) < 3_600_000:
-        return writer_hooks.group(int(ms)) if name == "group" else writer_hooks.periodic(int(ms))
-    raise UsageError("--sync", expected="batch, group:MS or periodic:MS", found=repr(text))
-
-
-def _one_of(option: str, text: str) -> Any:
-    if text not in ("block", "drop_oldest"):
-        raise UsageError(option, expected="block or drop_oldest", found=repr(text))
-    return text
+    return batch() if name == "batch" else group(int(ms)) if name == "group" else periodic(int(ms))

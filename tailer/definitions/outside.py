@@ -93,10 +93,5 @@ class OutsideSources:
 def _server(options: TailOptions) -> Server | None:
     if options.server is None:
         return None
-    tls = None
-    if options.server_ca is not None or options.server_cert is not None:
-        tls = Tls(
-            ca=str(options.server_ca) if options.server_ca else None,
-            certificate=str(options.server_cert) if options.server_cert else None,
-        )
-    return Server.parse(options.server, tls)
+    files = (options.server_ca, options.server_cert, options.server_key)
+    return Server.parse(options.server, Tls(*files) if any(files) else None)

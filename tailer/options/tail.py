@@ -1,66 +1,55 @@
-"""What a user can ask of a tail, as one value: the same for the terminal, for Python and for Spark. Knows no parser."""
+"""What a user can ask of a tail, as one value: the same for the terminal, for Python and for Spark. Knows no door."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final
 
 from tailer.errors import UsageError
+from tailer.limits import SETTLE_ONCE_SECONDS
+from tailer.options.declared import TAIL, OnError
 from tailer.schema.selection import Selection
 from tailer.schema.typed import Decimals, OnSchemaChange, TypedOptions
 
-OnError = Literal["stop", "quarantine"]
-
 _TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
-
-
-class CommitEvery(NamedTuple):
-    """When a position is saved: after each `batch` or `segment`, or after `number` `rows` or `ms`."""
-
-    unit: Literal["batch", "segment", "rows", "ms"]
-    number: int = 1
+_DEFAULTS: Final[dict[str, Any]] = {option.name: option.default_for(spark=False) for option in TAIL}
 
 
 @dataclass(frozen=True, slots=True)
 class TailOptions:
-    """Options of a tail (architecture section 9).
+    """Options of a tail: those of `declared.TAIL`, where each is told of, with their defaults; doors check values.
 
-    `start` and `until`: `segment:offset`, `earliest`, `latest`, or the node's JSON of an offset.
-    `settle_seconds`: how long promised bytes may be invisible; None takes the default of the kind of run.
-    `assume_finished_after`: seconds without change after which a segment counts as finished; None = never.
-    `state`: a private state folder instead of the one beside the log folder. `keystore`: a JCEKS file.
-    `server_ca`, `server_cert`: PEM files, for a server that wants TLS.
-    `table`: `keyspace.table` whose rows come in the typed form; the options behind it are about that form alone.
-    `on_schema_change`: a column added or re-typed since the start stops the run, or is left out. `decimals`: `decimal`
-    and `varint` as numbers of 38 digits, or as text. `meta_prefix`: in front of the names of the change's own columns.
+    `settle_seconds`: None takes the default of the kind of run. `program`: who the state folder says is running.
     """
 
-    node: str = "local"
-    tables: tuple[str, ...] = ()
-    schema_file: Path | None = None
-    server: str | None = None
-    server_ca: Path | None = None
-    server_cert: Path | None = None
-    state: Path | None = None
-    consumer: str | None = None
-    keystore: Path | None = None
-    keystore_password_file: Path | None = None
-    start: str = "earliest"
-    until: str | None = None
-    stopped: bool = False
-    assume_finished_after: float | None = None
-    settle_seconds: float | None = None
-    on_error: OnError = "stop"
-    accept_loss: bool = False
-    schema_changes: bool = False
-    table: str | None = None
-    on_schema_change: OnSchemaChange = "fail"
-    decimals: Decimals = "decimal"
-    meta_prefix: str = "_"
-    case_sensitive: bool = False
+    node: str = _DEFAULTS["node"]
+    tables: tuple[str, ...] = _DEFAULTS["tables"]
+    schema_file: Path | None = _DEFAULTS["schema_file"]
+    server: str | None = _DEFAULTS["server"]
+    server_ca: Path | None = _DEFAULTS["server_ca"]
+    server_cert: Path | None = _DEFAULTS["server_cert"]
+    server_key: Path | None = _DEFAULTS["server_key"]
+    state: Path | None = _DEFAULTS["state"]
+    consumer: str | None = _DEFAULTS["consumer"]
+    keystore: Path | None = _DEFAULTS["keystore"]
+    keystore_password_file: Path | None = _DEFAULTS["keystore_password_file"]
+    start: str = _DEFAULTS["start"]
+    until: str | None = _DEFAULTS["until"]
+    stopped: bool = _DEFAULTS["stopped"]
+    assume_finished_after: float | None = _DEFAULTS["assume_finished_after"]
+    settle_seconds: float | None = _DEFAULTS["settle_seconds"]
+    on_error: OnError = _DEFAULTS["on_error"]
+    accept_loss: bool = _DEFAULTS["accept_loss"]
+    schema_changes: bool = _DEFAULTS["schema_changes"]
+    table: str | None = _DEFAULTS["table"]
+    on_schema_change: OnSchemaChange = _DEFAULTS["on_schema_change"]
+    decimals: Decimals = _DEFAULTS["decimals"]
+    meta_prefix: str = _DEFAULTS["meta_prefix"]
+    case_sensitive: bool = _DEFAULTS["case_sensitive"]
     program: str = "cdc-tail"
 
     def __post_init__(self) -> None:
@@ -79,6 +68,18 @@ class TailOptions:
     def quarantine(self) -> bool:
         return self.on_error == "quarantine"
 
+    def for_run(self, *, once: bool) -> TailOptions:
+        """The same for one kind of run: one that does not wait settles sooner, unless the user said when."""
+        return replace(self, settle_seconds=SETTLE_ONCE_SECONDS) if once and self.settle_seconds is None else self
+
+
+_FIELDS: Final = frozenset(field.name for field in fields(TailOptions))
+
+
+def tail_options(values: Mapping[str, Any], **more: Any) -> TailOptions:
+    """The tail's options among others, by name. `more` is stronger."""
+    return TailOptions(**({name: value for name, value in values.items() if name in _FIELDS} | more))
+
 
 def _check_typed(options: TailOptions, table: str) -> None:
     if not _TABLE.fullmatch(table):
@@ -96,9 +97,3 @@ def _check_typed(options: TailOptions, table: str) -> None:
         raise UsageError(
             "schema changes have no typed form", remedy="Ask for them in a run of their own, without the typed table."
         )
-    for name, value, words in (
-        ("on_schema_change", options.on_schema_change, ("fail", "ignore")),
-        ("decimals", options.decimals, ("decimal", "string")),
-    ):
-        if value not in words:
-            raise UsageError(name, expected=" or ".join(words), found=repr(value))

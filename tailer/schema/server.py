@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
@@ -36,16 +37,19 @@ _KEYS: Final = {
 
 @dataclass(frozen=True)
 class Tls:
-    """How to reach a server that wants TLS. Paths of PEM files; without `ca` the system's certificates count."""
+    """How to reach a server that wants TLS: PEM files. Without `ca` the system's certificates count, without `key`
+    the certificate's file holds it."""
 
-    ca: str | None = None
-    certificate: str | None = None
-    key: str | None = None
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
     verify_host: bool = True
 
     def context(self) -> ssl.SSLContext:
         import ssl
 
+        if self.key is not None and self.certificate is None:
+            raise UsageError("a key without its certificate", file=str(self.key), remedy="Give both files.")
         try:
             context = ssl.create_default_context(cafile=self.ca)
             context.check_hostname = self.verify_host

@@ -1,23 +1,30 @@
 """The keystore of encrypted commit logs: which file, which passwords. What Cassandra's JKSKeyProvider reads.
 
 Passwords come from the environment or from a file, never from a command line, and stand in no error text.
-Knows no segment; the keystore's bytes are read in `jceks.py`.
+Reads no segment; the keystore's bytes are read in `jceks.py`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import UsageError
 from tailer.limits import MIB
+from tailer.segments.segment import KeySource, no_keys
 
 PASSWORD_VARIABLE: Final = "CDC_TAIL_KEYSTORE_PASSWORD"
 KEY_PASSWORD_VARIABLE: Final = "CDC_TAIL_KEY_PASSWORD"
 
 _FILE_BYTES_MAX: Final = 16 * MIB
 """A keystore is a few kilobytes; a file beyond this is something else."""
+
+
+def key_source(keystore: Path | None, password_file: Path | None) -> KeySource:
+    """Where keys of encrypted segments come from; without a keystore there are none."""
+    return no_keys if keystore is None else keystore_keys(keystore, password_file, os.environ)
 
 
 def keystore_keys(path: Path, password_file: Path | None, environ: Mapping[str, str]) -> Callable[[str], bytes]:

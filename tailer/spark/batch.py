@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tailer.errors import HeldBackError
-from tailer.options.spark import SourceOptions
 from tailer.options.tail import TailOptions
+from tailer.options.to_spark import SourceOptions
 from tailer.planning.batch_tasks import FileTask
 from tailer.planning.spans import cut
 from tailer.reading.task import ReadTask
@@ -72,7 +72,7 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
                 for task in _cut(tail, tasks, piece_bytes):
                     file = tail.survey.file(task.span.segment)
                     carried = carry(file, task, tail.survey) if source.on_driver else None
-                    jobs.append(packer.pack(FileTask(task, file.path.name), folder, options.keystore, carried))
+                    jobs.append(packer.pack(FileTask(task, file.path.name), folder, options, carried))
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")

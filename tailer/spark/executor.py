@@ -7,7 +7,6 @@ the keystore's passwords come from the executor's own environment.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ import msgspec
 from tailer.definitions.tasks import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
 from tailer.jit.ready import take_notices
+from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
 from tailer.reading.reader import Reader, unknown_notice
@@ -27,8 +27,8 @@ from tailer.reading.task import Change, ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
-from tailer.segments.keystore import keystore_keys
-from tailer.segments.segment import KeySource, SegmentFile, no_keys
+from tailer.segments.keystore import key_source
+from tailer.segments.segment import KeySource, SegmentFile
 from tailer.segments.segments import FolderSegments, Segments
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
 
@@ -41,7 +41,8 @@ _SpanParts = tuple[int, int, int, int, int, int]
 class Job(msgspec.Struct, frozen=True, array_like=True):
     """A read task as it travels. `definitions` and each change's are packed tables; what is built in stays at home.
 
-    `typed`: a packed TypedTable, None for the generic form. `carried`: the span's bytes, None where the file is read.
+    `keystore`, `password_file`: paths, or empty. `typed`: a packed TypedTable, None for the generic form. `carried`:
+    the span's bytes, None where the file is read.
     """
 
     folder: str
@@ -54,7 +55,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     complete: bool
     schema_changes: bool
     skips: tuple[tuple[int, int], ...]
-    keystore: str | None
+    keystore: str
+    password_file: str
     typed: bytes | None = None
     carried: CarriedSpan | None = None
     history_begins: int = 0
@@ -67,7 +69,7 @@ class JobPacker:
     def __init__(self) -> None:
         self._last: tuple[Mapping[str, TableDefinition], bytes] | None = None
 
-    def pack(self, planned: FileTask, folder: Path, keystore: Path | None, carried: CarriedSpan | None = None) -> bytes:
+    def pack(self, planned: FileTask, folder: Path, options: TailOptions, carried: CarriedSpan | None = None) -> bytes:
         task, span = planned.task, planned.task.span
         job = Job(
             str(folder),
@@ -80,7 +82,8 @@ class JobPacker:
             task.complete,
             task.schema_changes,
             task.skips,
-            None if keystore is None else str(keystore),
+            str(options.keystore or ""),
+            str(options.keystore_password_file or ""),
             None if task.typed is None else msgspec.msgpack.encode(task.typed),
             carried,
             task.history_begins,
@@ -128,7 +131,8 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Tables)
 
 
 def _keys(job: Job) -> KeySource:
-    return no_keys if job.keystore is None else keystore_keys(Path(job.keystore), None, os.environ)
+    keystore, password_file = (Path(each) if each else None for each in (job.keystore, job.password_file))
+    return key_source(keystore, password_file)
 
 
 def _segments(job: Job, keys: KeySource) -> Segments:

@@ -18,8 +18,8 @@ from pyspark.sql.types import StructField, StructType
 
 from tailer.errors import CdcError, DefinitionError, UsageError
 from tailer.options.names import check_name
-from tailer.options.spark import SourceOptions
 from tailer.options.tail import TailOptions
+from tailer.options.to_spark import SourceOptions
 from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable

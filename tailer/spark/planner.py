@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
-from tailer.options.spark import SourceOptions
+from tailer.options.to_spark import SourceOptions
 from tailer.schema.typed import TypedTable
 from tailer.segments.folder import check_folder
 from tailer.segments.wake import POLL_SECONDS
@@ -115,7 +115,7 @@ class Planner:
             if name in first.nodes and name in last.nodes:
                 share = -(-self._options.min_partitions // len(last.nodes))
                 for task in node.tasks(first.nodes[name], last.nodes[name], share):
-                    jobs.append(self._packer.pack(task, node.folder, node.options.keystore, node.carried(task)))
+                    jobs.append(self._packer.pack(task, node.folder, node.options, node.carried(task)))
         return jobs or [b""] * self._options.min_partitions
 
     def commit(self, end: Json) -> None:

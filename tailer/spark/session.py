@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from tailer.errors import SystemFailedError, UsageError
+from tailer.options.sources import SECRET
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +28,6 @@ PREFIX: Final = "cdc_tail: "
 _CHECKPOINTS: Final = "org.apache.spark.sql.execution.streaming.%sFileSystemBasedCheckpointFileManager"
 _JAVA_FAILS: Final = 'Exception in thread "main" '
 _KEPT_LINES: Final = 40
-
-_SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 
 JARS: Final = "spark.jars"
 PACKAGES: Final = "spark.jars.packages"
@@ -97,7 +96,7 @@ def open_session(
     wanted = _wanted(pyspark.__version__, master, packages, conf or {})
     if tell:
         for setting, value in wanted.items():
-            say(f"set {setting}={'***' if _SECRET.search(setting) else value}")
+            say(f"set {setting}={'***' if SECRET.search(setting) else value}")
     made = SparkConf().setAppName(name).setAll(list(wanted.items()))
     output = JvmOutput(say)
     try:

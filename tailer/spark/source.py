@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from tailer.errors import UsageError
-from tailer.options.spark import parse_options
+from tailer.options.to_spark import parse_options
 from tailer.rows.batch import arrow_schema
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form

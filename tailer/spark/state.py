@@ -19,14 +19,13 @@ from uuid import UUID
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.whole_folder import learn
 from tailer.errors import DefinitionError, UsageError
-from tailer.options.spark import SourceOptions, parse_options
+from tailer.options.to_spark import parse_options
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
-from tailer.segments.keystore import keystore_keys
-from tailer.segments.segment import KeySource, no_keys
+from tailer.segments.keystore import key_source
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.cql import Decimals
@@ -94,8 +93,9 @@ def table_definition(path: str | os.PathLike[str], table: str, **options: str) -
     source = parse_options({**options, "path": os.fspath(path)})
     found: list[tuple[tuple[bool, Position], Table]] = []
     errors = []
+    keys = key_source(source.tail.keystore, source.tail.keystore_password_file)
     for node, folder in source.folders:
-        learnt = learn(folder, source.of(node, once=True), _keys(source))
+        learnt = learn(folder, source.of(node, once=True), keys)
         errors += learnt.errors
         found += _known(learnt.history, table)
     if not found:
@@ -163,11 +163,6 @@ def _not_truncated(changes: DataFrame) -> DataFrame:
     latest = truncates.groupBy("node").agg(F.max("place").alias(_BEFORE))
     stands = F.col(_BEFORE).isNull() | (F.struct("segment", "offset") >= F.col(_BEFORE))
     return changes.join(F.broadcast(latest), "node", "left").where(stands).drop(_BEFORE)
-
-
-def _keys(source: SourceOptions) -> KeySource:
-    keystore = source.tail.keystore
-    return no_keys if keystore is None else keystore_keys(keystore, None, os.environ)
 
 
 def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, Position], Table]]:

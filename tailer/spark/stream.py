@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from tailer.options.spark import SourceOptions
+from tailer.options.to_spark import SourceOptions
 from tailer.spark.errors import told
 from tailer.spark.offsets import Json
 

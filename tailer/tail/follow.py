@@ -9,7 +9,7 @@ from typing import Final
 
 from tailer.errors import HeldBackError
 from tailer.jit.ready import take_notices
-from tailer.options.tail import CommitEvery
+from tailer.options.kinds import CommitEvery
 from tailer.sinks.base import Sink
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail

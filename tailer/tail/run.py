@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tailer.errors import CdcError, SinkError, SystemFailedError
-from tailer.limits import SETTLE_ONCE_SECONDS
-from tailer.options.python import python_options
+from tailer.options.kinds import NAME
+from tailer.options.to_python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
@@ -113,9 +113,9 @@ def run(
     run. `say` takes notices. `options` as in `tailer.open`. Raises what the consumer raises, and `tailer.errors`.
     """
     check_folder(Path(folder))
-    settings = replace(python_options(tables, options | {"consumer": name}, program="tailer.run"), start=start)
-    if once and settings.settle_seconds is None:
-        settings = replace(settings, settle_seconds=SETTLE_ONCE_SECONDS)
+    given = python_options({"tables": tables, **options}, program="tailer.run", without=("consumer",))
+    consumer_name = None if name is None else NAME.take(name, "name")
+    settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)
     with Tail(Path(folder), settings) as tail, started(consumer, tail):
         delivery = Delivery(tail, consumer)
         for step in steps(tail, once=once, say=say, stopping=stopping):

@@ -6,7 +6,6 @@ anywhere; `follow.py` and the Spark source run it.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,9 +34,8 @@ from tailer.reading.reader import AnyBatch, Reader, unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.schema.typed import TypedTable
 from tailer.segments.folder import check_folder
-from tailer.segments.keystore import keystore_keys
+from tailer.segments.keystore import key_source
 from tailer.segments.run import Run
-from tailer.segments.segment import KeySource, no_keys
 from tailer.segments.view import SegmentView
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.cleaned import Cleaned
@@ -75,9 +73,7 @@ class Tail:
         self.folder = folder
         self.options = options
         self._wall = wall
-        keys: KeySource = no_keys
-        if options.keystore is not None:
-            keys = keystore_keys(options.keystore, options.keystore_password_file, os.environ)
+        keys = key_source(options.keystore, options.keystore_password_file)
         state = state_folder(folder, options.state)
         if writes:
             make_folder(state)

@@ -18,8 +18,10 @@ import typer
 from tailer import errors
 from tailer.cli import app as application
 from tailer.cli.app import COMMANDS
+from tailer.cli.rows import output_form
 from tailer.errors import CdcError, CorruptError, UsageError
-from tailer.options.terminal import CommitEvery, Output, commit_every, output_form, settle_seconds
+from tailer.options.kinds import COMMIT, CommitEvery
+from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tests.helpers.cli import ROOT, run_cli, run_process
 
@@ -208,6 +210,10 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+def commit_every(text: str) -> Any:
+    return COMMIT.take_text(text, "--commit-every")
+
+
 def test_when_to_save_a_position() -> None:
     assert commit_every("batch") == CommitEvery("batch")
     assert commit_every("segment") == CommitEvery("segment")
@@ -220,10 +226,13 @@ def test_when_to_save_a_position() -> None:
 
 
 def test_defaults_that_depend_on_the_run() -> None:
-    assert (settle_seconds(None, once=False), settle_seconds(None, once=True)) == (60, 2)
-    assert settle_seconds(0.0, once=False) == 0
-    assert output_form(Output.ARROW) is Output.ARROW
-    assert output_form(None) is Output.JSON
+    settled = [
+        options.for_run(once=once).settle_seconds
+        for options, once in ((TailOptions(), False), (TailOptions(), True), (TailOptions(settle_seconds=0.0), True))
+    ]
+    assert settled == [None, 2, 0]
+    assert output_form("arrow") == "arrow"
+    assert output_form(None) == "json"
 
 
 def test_errors_carry_their_place_through_main(command: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailer.options.spark import parse_options
+from tailer.options.to_spark import parse_options
 from tailer.planning.batch_tasks import BatchTasks
 from tailer.rows.batch import ChangeBatch
 from tailer.segments.segment import SegmentFile

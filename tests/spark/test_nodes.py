@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailer.errors import LossError, RefusedError, UsageError
-from tailer.options.spark import parse_options
+from tailer.options.to_spark import parse_options
 from tailer.spark.planner import Planner
 from tests.conftest import FreshFolder
 from tests.helpers.compare import same_rows, without_truncates

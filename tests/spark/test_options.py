@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tailer.errors import CorruptError, LossError, RefusedError, UsageError
-from tailer.options.spark import NAMES, parse_options
+from tailer.options.to_spark import SPARK, parse_options
 from tailer.position import Position
 from tailer.spark.errors import CdcTailError, find_error, told
 from tailer.spark.offsets import SourceOffset, decode_offset
@@ -50,7 +50,7 @@ def test_names_are_not_case_sensitive_and_values_are_parsed() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"partitions": "4"}, ["partitions", *NAMES]),
+        ({"partitions": "4"}, ["partitions", *SPARK]),
         ({"minPartitions": "0"}, ["minPartitions", "whole number"]),
         ({"table": "shop.*"}, ["keyspace.table", "shop.*"]),
         ({"table": "shop.a", "tables": "shop.b"}, ["shop.a", "shop.b"]),

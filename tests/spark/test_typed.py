@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tailer.errors import DefinitionError, RefusedError
-from tailer.options.spark import parse_options
+from tailer.options.to_spark import parse_options
 from tailer.spark.executor import read_job
 from tailer.spark.fit import fit
 from tailer.spark.form import check_form, form_schema, typed_form

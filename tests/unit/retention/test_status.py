@@ -8,7 +8,7 @@ from tailer.cli.status import health
 from tailer.errors import UsageError
 from tailer.limits import MIB
 from tailer.options.amounts import Lag as Limit
-from tailer.options.amounts import parse_bytes, parse_lag, parse_seconds
+from tailer.options.kinds import LAG, SIZE, TIME
 from tailer.retention.needed import HeldSegment, holders
 from tailer.retention.status import (
     Amount,
@@ -161,16 +161,16 @@ class TestAmounts:
         ],
     )
     def test_good(self, text: str, limit: tuple[int | None, int | None]) -> None:
-        assert parse_lag("--max-lag", text) == limit
+        assert LAG.take_text(text, "--max-lag") == limit
 
     @pytest.mark.parametrize("text", ["", "30", "s", "-1s", "5 minutes", "1.5h", "m"])
     def test_bad(self, text: str) -> None:
         with pytest.raises(UsageError):
-            parse_lag("--max-lag", text)
+            LAG.take_text(text, "--max-lag")
 
     def test_sizes_and_times(self) -> None:
-        assert parse_bytes("--cap", "4096") == 4096
-        assert parse_seconds("--max-age", "12h") == 43200
-        for parse, text in ((parse_bytes, "5min"), (parse_seconds, "64m"), (parse_seconds, "64")):
+        assert SIZE.take_text("4096", "--cap") == 4096
+        assert TIME.take_text("12h", "--max-age") == 43200
+        for kind, text in ((SIZE, "5min"), (TIME, "64m"), (TIME, "64")):
             with pytest.raises(UsageError):
-                parse("--x", text)
+                kind.take_text(text, "--x")

@@ -1,0 +1,204 @@
+"""Every option that more than one door has, once: name, kind, default, help, and how each door spells it.
+
+A table. What the doors make of it is in `to_terminal.py`, `to_spark.py` and `to_python.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from tailer.limits import SETTLE_ONCE_SECONDS, SETTLE_SECONDS
+from tailer.options import kinds
+from tailer.options.kinds import Kind
+from tailer.schema.typed import Decimals, OnSchemaChange
+from tailer.segments.keystore import KEY_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+
+OnError = Literal["stop", "quarantine"]
+
+WHAT: Final = "What to read"
+DEFINITIONS: Final = "Where definitions and keys come from"
+RUN: Final = "How to run"
+TROUBLE: Final = "What to do in trouble"
+OUTPUT: Final = "What comes out"
+TYPED: Final = "The typed form"
+PARTITIONS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    `name`: Python's, unique within a command. `default`: as a user would write it, None for none. `word`: on the
+    command line, without dashes, of the `commands`. `spark`: as Spark spells it; `spark_default` where that is another
+    one. `negated`: Spark asks for the opposite. `more`: what the pages tell instead of `help`, as Markdown. `alone`:
+    other commands mean something else by the word, so that its environment variable names the command.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    panel: str | None = None
+    default: Any = None
+    word: str = ""
+    commands: tuple[str, ...] = ()
+    spark: str = ""
+    spark_default: Any = None
+    negated: bool = False
+    python: bool = False
+    more: str = ""
+    alone: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that fills it."""
+        word = f"{self.commands[0]}-{self.word}" if self.alone else self.word
+        return f"CDC_TAIL_{word.upper().replace('-', '_')}"
+
+    def default_in(self, *, spark: bool) -> Any:
+        """The default as a user would write it."""
+        return self.spark_default if spark and self.spark_default is not None else self.default
+
+    def default_for(self, *, spark: bool) -> Any:
+        """The value where nobody gives one."""
+        default = self.default_in(spark=spark)
+        return default if default is None else self.kind.check(default)
+
+
+def default_text(default: Any) -> str:
+    """A default in words; empty for none."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default or "")
+
+
+_ROWS: Final = ("follow", "stream")
+_ASKS: Final = (*_ROWS, "schema")
+_KEYS: Final = (*_ASKS, "inspect", "verify")
+_TYPED_ONLY: Final = "with `table`: "
+
+TAIL: Final = (
+    Option(
+        "tables", kinds.TABLES, "Only this table; may be given again, and may hold * and ?. Default: every table with "
+        "cdc = true (schema: all but the server's own).", WHAT, (), "table", _ASKS, "tables", python=True,
+        more="only these tables, with `*` and `?`: a list in Python, `shop.*,billing.invoices` in Spark; without it "
+        "every table with `cdc = true`",
+    ),
+    Option("node", kinds.NODE, "Whose log this is.", WHAT, "local", "node", (*_ROWS, "status"), "node", python=True,
+           more="the node's name in the rows, for one folder"),
+    Option(
+        "start", kinds.POSITION, "segment:offset, earliest, latest, or a node's JSON.", WHAT, "earliest", "from", _ROWS,
+        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, or an [offset's JSON](#offsets-and-resuming); "
+        "counts for a new checkpoint only",
+    ),
+    Option("until", kinds.POSITION, "Stop before this position.", WHAT, None, "until", ("follow",)),
+    Option("schema_changes", kinds.FLAG, "Give changes of definitions as rows too.", WHAT, False, "schema-changes",
+           _ROWS, "includeSchemaChanges", python=True, more="rows with `op` = `schema`"),
+    Option(
+        "table", kinds.TABLE, "Only this table, in columns of its own types; on standard output as json or arrow.",
+        TYPED, None, "typed", _ROWS, "table", python=True,
+        more="`keyspace.table`: rows of this table alone, in "
+        "[its own columns](change-rows.md#the-typed-form)",
+    ),
+    Option(
+        "on_schema_change", kinds.word(*get_args(OnSchemaChange)),
+        "A column added or re-typed since the start stops the run, or is left out and counted.", TYPED, "fail",
+        "on-schema-change", _ROWS, "onSchemaChange", python=True,
+        more=f"{_TYPED_ONLY}a column that was added or re-typed since the start stops the run before the first row "
+        "that needs it, which names it; a restart has it. `ignore`: go on with the columns of the start",
+    ),
+    Option(
+        "decimals", kinds.word(*get_args(Decimals)), "decimal and varint as numbers of 38 digits, or as text.", TYPED,
+        "decimal", "decimals", _ROWS, "decimals", python=True,
+        more=f"{_TYPED_ONLY}`decimal` and `varint` as numbers of 38 digits, or as `string`, which has no bounds",
+    ),
+    Option("meta_prefix", kinds.PREFIX, "What the names of the change's own columns begin with.", TYPED, "_",
+           "meta-prefix", _ROWS, "metaPrefix", python=True,
+           more=f"{_TYPED_ONLY}in front of the names of the change's own columns"),
+    Option(
+        "case_sensitive", kinds.FLAG, "Names of columns that are equal but for case are told apart.", TYPED, False,
+        spark="spark.sql.caseSensitive", python=True,
+        more=f"{_TYPED_ONLY}names of columns that are equal but for case are told apart; in Spark set it as in the "
+        "session",
+    ),
+    Option("schema_file", kinds.FILE, "CQL of DESCRIBE ... WITH INTERNALS.", DEFINITIONS, None, "schema",
+           (*_ASKS, "inspect"), "schemaFile", python=True,
+           more="definitions besides the log's and the journal's: CQL of `DESCRIBE ... WITH INTERNALS` "
+           "([more](cassandra.md#where-definitions-come-from))"),
+    Option("server", kinds.ADDRESS, "A live node to ask; user and password from CDC_TAIL_CQL_USER and "
+           "CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _ASKS, "server", python=True),
+    Option("server_ca", kinds.FILE, "Speak TLS with the node; certificates it may be signed by.", DEFINITIONS, None,
+           "server-ca", _ASKS, "serverCa", python=True),
+    Option("server_cert", kinds.FILE, "Our certificate, where the node asks for one; with its key, if that has no file "
+           "of its own.", DEFINITIONS, None, "server-cert", _ASKS, "serverCert", python=True),
+    Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _ASKS, "serverKey",
+           python=True),
+    Option(
+        "keystore", kinds.FILE, f"The server's JCEKS keystore, for an encrypted log; its password from "
+        f"{PASSWORD_VARIABLE}, the key's from {KEY_PASSWORD_VARIABLE} if it differs.", DEFINITIONS, None, "keystore",
+        _KEYS, "keystore", python=True, more="the server's JCEKS keystore, for an encrypted log; in Spark a file that "
+        "driver and executors see, passwords from their environment",
+    ),
+    Option(
+        "keystore_password_file", kinds.FILE, "The passwords from a file instead: the keystore's on its first line, "
+        "the key's on its second.", DEFINITIONS, None, "keystore-password-file", _KEYS, "keystorePasswordFile",
+        python=True,
+    ),
+    Option(
+        "consumer", kinds.NAME, "Go on where NAME stopped, and save; two runs over one folder need two.", RUN, None,
+        "consumer", _ROWS, "consumer", "spark", python=True,
+        more="the name of the position in the state folder, from which the next run goes on; every Spark stream has "
+        "one, two over one folder need two",
+    ),
+    Option(
+        "state", kinds.FOLDER, "A private state folder, for logs on read-only mounts. Default: DIR.cdc_tail, beside "
+        "the log folder.", RUN, None, "state", (*_ASKS, "inspect", "status", "consumers"), "stateDir", python=True,
+        more="a private state folder instead of `<folder>.cdc_tail`",
+    ),
+    Option("stopped", kinds.FLAG, "Nobody writes here any more: every segment is finished.", RUN, False, "stopped",
+           (*_ROWS, "verify", "status", "clean"), "stopped", python=True),
+    Option(
+        "assume_finished_after", kinds.SECONDS, "Take a segment for finished that did not change for so long while a "
+        "higher one has a sidecar.", RUN, None, "assume-finished-after", (*_ROWS, "verify"), "assumeFinishedAfter",
+        python=True,
+        more="seconds without change after which a segment counts as finished while a later one is written",
+    ),
+    Option(
+        "on_error", kinds.word(*get_args(OnError)), "An entry that cannot be decoded stops, or is kept aside.", TROUBLE,
+        "stop", "on-error", _ROWS, "onError", python=True,
+        more="or `quarantine`: keep what cannot be decoded, and go on",
+    ),
+    Option("accept_loss", kinds.FLAG, "Go on behind lost data, and record the loss.", TROUBLE, False, "accept-loss",
+           _ROWS, "failOnDataLoss", negated=True, python=True,
+           more="go on after a loss, and leave a record; Spark asks for the opposite"),
+    Option(
+        "settle_seconds", kinds.SECONDS, "How long promised bytes may stay invisible before the log counts as corrupt. "
+        f"Default: {SETTLE_SECONDS:.0f}, with --once {SETTLE_ONCE_SECONDS:.0f}.", TROUBLE, None, "settle",
+        ("follow", "verify"), python=True,
+    ),
+)  # fmt: skip
+"""What a tail can be asked: each is a field of `TailOptions`."""
+
+SOURCE: Final = (
+    Option("path", kinds.TEXT, "`DIR`, or `NODE=DIR,NODE=DIR` for several nodes.", spark="path"),
+    Option("ending", kinds.POSITION, "The same as `startingOffsets`, exclusive; batch reads only.", None, "latest",
+           spark="endingOffsets"),
+    Option(
+        "max_bytes", kinds.BYTES, "Log in one micro-batch, such as 64m. Default: 8m for the console, 64m for jdbc, "
+        "else 256m.", RUN, None, "max-bytes", ("stream",), "maxBytesPerTrigger", alone=True,
+        more="bytes of log for one micro-batch (`64m`), shared equally between nodes; at least one section of each",
+    ),
+    Option(
+        "min_partitions", kinds.whole(1, PARTITIONS_MAX, "N"), "Split a large micro-batch over at least so many tasks.",
+        RUN, 1, "min-partitions", ("stream",), "minPartitions",
+        more="into how many partitions a batch is cut at least, as far as its sections allow",
+    ),
+    Option(
+        "read_on", kinds.word("executors", "driver"), "`driver`: the driver reads the files and sends their bytes "
+        "along; executors need not see the folder.", None, "executors", spark="readOn",
+    ),
+    Option("wait_millis", kinds.MILLIS, "How long one look waits for new data.", None, 500.0, spark="waitMillis"),
+    Option("tick_seconds", kinds.SECONDS, "After so long without rows an empty batch keeps Spark's Python workers "
+           "alive; 0 = off.", None, 40.0, spark="tickSeconds"),
+)  # fmt: skip
+"""What only Spark's source can be asked."""

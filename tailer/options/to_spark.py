@@ -1,0 +1,148 @@
+"""The data source's options: from Spark's texts to values, and back for who starts a query. Opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tailer.errors import UsageError
+from tailer.limits import MIB
+from tailer.options.declared import Option
+from tailer.options.declared_commands import TABLE
+from tailer.options.kinds import NODE
+from tailer.options.sources import unknown
+from tailer.options.tail import TailOptions, tail_options
+from tailer.segments.folder import check_folder
+
+PROGRAM: Final = "cdc_tail"
+CARRIED_BYTES: Final = 64 * MIB
+"""Log in one micro-batch where the driver carries it and no other limit was given."""
+
+SPARK: Final = {option.spark: option for option in TABLE if option.spark}
+"""The valid options as users see them; Spark does not keep their case."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What one `load` asks for. `folders`: node and log folder, in the order of the nodes' names.
+
+    `tail` is for every node but for what `of` sets. `max_bytes`: bytes of log for one micro-batch, None = no limit.
+    `min_partitions`: into how many pieces a batch is cut at least, as far as sections allow. `on_driver`: the driver
+    reads the files. `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
+    """
+
+    folders: tuple[tuple[str, Path], ...]
+    tail: TailOptions
+    max_bytes: int | None
+    min_partitions: int
+    on_driver: bool
+    wait_seconds: float
+    tick_seconds: float
+    ending: str
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """What rows are of: a typed form is of one table."""
+        return self.tail.selection.tables
+
+    @property
+    def batch_bytes(self) -> int | None:
+        """Bytes of log for one micro-batch. What the driver carries must have a bound."""
+        return self.max_bytes or (CARRIED_BYTES if self.on_driver else None)
+
+    def present(self) -> list[tuple[str, Path]]:
+        """The nodes whose folder is there. Of several nodes some may come later; UsageError if none is there."""
+        there = [(name, folder) for name, folder in self.folders if folder.is_dir()]
+        if not there:
+            check_folder(self.folders[0][1])
+        return there
+
+    def of(self, node: str, *, once: bool) -> TailOptions:
+        """The options of one node's tail; with several nodes, each has a state folder of its own.
+
+        `once`: for a run that does not wait.
+        """
+        state = self.tail.state
+        if state is not None and len(self.folders) > 1:
+            state = state / node
+        return replace(self.tail, node=node, state=state).for_run(once=once)
+
+
+def parse_options(given: Mapping[str, str]) -> SourceOptions:
+    """The options of `load`. UsageError for an unknown name or value; the error lists the valid ones."""
+    texts = _by_name(given)
+    values = {option.name: _value(option, texts.get(name, "")) for name, option in SPARK.items()}
+    return SourceOptions(
+        folders=folders_of(texts.get("path", ""), values["node"]),
+        tail=tail_options(values, program=PROGRAM),
+        max_bytes=values["max_bytes"],
+        min_partitions=values["min_partitions"],
+        on_driver=values["read_on"] == "driver",
+        wait_seconds=values["wait_millis"] / 1000,
+        tick_seconds=values["tick_seconds"],
+        ending=values["ending"],
+    )
+
+
+def spark_texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """The options among `values`, as Spark takes them; those that say its default are left out."""
+    return {
+        name: _text(not values[option.name] if option.negated else values[option.name])
+        for name, option in SPARK.items()
+        if option.name in values and values[option.name] != option.default_for(spark=True)
+    }
+
+
+def _by_name(given: Mapping[str, str]) -> dict[str, str]:
+    known = {name.lower(): name for name in SPARK}
+    texts: dict[str, str] = {}
+    for name, value in given.items():
+        spelled = known.get(name.lower())
+        if spelled is None:
+            raise unknown(f"option {name!r}", name, SPARK)
+        texts[spelled] = value.strip()
+    return texts
+
+
+def _value(option: Option, text: str) -> Any:
+    """An empty text says nothing."""
+    if not text:
+        return option.default_for(spark=True)
+    value = option.kind.take_text(text, f"option {option.spark}")
+    if isinstance(value, Path):
+        return _folder(text)
+    return not value if option.negated else value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, Path):
+        return str(value.absolute())
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def folders_of(text: str, node: str) -> tuple[tuple[str, Path], ...]:
+    """Node and folder of `DIR`, which is `node`'s, or of `NODE=DIR,NODE=DIR`. UsageError for other texts."""
+    if not text:
+        raise UsageError(
+            "no log folder", remedy="Give the server's cdc_raw_directory: .load('/var/lib/cassandra/cdc_raw')."
+        )
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    if not all(equals and NODE.check(name) and folder for name, equals, folder in parts):
+        return ((node, _folder(text)),)
+    if node != SPARK["node"].default:
+        raise UsageError("both `node` and node names in `path`", remedy="Name the node in one place.")
+    folders = {name: _folder(folder) for name, _, folder in parts}
+    if len(folders) < len(parts):
+        raise UsageError(
+            "two folders for one node", found=repr(text), remedy="Write NODE=DIR,NODE=DIR, each node once."
+        )
+    return tuple(sorted(folders.items()))
+
+
+def _folder(text: str) -> Path:
+    # Absolute: executors may run elsewhere than the driver.
+    return Path(text.removeprefix("file://") if text.startswith("file:///") else text).absolute()

@@ -1,0 +1,86 @@
+"""Commands of the terminal with the options that the table gives them. The only place outside `cli/` that knows typer.
+
+typer reads a command's options from a function's signature: here that is made. It hands on words; what they mean and
+where else a value may come from is decided in `sources.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+
+from tailer.options.declared import Option, default_text
+from tailer.options.declared_commands import options_of
+from tailer.options.sources import resolve
+
+Function = TypeVar("Function", bound=Callable[..., None])
+Arguments = Mapping[str, Any]
+"""A command's arguments: name, and what typer has to know of it."""
+
+_TYPES: Final[dict[str, Any]] = {"value": str | None, "flag": bool | None, "list": list[str] | None}
+
+DIR: Final = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw.")
+]
+DIRS: Final = Annotated[
+    str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
+]
+SEGMENT_OR_DIR: Final = Annotated[
+    Path, typer.Argument(metavar="PATH", help="A segment file (CommitLog-*.log), or a folder of them.")
+]
+
+
+def argument(kind: Any, help: str, **more: Any) -> Any:
+    """An argument of one command alone."""
+    return Annotated[kind, typer.Argument(help=help, **more)]
+
+
+def command(
+    app: typer.Typer, name: str, arguments: Arguments, *, only: Iterable[str] = (), **words: Any
+) -> Callable[[Function], Function]:
+    """Make a function the command `name` of an app.
+
+    It is called with the arguments, with the options that it names, and, if it has a parameter `values`, with those of
+    all. `only`: the few of the command's options that count here.
+    """
+    options = [option for option in options_of(name) if not only or option.name in only]
+
+    def made(function: Function) -> Function:
+        wanted = signature(function).parameters
+
+        def run(**given: Any) -> None:
+            values = {key: found.value for key, found in resolve(name, given, os.environ).items()}
+            known = {key: given[key] for key in arguments} | values | {"values": values}
+            function(**{key: known[key] for key in wanted})
+
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        run.__signature__ = Signature(  # type: ignore[attr-defined]  # it is typer that reads it
+            [_argument(key, kind, wanted[key].default) for key, kind in arguments.items()]
+            + [_option(option, name) for option in options]
+        )
+        app.command(**words)(run)
+        return function
+
+    return made
+
+
+def _argument(name: str, kind: Any, default: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _option(option: Option, command: str) -> Parameter:
+    """As typer takes it: without a default, for what is not given may be said elsewhere."""
+    default = option.default_in(spark=command == "stream")
+    info = typer.Option(
+        f"--{option.word}",
+        metavar=option.kind.metavar or None,
+        help=f"{option.help} Default: {default_text(default)}." if default else option.help,
+        rich_help_panel=option.panel,
+    )
+    kind = _TYPES[option.kind.shape]
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=None)

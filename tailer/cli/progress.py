@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from tailer.definitions.whole_folder import Progress
-from tailer.segments.folder import LogFile
+if TYPE_CHECKING:
+    from tailer.definitions.whole_folder import Progress
+    from tailer.segments.folder import LogFile
 
 
 @contextlib.contextmanager

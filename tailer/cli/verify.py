@@ -15,7 +15,8 @@ from typing import Final
 import msgspec
 import typer
 
-from tailer.cli.check import Checked, Checker, Progress
+from tailer.cli.check import Checked, Checker
+from tailer.cli.progress import progress_bar
 from tailer.cli.rows import Form, output_form
 from tailer.errors import CdcError, CorruptError
 from tailer.limits import MIB, SETTLE_ONCE_SECONDS
@@ -60,29 +61,9 @@ def verify(
 def _check_all(survey: Survey, settle: float) -> list[Checked]:
     """Check all segments there are now. Results are shown afterwards: they and the bar may share a terminal."""
     survey.look(NodeOffset())
-    with _progress_bar(survey.folder) as progress:
+    with progress_bar("checking", look(survey.folder).logs) as progress:
         checker = Checker(survey, settle, progress)
         return [checker.check(segment) for segment in survey.segments()]
-
-
-@contextlib.contextmanager
-def _progress_bar(folder: Path) -> Iterator[Progress]:
-    """A bar on standard error, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda segment, at: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bar
-
-    before, total = {}, 0
-    for segment, log in sorted(look(folder).logs.items()):
-        before[segment] = total
-        total += log.size
-    columns = (TextColumn("checking"), BarColumn(None), TransferSpeedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda segment, at: bar.update(task, completed=before.get(segment, 0) + at)
 
 
 def _pretty(results: list[Checked], seconds: float) -> Iterator[str]:

@@ -88,8 +88,8 @@ TAIL: Final = (
            more="the node's name in the rows, for one folder"),
     Option(
         "start", kinds.POSITION, "segment:offset, earliest, latest, or a node's JSON.", WHAT, "earliest", "from", _ROWS,
-        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, or an [offset's JSON](#offsets-and-resuming); "
-        "counts for a new checkpoint only",
+        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, or an "
+        "[offset's JSON](spark.md#offsets-and-resuming); counts for a new checkpoint only",
     ),
     Option("until", kinds.POSITION, "Stop before this position.", WHAT, None, "until", ("follow",)),
     Option("schema_changes", kinds.FLAG, "Give changes of definitions as rows too.", WHAT, False, "schema-changes",
@@ -170,7 +170,7 @@ TAIL: Final = (
     ),
     Option("accept_loss", kinds.FLAG, "Go on behind lost data, and record the loss.", TROUBLE, False, "accept-loss",
            _ROWS, "failOnDataLoss", negated=True, python=True,
-           more="go on after a loss, and leave a record; Spark asks for the opposite"),
+           more="go on after a loss, and leave a record"),
     Option(
         "settle_seconds", kinds.SECONDS, "How long promised bytes may stay invisible before the log counts as corrupt. "
         f"Default: {SETTLE_SECONDS:.0f}, with --once {SETTLE_ONCE_SECONDS:.0f}.", TROUBLE, None, "settle",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tailer.options.declared import TAIL
@@ -10,12 +10,9 @@ from tailer.options.sources import unknown
 from tailer.options.tail import TailOptions
 
 
-def python_options(options: Mapping[str, Any], program: str, *, without: Iterable[str] = ()) -> TailOptions:
-    """The options of a tail. UsageError for a name that does not exist and a value that it does not take.
-
-    `without`: options that this door says in another way.
-    """
-    known = {option.name: option for option in TAIL if option.python and option.name not in without}
+def python_options(options: Mapping[str, Any], program: str) -> TailOptions:
+    """The options of a tail. UsageError for a name that does not exist and a value that it does not take."""
+    known = {option.name: option for option in TAIL if option.python}
     for name in options:
         if name not in known:
             raise unknown(f"option {name!r}", name, known)

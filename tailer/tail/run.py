@@ -113,7 +113,7 @@ def run(
     run. `say` takes notices. `options` as in `tailer.open`. Raises what the consumer raises, and `tailer.errors`.
     """
     check_folder(Path(folder))
-    given = python_options({"tables": tables, **options}, program="tailer.run", without=("consumer",))
+    given = python_options({"tables": tables, **options}, program="tailer.run")
     consumer_name = None if name is None else NAME.take(name, "name")
     settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)
     with Tail(Path(folder), settings) as tail, started(consumer, tail):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,12 @@ def test_every_option_in_the_docs_is_there() -> None:
     lines = [line for line in text_of(*PAGES).splitlines() if "apt-get" not in line and "demo.replay" not in line]
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(lines)))
     assert named - options - FOREIGN_OPTIONS == set()
+
+
+def test_the_tables_of_options_are_those_of_the_program() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "option_tables.py"))
+    pages = {page.name: page.read_text("utf-8") for page in script["PAGES"]}
+    assert [name for name, page in pages.items() if script["current"](page) != page] == [], "run the script"
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -26,7 +26,7 @@ HOMES = {
     "inotify_simple": ("tailer.segments",),
     "llvmlite": COMPILED,
     "numba": COMPILED,
-    "typer": ("tailer.cli", "tailer.options"),
+    "typer": ("tailer.cli", "tailer.options.to_terminal"),
     "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
 }
 LOOSE_MAX = 9

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailer.options.tail import TailOptions
 from tailer.options.to_spark import parse_options
-from tailer.planning.batch_tasks import BatchTasks
 from tailer.rows.batch import ChangeBatch
 from tailer.segments.segment import SegmentFile
 from tailer.spark.executor import JobPacker, read_job
@@ -115,6 +115,6 @@ def planned_anew(folder: Path, start: Json, end: Json, consumer: str = "spark") 
 
     journal = Journal(state_folder(folder), writable=False)
     first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
-    between = BatchTasks("local", journal, consumer, open_segment)
-    jobs = [JobPacker().pack(task, folder, None) for task in between.tasks(first, last)]
+    between = Between("local", journal, consumer, open_segment)
+    jobs = [JobPacker().pack(task, folder, TailOptions()) for task in between.tasks(first, last)]
     return [line for job in jobs for line in read_lines(job)]

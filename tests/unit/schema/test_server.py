@@ -5,16 +5,25 @@ from __future__ import annotations
 import builtins
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+import tailer
 from tailer.errors import SystemFailedError, UsageError
+from tailer.options.to_spark import parse_options
 from tailer.schema.follow import SchemaState
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.server import Server, Tls, as_base, read_server, read_session
+from tailer.tail.tail import Tail
 from tests.unit.schema.made import ID_A
 
 ANSWERS: dict[str, list[tuple[Any, ...]]] = {
@@ -100,6 +109,50 @@ def test_tls_files_that_cannot_be_used() -> None:
     with pytest.raises(UsageError, match="TLS files"):
         Tls(ca="/nowhere/ca.pem").context()
     assert not Tls(verify_host=False).context().check_hostname
+
+
+@pytest.fixture
+def pem(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate and its key, each in a file of its own."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test")])
+    day = datetime(2020, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, day, day + timedelta(days=36500))
+    certificate, private = tmp_path / "cert.pem", tmp_path / "key.pem"
+    certificate.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return certificate, private
+
+
+def test_the_key_may_have_a_file_of_its_own(pem: tuple[Path, Path], tmp_path: Path) -> None:
+    certificate, key = pem
+    assert Tls(None, certificate, key).context()
+    both = tmp_path / "both.pem"
+    both.write_bytes(certificate.read_bytes() + key.read_bytes())
+    assert Tls(None, both).context()
+    with pytest.raises(UsageError, match="TLS files"):
+        Tls(None, certificate).context()
+    with pytest.raises(UsageError, match="a key without its certificate"):
+        Tls(None, None, key).context()
+
+
+@pytest.mark.parametrize("door", ["python", "spark"])
+def test_a_tail_asks_with_the_files_it_was_given(
+    door: str, tmp_path: Path, pem: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Server] = []
+    monkeypatch.setattr("tailer.definitions.outside.read_server", lambda server: asked.append(server) or [])
+    (tmp_path / "cdc_raw").mkdir()
+    certificate, key = pem
+    if door == "python":
+        given = {"server": "db", "server_ca": certificate, "server_cert": str(certificate), "server_key": key}
+        list(tailer.open(tmp_path / "cdc_raw", **given).read())
+    else:
+        texts = {"path": str(tmp_path / "cdc_raw"), "server": "db", "serverCa": str(certificate)}
+        source = parse_options({**texts, "serverCert": str(certificate), "serverKey": str(key)})
+        with Tail(tmp_path / "cdc_raw", source.of("local", once=True), writes=False):
+            pass
+    assert [server.tls for server in asked] == [Tls(certificate, certificate, key)]
 
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

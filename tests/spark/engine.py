@@ -115,6 +115,6 @@ def planned_anew(folder: Path, start: Json, end: Json, consumer: str = "spark") 
 
     journal = Journal(state_folder(folder), writable=False)
     first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
-    between = Between("local", journal, consumer, open_segment)
+    between = BatchTasks("local", journal, consumer, open_segment)
     jobs = [JobPacker().pack(task, folder, TailOptions()) for task in between.tasks(first, last)]
     return [line for job in jobs for line in read_lines(job)]

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import parse_options
+from tailer.planning.batch_tasks import BatchTasks
 from tailer.rows.batch import ChangeBatch
 from tailer.segments.segment import SegmentFile
 from tailer.spark.executor import JobPacker, read_job

@@ -53,12 +53,9 @@ __all__ = [
 def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: Any) -> Log:
     """A node's log folder (`cdc_raw`), ready to `read` or `follow`.
 
-    `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. Further options are the fields of
-    `tailer.options.tail.TailOptions`: `node`, `schema_file`, `server`, `state`, `consumer`, `keystore`, `stopped`,
-    `assume_finished_after`, `settle_seconds`, `on_error`, `accept_loss`, `schema_changes`.
-    `table="keyspace.table"` gives that one table in the typed form, whose options are `on_schema_change`, `decimals`,
-    `meta_prefix` and `case_sensitive`. Raises UsageError for a
-    folder that is not there and for an option that does not exist.
+    `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. `table="keyspace.table"` gives that one
+    table in the typed form. All options: docs/python.md, or `tailer.options.declared.TAIL`. Raises UsageError for a
+    folder that is not there, an option that does not exist, and a value that it does not take.
     """
     from tailer.api import open_log
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import LossError, RefusedError, UsageError
 from tests.conftest import FreshFolder
 from tests.golden.test_live import unread_position
 from tests.helpers.compare import same_rows, without_truncates
@@ -52,6 +52,16 @@ def test_every_framing(name: str, sets_root: Path, fresh_folder: FreshFolder, mo
     engine = Engine(folder, {"maxBytesPerTrigger": "50k", **({"keystore": options[1]} if options else {})})
     lines = engine.available_now()
     same_rows(expected(sets_root / name, folder).rows, without_truncates(lines))
+
+
+def test_passwords_from_a_file_reach_the_executor(sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:
+    folder = fresh_folder("50-aes")
+    options, env = key_options(sets_root / "50-aes")
+    (tmp_path / "passwords").write_text("\n".join(env.values()))
+    engine = Engine(folder, {"keystore": options[1], "keystorePasswordFile": str(tmp_path / "passwords")})
+    same_rows(expected(sets_root / "50-aes", folder).rows, without_truncates(engine.available_now()))
+    with pytest.raises(UsageError, match="no password for the keystore"):
+        Engine(folder, {"keystore": options[1], "consumer": "other"}).available_now()
 
 
 def replayed(name: str, sets_root: Path, tmp_path: Path, *, links: bool, limit: str | None = None) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import typer
@@ -19,9 +20,9 @@ from tailer.cli.rows import Form, output_form
 from tailer.cli.segment_facts import SegmentFacts, segment_facts
 from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name
+from tailer.options.tail import tail_options
 from tailer.options.to_terminal import SEGMENT_OR_DIR, command
 from tailer.segments.folder import Listing, LogFile, check_folder, look
-from tailer.segments.keystore import key_source
 from tailer.segments.segment import KeySource, SegmentFile
 
 app = typer.Typer(add_completion=False)
@@ -37,15 +38,13 @@ def inspect(
     path: Path,
     count_tables: bool,
     entries: bool,
-    schema_file: Path | None,
-    state: Path | None,
-    keystore: Path | None,
-    keystore_password_file: Path | None,
     output: Form | None,
+    values: dict[str, Any],
 ) -> None:
     """Show a segment or a folder: header, sections, sidecar, entries, tables. Works without definitions."""
     folder, logs, listing = _find(path)
-    keys = key_source(keystore, keystore_password_file)
+    options = tail_options(values)
+    keys = options.keys()
     wanted = Wanted(count_tables, entries, pretty=output_form(output) == "pretty")
     as_table = wanted.pretty and len(logs) != 1
     if as_table:
@@ -59,7 +58,7 @@ def inspect(
         # All segments of the folder, for the one asked for may hold rows of tables that another one defines.
         around = [listing.logs[segment] for segment in listing.segments]
         files = (file for file, facts in _opened(folder, around, listing, keys) if facts.version is not None)
-        names = table_names(folder, files, schema_file, state)
+        names = table_names(folder, files, options.schema_file, options.state)
     for file, facts in _opened(folder, logs, listing, keys):
         _write(_head(facts, wanted, as_table=as_table))
         _write(_deep(file, facts, wanted, names))

@@ -18,7 +18,6 @@ from tailer.cli.rows import Form, output_form
 from tailer.errors import DefinitionError
 from tailer.options.to_terminal import DIR, argument, command
 from tailer.position import Position
-from tailer.segments.keystore import key_source
 from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def schema(folder: Path, at: str, source: bool, changes: bool, output: Form | No
     learnt = learn(
         folder,
         options,
-        key_source(options.keystore, options.keystore_password_file),
+        options.keys(),
         lambda logs: progress_bar("reading definitions", logs),
     )
     for notice in learnt.notices:

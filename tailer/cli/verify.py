@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import typer
@@ -19,11 +19,11 @@ from tailer.cli.check import Checked, Checker
 from tailer.cli.progress import progress_bar
 from tailer.cli.rows import Form, output_form
 from tailer.errors import CdcError, CorruptError
-from tailer.limits import MIB, SETTLE_ONCE_SECONDS
+from tailer.limits import MIB
+from tailer.options.tail import tail_options
 from tailer.options.to_terminal import DIR, command
 from tailer.planning.survey import Survey
 from tailer.segments.folder import check_folder, look
-from tailer.segments.keystore import key_source
 from tailer.sinks.text import printable, size_text
 from tailer.state.offset import NodeOffset
 
@@ -35,23 +35,15 @@ _JSON_FIELDS: Final = (
 
 
 @command(app, "verify", {"folder": DIR}, epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
-def verify(
-    folder: Path,
-    stopped: bool,
-    assume_finished_after: float | None,
-    settle_seconds: float | None,
-    keystore: Path | None,
-    keystore_password_file: Path | None,
-    output: Form | None,
-) -> None:
+def verify(folder: Path, output: Form | None, values: dict[str, Any]) -> None:
     """Check every CRC of a folder: headers, markers, sections, entries. Exit 4 where the log is damaged."""
     check_folder(folder)
-    keys = key_source(keystore, keystore_password_file)
+    options = tail_options(values).for_run(once=True)
     pretty = output_form(output) == "pretty"
-    survey = Survey(folder, keys=keys, stopped=stopped, quiet_seconds=assume_finished_after)
+    survey = Survey(folder, keys=options.keys(), stopped=options.stopped, quiet_seconds=options.assume_finished_after)
     began = time.monotonic()
     with contextlib.closing(survey):
-        results = _check_all(survey, SETTLE_ONCE_SECONDS if settle_seconds is None else settle_seconds)
+        results = _check_all(survey, options.settle_seconds or 0)
     seconds = time.monotonic() - began
     lines = _pretty(results, seconds) if pretty else _json_lines(results, seconds)
     sys.stdout.writelines(f"{line}\n" for line in lines)

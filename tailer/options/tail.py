@@ -14,6 +14,8 @@ from tailer.limits import SETTLE_ONCE_SECONDS
 from tailer.options.declared import TAIL, OnError
 from tailer.schema.selection import Selection
 from tailer.schema.typed import Decimals, OnSchemaChange, TypedOptions
+from tailer.segments.keystore import key_source
+from tailer.segments.segment import KeySource
 
 _TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
 _DEFAULTS: Final[dict[str, Any]] = {option.name: option.default_for(spark=False) for option in TAIL}
@@ -67,6 +69,10 @@ class TailOptions:
     @property
     def quarantine(self) -> bool:
         return self.on_error == "quarantine"
+
+    def keys(self) -> KeySource:
+        """Where keys of encrypted segments come from. Reads the keystore; UsageError."""
+        return key_source(self.keystore, self.keystore_password_file)
 
     def for_run(self, *, once: bool) -> TailOptions:
         """The same for one kind of run: one that does not wait settles sooner, unless the user said when."""

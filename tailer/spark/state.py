@@ -25,7 +25,6 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
-from tailer.segments.keystore import key_source
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.cql import Decimals
@@ -93,7 +92,7 @@ def table_definition(path: str | os.PathLike[str], table: str, **options: str) -
     source = parse_options({**options, "path": os.fspath(path)})
     found: list[tuple[tuple[bool, Position], Table]] = []
     errors = []
-    keys = key_source(source.tail.keystore, source.tail.keystore_password_file)
+    keys = source.tail.keys()
     for node, folder in source.folders:
         learnt = learn(folder, source.of(node, once=True), keys)
         errors += learnt.errors

@@ -34,7 +34,6 @@ from tailer.reading.reader import AnyBatch, Reader, unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.schema.typed import TypedTable
 from tailer.segments.folder import check_folder
-from tailer.segments.keystore import key_source
 from tailer.segments.run import Run
 from tailer.segments.view import SegmentView
 from tailer.segments.wake import Waker, open_waker
@@ -73,7 +72,7 @@ class Tail:
         self.folder = folder
         self.options = options
         self._wall = wall
-        keys = key_source(options.keystore, options.keystore_password_file)
+        keys = options.keys()
         state = state_folder(folder, options.state)
         if writes:
             make_folder(state)

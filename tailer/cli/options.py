@@ -13,7 +13,7 @@ import typer
 
 from tailer.cli.rows import Form, output_form
 from tailer.options.declared_commands import COMMANDS, options_of
-from tailer.options.sources import CONFIG, SECRET, resolve, unknown
+from tailer.options.sources import CONFIG, SECRET, SECRET_TEXT, resolve, unknown
 from tailer.options.to_terminal import argument, command
 from tailer.sinks.text import printable
 
@@ -47,9 +47,11 @@ def _rows(command: str, given: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; secrets that were given as pairs stay hidden."""
+    """As JSON has it; secrets stay hidden."""
     if isinstance(value, dict):
         return {name: _HIDDEN if SECRET.search(name) else each for name, each in value.items()}
+    if isinstance(value, str) and SECRET_TEXT.search(value):
+        return _HIDDEN
     return value if value is None or type(value) in (bool, int, float, str, tuple) else str(value)
 
 

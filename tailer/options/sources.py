@@ -28,7 +28,7 @@ DEFAULT: Final = "default"
 SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 """Names of what nobody else may read."""
 
-_SECRET_TEXT: Final = re.compile(rf"(?:{SECRET.pattern})[^=&;]*=", re.IGNORECASE)
+SECRET_TEXT: Final = re.compile(rf"(?:{SECRET.pattern})[^=&;]*=", re.IGNORECASE)
 
 Config = Mapping[str, Mapping[str, object]]
 
@@ -101,7 +101,7 @@ def _check(file: str, section: str, word: str, value: object) -> None:
     takers = [option for option in _takers(section) if option.word == word]
     names = [word, *(value if isinstance(value, dict) else ())]
     hidden = [name for name in names if SECRET.search(name)] if not takers or isinstance(value, dict) else []
-    if hidden or (isinstance(value, str) and _SECRET_TEXT.search(value)):
+    if hidden or (isinstance(value, str) and SECRET_TEXT.search(value)):
         raise UsageError(
             f"{word} in [{section}] is or holds a secret",
             file=file,

@@ -21,11 +21,13 @@ def config(tmp_path: Path) -> Path:
 
 def test_every_option_of_every_command_with_its_source(config: Path) -> None:
     env = {"CDC_TAIL_CONFIG": str(config), "CDC_TAIL_ON_ERROR": "quarantine", "CDC_TAIL_CONF": "my.secret=1 b=2"}
+    env["CDC_TAIL_URL"] = "jdbc:postgresql://h/d?password=hidden1"
     result = run_cli(["options"], env)
     rows = [json.loads(line) for line in result.lines]
     assert [(row["command"], row["option"]) for row in rows] == [
         (command, option.word) for command in COMMANDS for option in options_of(command)
     ]
+    assert "hidden1" not in result.out
     found = {(row["command"], row["option"]): (row["value"], row["from"]) for row in rows}
     assert found["follow", "consumer"] == ("billing", f"{config}:follow")
     assert found["stream", "consumer"] == ("spark", "default")

@@ -11,12 +11,12 @@ from typing import Protocol
 from zlib import crc32
 
 from tailer.errors import CdcError, SystemFailedError
+from tailer.framing.entry import entry_head
 from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position
 from writer_hooks.durable import DurableEnd, Group, key_of
 from writer_hooks.errors import refused_dead, too_large
-from writer_hooks.framing import entry_head
 from writer_hooks.options import Options
 from writer_hooks.segment import SECTION_SPARE, Segment, entry_bytes
 from writer_hooks.spares import Spares

@@ -6,9 +6,9 @@ import errno
 from typing import Final
 
 from tailer.limits import MIB
+from writer_hooks.compression import Compression, header_bytes
 from writer_hooks.errors import SyncFailedError
 from writer_hooks.files import Files, sync_file, sync_folder, unlink_if_there, write_all
-from writer_hooks.framing import Compression, header_bytes
 from writer_hooks.places import Places
 from writer_hooks.segment import Segment
 

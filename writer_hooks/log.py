@@ -14,13 +14,13 @@ from tailer.position import Position
 from writer_hooks.appender import AnyChange, AnyTable, Appender
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.cap import Cap, Captured, Guard
+from writer_hooks.compression import Compression, packer
 from writer_hooks.create import create_segment, remove_segment
 from writer_hooks.discard import discard
 from writer_hooks.durable import DurableEnd, position_of
 from writer_hooks.errors import SyncFailedError, closed, dead_after, disk_error, forked, not_opened
 from writer_hooks.failed import write_failed
 from writer_hooks.files import Files, RealFiles
-from writer_hooks.framing import Compression, packer
 from writer_hooks.hold import dies_in_child, hold
 from writer_hooks.ids import Ids
 from writer_hooks.options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand

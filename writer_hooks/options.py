@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, TypedDict
 from tailer.errors import UsageError
 from tailer.limits import MIB, OFFSET_MAX
 from writer_hooks.cap import Cap, check_cap
+from writer_hooks.compression import Compression
 from writer_hooks.failed import machine_boot_id
-from writer_hooks.framing import Compression
 from writer_hooks.policy import SyncPolicy, batch
 
 SEGMENT_BYTES: Final = 32 * MIB

@@ -8,10 +8,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tailer.errors import UsageError
-from tailer.scan.record.record import CHANGE
+from tailer.scan.record.record import encode_change
 from writer_hooks.cells import Array, Late
-
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class RowsTable(Protocol):
@@ -42,7 +40,7 @@ class Change(msgspec.Struct):
         for each in self.late:
             each.settle(write_ts)
         table = self.table
-        return _encode((CHANGE, table.id, table.fp, txn, write_ts, self.rows, self.attrs))
+        return encode_change(table.id, table.fp, txn, write_ts, self.rows, self.attrs)
 
     def __and__(self, other: Change) -> Change:
         """Both changes' rows in one, in this order: they are delivered together or not at all."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from tailer.framing.entry import encode_entry
 from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD, OFFSET_MAX
 from tailer.position import Position
-from writer_hooks.framing import STATE_BYTES, add_entry, state_record
+from tailer.scan.record.record import STATE_BYTES, encode_state
+
+_STATE_ENTRY_BYTES: Final = STATE_BYTES + ENTRY_OVERHEAD
 
 SECTION_SPARE: Final = 64
 """What a section takes beside its entries, with some to spare: a marker and a `state` record."""
@@ -75,15 +78,15 @@ class Segment:
         return Position(self.id, self.start)
 
     def _limit(self) -> int:
-        return self.size - self.start - STATE_BYTES
+        return self.size - self.start - _STATE_ENTRY_BYTES
 
     def fits(self, size: int) -> bool:
         """Whether entries of that many bytes, heads and checksums included, still go into this segment."""
         return len(self.plain) + size <= self.limit
 
     def add(self, payload: bytes) -> None:
-        """Appends an entry; the caller has seen that it fits."""
-        add_entry(self.plain, payload)
+        """Appends an entry; the caller has seen that it fits. All at once, as Ctrl-C may come between two steps."""
+        self.plain += encode_entry(payload)
 
     def allow(self) -> None:
         """The cap lets changes of cdc tables into this segment."""
@@ -112,8 +115,8 @@ class Segment:
         if len(self.plain) == MARKER_BYTES:
             return None
         plain = self.plain
-        end = Position(self.id, self.start + len(plain) + STATE_BYTES)
-        add_entry(plain, state_record(restart or end, restart_any or end))
+        end = Position(self.id, self.start + len(plain) + _STATE_ENTRY_BYTES)
+        plain += encode_entry(encode_state(restart or end, restart_any or end))
         section = Section(self, self.start, end.offset, plain, self.first, restart or end)
         self.start = end.offset
         self.plain = bytearray(MARKER_BYTES)

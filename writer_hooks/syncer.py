@@ -13,13 +13,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tailer.errors import CdcError
-from tailer.framing.section import MARKER_BYTES
+from tailer.framing.section import MARKER_BYTES, encode_section
 from tailer.position import Position
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.durable import DurableEnd, Group, key_of
 from writer_hooks.errors import NO_SPACE, SyncFailedError, disk_error
 from writer_hooks.files import Files, sync_data, write_all
-from writer_hooks.framing import pack_section
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Ended, Published, Publisher
@@ -182,7 +181,7 @@ class Syncer:
 
     def _write(self, section: Section) -> None:
         segment = section.segment
-        packed = pack_section(section.plain, segment.id, segment.at, self._pack)
+        packed = encode_section(section.plain, segment.id, segment.at, self._pack)
         write_all(self._files, segment.fd, packed, segment.at)
         self._written.append(Written(section, segment.at, segment.at + len(packed)))
         segment.wrote(len(packed))

@@ -8,6 +8,7 @@ from tailer.errors import CorruptError
 from tailer.framing.header import Header
 from tailer.framing.sidecar import Sidecar
 from tailer.position import Position
+from tailer.scan.record.head import FINGERPRINT_AT, TXN_AT
 from tailer.scan.record.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
 from tailer.scan.record.record import decode_position as position_of_bytes
 from writer_hooks.scan import Reader, Whole, whole_sections
@@ -122,7 +123,7 @@ class Finder:
     def _is_tracked(self, payload: bytes) -> bool:
         kind = payload[1]
         if kind == CHANGE:
-            return payload[_FP] in self._captured
+            return payload[FINGERPRINT_AT:TXN_AT] in self._captured
         if kind not in (DEFINITION, COMMIT, STATE):
             return False
         record = decode_record(payload)
@@ -141,7 +142,3 @@ class Finder:
         """A transaction that began in an earlier segment: any record of this one may be of it."""
         if first is not None and position_of_bytes(first).segment < self._segment:
             self._open_before = True
-
-
-_FP = slice(22, 30)
-"""Where a change names its definition: behind the array's head, the kind, and the table's id."""

@@ -12,13 +12,11 @@ from typing import Final, NamedTuple, Protocol
 from tailer.errors import RefusedError, UsageError
 from tailer.position import Position
 from tailer.scan.record.record import (
-    COMMIT,
-    FILLER,
     Begin,
-    Commit,
     Rollback,
     RollbackTo,
     Savepoint,
+    encode_commit,
     encode_position,
     encode_record,
 )
@@ -136,7 +134,7 @@ class Transaction:
         appender = self._appender
         with appender.lock:
             self._check()
-            self._put(_commit_record(self.id, self._counts))
+            self._put(encode_commit(self.id, *self._counts))
             self._close("committed")
             end = key_of(appender.segment.place)
         self.ticket = self._log.ticket(end)
@@ -179,15 +177,3 @@ class Transaction:
             self.rollback()
         elif self.open:
             self.commit()
-
-
-def _commit_record(txn: int, counts: _Counts) -> bytes:
-    first, n, first_any, n_any = counts
-    if first_any is None:
-        # Of nothing: without a filler it would be shorter than an entry may be.
-        return encode_record((COMMIT, txn, None, 0, None, 0, FILLER))
-    return encode_record(Commit(txn, _bytes(first), n, _bytes(first_any), n_any))
-
-
-def _bytes(position: Position | None) -> bytes | None:
-    return None if position is None else encode_position(position)

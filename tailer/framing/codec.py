@@ -1,4 +1,4 @@
-"""Body of a section -> its plain bytes (format page 3.3 and 3.5): one codec per segment, chosen by the header.
+"""Body of a section <-> its plain bytes (format page 3.3 and 3.5): one codec per segment, chosen by the header.
 
 Knows no marker, no entry and no file. Libraries are loaded by the codec that needs them, so plain segments need none;
 all of them let other threads run while they work. Any bytes at all give exactly the promised number of plain bytes, or
@@ -119,6 +119,13 @@ def _unpack_lz4(body: bytes | memoryview, plain_length: int) -> bytes | bytearra
     return _fill(cramjam.lz4.decompress_block_into, body, plain_length)
 
 
+def pack_lz4(body: memoryview) -> bytes:
+    """The inverse: an LZ4 block behind its plain length, which is little-endian."""
+    import cramjam
+
+    return _LZ4_LENGTH.pack(len(body)) + bytes(cramjam.lz4.compress_block(body, store_size=False))
+
+
 def _unpack_snappy(body: bytes | memoryview, plain_length: int) -> bytes | bytearray:
     length = _snappy_length(body)
     if length != plain_length:
@@ -145,6 +152,13 @@ def _unpack_zstd(body: bytes | memoryview, plain_length: int) -> bytes | bytearr
     import cramjam
 
     return _fill(cramjam.zstd.decompress_into, body, plain_length, _OtherLengthError if length is None else ValueError)
+
+
+def pack_zstd(body: memoryview) -> bytes:
+    """The inverse: a zstd frame."""
+    import cramjam
+
+    return bytes(cramjam.zstd.compress(body, level=3))
 
 
 def _zstd_length(body: bytes | memoryview) -> int | None:
@@ -198,11 +212,12 @@ def _unpack_deflate(body: bytes | memoryview, plain_length: int) -> bytes | byte
 
 PLAIN: Final = PlainCodec()
 LZ4: Final = CompressedCodec("LZ4Compressor", 255, _unpack_lz4)
+ZSTD: Final = CompressedCodec("ZstdCompressor", 32768, _unpack_zstd)
 COMPRESSORS: Final[Mapping[str, Codec]] = {
-    "LZ4Compressor": LZ4,
+    LZ4.name: LZ4,
     "SnappyCompressor": CompressedCodec("SnappyCompressor", 22, _unpack_snappy),
     "DeflateCompressor": CompressedCodec("DeflateCompressor", 1033, _unpack_deflate),
-    "ZstdCompressor": CompressedCodec("ZstdCompressor", 32768, _unpack_zstd),
+    ZSTD.name: ZSTD,
     "NoopCompressor": PLAIN,
 }
 """By simple class name. A name without a dot means Cassandra's own package; any other package is not known."""

@@ -12,6 +12,7 @@ import enum
 import struct
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tailer.limits import ENTRY_BYTES_MIN, ENTRY_OVERHEAD
@@ -117,6 +118,12 @@ def bad_head(at: int, size: int, found: int, computed: int, length: int) -> Entr
 
 def encode_entry(payload: bytes) -> bytes:
     """An entry as a writer appends it."""
-    size = len(payload).to_bytes(4, "big")
-    crc = zlib.crc32(size)
-    return size + _CRC.pack(crc) + payload + _CRC.pack(zlib.crc32(payload, crc))
+    head, crc = entry_head(len(payload))
+    return b"".join((head, payload, _CRC.pack(zlib.crc32(payload, crc))))
+
+
+@lru_cache(4096)
+def entry_head(size: int) -> tuple[bytes, int]:
+    """Size and CRC, and the CRC alone, which the payload's goes on from."""
+    crc = zlib.crc32(size.to_bytes(4, "big"))
+    return _HEAD.pack(size, crc), crc

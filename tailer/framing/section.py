@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import struct
 import zlib
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tailer.errors import CorruptError
@@ -89,6 +90,20 @@ def marker_crc(segment: int, at: int) -> int:
 
 def encode_marker(segment: int, at: int, next_at: int) -> bytes:
     return _MARKER.pack(next_at, marker_crc(segment, at))
+
+
+def encode_section(plain: bytearray, segment: int, at: int, pack: Callable[[memoryview], bytes] | None) -> bytearray:
+    """A section's bytes in the file, from file offset `at` on.
+
+    `plain`: its entries behind room for the marker, which goes there where `pack` does not compress the body.
+    """
+    if pack is None:
+        plain[:MARKER_BYTES] = encode_marker(segment, at, at + len(plain))
+        return plain
+    with memoryview(plain)[MARKER_BYTES:] as body:
+        packed = pack(body)
+        length = len(body)
+    return bytearray(encode_marker(segment, at, at + HEAD_BYTES_MAX + len(packed)) + _LENGTH.pack(length) + packed)
 
 
 def read_section(

@@ -96,7 +96,6 @@ def _counted(loop: asyncio.AbstractEventLoop) -> list[object]:
 
 
 def test_a_sync_that_may_be_tried_again_tells_those_who_waited() -> None:
-    durable = end_at(100)
     asked: list[int] = []
 
     def fail_once() -> None:
@@ -108,7 +107,7 @@ def test_a_sync_that_may_be_tried_again_tells_those_who_waited() -> None:
             durable.advance(key(101))
             durable.settle(group)
 
-    durable.demand = fail_once
+    durable = DurableEnd(Position(7, 100), fail_once)
     ticket = Ticket(durable, key(101))
     with pytest.raises(SystemFailedError, match="full"):
         ticket.wait()

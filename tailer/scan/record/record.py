@@ -10,6 +10,7 @@ Values, keys and paths are CQL bytes; a position is `bin` of 16 bytes, segment a
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -46,7 +47,12 @@ FILLER: Final = bytes(8)
 TABLE_KEY_BYTES: Final = 24
 """A table's id and its definition's fingerprint, together what a change is decoded by."""
 
+STATE_BYTES: Final = 38
+"""Of a `state` record: always as long, so that a section's end is known before the record that names it."""
+
 _LONG_KIND: Final = 128
+_BIN16: Final = b"\xc4\x10"
+_STATE: Final = bytes((0x93, STATE)) + _BIN16
 _POSITION: Final = struct.Struct(">QQ")
 _PAYLOAD: Final = "msgpack"
 
@@ -204,6 +210,31 @@ _DECODER: Final = msgspec.msgpack.Decoder(Record)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 encode_record = _ENCODER.encode
 """A record's bytes: an entry's payload."""
+
+
+def encode_change(
+    table_id: bytes,
+    fingerprint: bytes,
+    txn: int | None,
+    write_ts: int,
+    rows: list[list[Any]],
+    attrs: Mapping[str, Any] | None,
+) -> bytes:
+    """A `Change`, whose rows are arrays in the order of the fields of `Row` and what it holds."""
+    return _ENCODER.encode((CHANGE, table_id, fingerprint, txn, write_ts, rows, attrs))
+
+
+def encode_commit(txn: int, first: Position | None, n: int, first_any: Position | None, n_any: int) -> bytes:
+    """A `Commit`; one of nothing with a filler, without which it would be shorter than an entry may be."""
+    if first_any is None:
+        return _ENCODER.encode((COMMIT, txn, None, 0, None, 0, FILLER))
+    tracked = None if first is None else encode_position(first)
+    return _ENCODER.encode(Commit(txn, tracked, n, encode_position(first_any), n_any))
+
+
+def encode_state(restart: Position, restart_any: Position) -> bytes:
+    """A `State`."""
+    return _STATE + encode_position(restart) + _BIN16 + encode_position(restart_any)
 
 
 def encode_position(position: Position) -> bytes:

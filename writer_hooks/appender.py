@@ -16,11 +16,11 @@ from tailer.framing.section import MARKER_BYTES
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position
 from writer_hooks.durable import DurableEnd, Group, key_of
-from writer_hooks.errors import refused_dead, too_large
-from writer_hooks.options import Options
-from writer_hooks.segment import SECTION_SPARE, Segment, entry_bytes
+from writer_hooks.log_options import Options
+from writer_hooks.open_segment import SECTION_SPARE, Segment, entry_bytes
 from writer_hooks.spares import Spares
 from writer_hooks.syncer import Step
+from writer_hooks.writer_errors import refused_dead, too_large
 
 
 class AnyTable(Protocol):

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from tailer.errors import CdcError, RefusedError, UsageError
-from writer_hooks.errors import disk_error
-from writer_hooks.files import Files, read_small, replace_durably, sync_folder, unlink_if_there
+from writer_hooks.disk import Files, read_small, replace_durably, sync_folder, unlink_if_there
+from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places, log_ids, sidecar_ids
-from writer_hooks.segment import Segment
+from writer_hooks.writer_errors import disk_error
 
 LOOK_SECONDS: Final = 1.0
 """How often a log that is at its cap looks whether there is room again."""

@@ -7,10 +7,10 @@ from typing import Final
 
 from tailer.limits import MIB
 from writer_hooks.compression import Compression, header_bytes
-from writer_hooks.errors import SyncFailedError
-from writer_hooks.files import Files, sync_file, sync_folder, unlink_if_there, write_all
+from writer_hooks.disk import Files, sync_file, sync_folder, unlink_if_there, write_all
+from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
-from writer_hooks.segment import Segment
+from writer_hooks.writer_errors import SyncFailedError
 
 _PIECE: Final = MIB
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tailer.errors import UsageError
 from tailer.position import Position
-from writer_hooks.files import Files, sync_folder, unlink_if_there
+from writer_hooks.disk import Files, sync_folder, unlink_if_there
+from writer_hooks.own_restart import own_segments, restart_at
 from writer_hooks.places import Places, sidecar_ids
-from writer_hooks.restart import own_segments, restart_at
 
 
 def discard(files: Files, places: Places, position: Position, end: Position, keep: int, finished: int) -> int:

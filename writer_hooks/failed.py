@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailer.position import Position
-from writer_hooks.files import Files, read_small, replace_durably
+from writer_hooks.disk import Files, read_small, replace_durably
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

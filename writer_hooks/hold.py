@@ -11,11 +11,11 @@ from typing import Protocol
 
 from tailer.errors import RefusedError
 from writer_hooks.cap import finish_drops
-from writer_hooks.errors import SyncFailedError, not_opened
-from writer_hooks.files import Files, read_all, sync_folder, write_all
-from writer_hooks.options import Options
+from writer_hooks.disk import Files, read_all, sync_folder, write_all
+from writer_hooks.log_options import Options
 from writer_hooks.places import Places
 from writer_hooks.recovery import Recovered, recover
+from writer_hooks.writer_errors import SyncFailedError, not_opened
 
 
 def take_lock(files: Files, places: Places) -> int:

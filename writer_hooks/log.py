@@ -17,25 +17,25 @@ from writer_hooks.cap import Cap, Captured, Guard
 from writer_hooks.compression import Compression, packer
 from writer_hooks.create import create_segment, remove_segment
 from writer_hooks.discard import discard
+from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
-from writer_hooks.errors import SyncFailedError, closed, dead_after, disk_error, forked, not_opened
 from writer_hooks.failed import write_failed
-from writer_hooks.files import Files, RealFiles
 from writer_hooks.hold import dies_in_child, hold
-from writer_hooks.ids import Ids
-from writer_hooks.options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
+from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
+from writer_hooks.open_segment import Segment
+from writer_hooks.own_replay import Replayed, replay
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Publisher
 from writer_hooks.recovery import Recovered
-from writer_hooks.replay import Replayed, replay
-from writer_hooks.segment import Segment
+from writer_hooks.segment_ids import Ids
 from writer_hooks.spares import Spares
 from writer_hooks.stats import Stats, numbers
 from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.ticket import Ticket
 from writer_hooks.transaction import Transaction
+from writer_hooks.writer_errors import SyncFailedError, closed, dead_after, disk_error, forked, not_opened
 
 if TYPE_CHECKING:
     from writer_hooks.subscription import Subscription

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from tailer.errors import CdcError
 from tailer.framing.sidecar import Sidecar, encode_sidecar
 from tailer.position import Position
-from writer_hooks.errors import SyncFailedError, disk_error
-from writer_hooks.files import Files, replace, sync_file, sync_folder, unlink_if_there
+from writer_hooks.disk import Files, replace, sync_file, sync_folder, unlink_if_there
+from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
-from writer_hooks.segment import Segment
+from writer_hooks.writer_errors import SyncFailedError, disk_error
 
 RETRY_SECONDS = 0.2
 """How long after a failed write (a full disk) it is tried again."""

@@ -12,8 +12,7 @@ from tailer.errors import CorruptError
 from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.position import Position
 from writer_hooks.create import remove_segment
-from writer_hooks.failed import read_failed
-from writer_hooks.files import (
+from writer_hooks.disk import (
     TEMPORARY,
     Files,
     read_all,
@@ -23,10 +22,11 @@ from writer_hooks.files import (
     unlink_if_there,
     write_all,
 )
+from writer_hooks.failed import read_failed
+from writer_hooks.own_sections import Reader
+from writer_hooks.own_tail import Tail, read_tail
 from writer_hooks.places import Places, log_ids, sidecar_ids
 from writer_hooks.publisher import Published, write_done
-from writer_hooks.scan import Reader
-from writer_hooks.tail import Tail, read_tail
 
 _PIECE = 1 << 20
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 
 from tailer.errors import CdcError
-from writer_hooks.errors import SyncFailedError, dead_after, disk_error
-from writer_hooks.segment import Segment
+from writer_hooks.open_segment import Segment
+from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error
 
 WHAT = "no new segment could be made"
 

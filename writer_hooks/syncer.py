@@ -16,13 +16,13 @@ from tailer.errors import CdcError
 from tailer.framing.section import MARKER_BYTES, encode_section
 from tailer.position import Position
 from writer_hooks.buffer import SyncedSection
+from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
-from writer_hooks.errors import NO_SPACE, SyncFailedError, disk_error
-from writer_hooks.files import Files, sync_data, write_all
+from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Ended, Published, Publisher
-from writer_hooks.segment import Section, Segment
+from writer_hooks.writer_errors import NO_SPACE, SyncFailedError, disk_error
 
 Step = Section | Segment
 """What is to be synced, in order: sections, and segments that end."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from writer_hooks.cells import Array
-from writer_hooks.values import ToBytes
+from writer_hooks.cell_arrays import Array
+from writer_hooks.python_values import ToBytes
 
 Encoded = Sequence[tuple[str, ToBytes]]
 
@@ -31,7 +31,7 @@ class WholeRow:
         self._data_at = len(key) + len(clustering)
 
     def make(self, op: int, value: msgspec.Struct) -> Array:
-        """Raises `values.VALUE_ERRORS` where a value is none of its column's type."""
+        """Raises `python_values.VALUE_ERRORS` where a value is none of its column's type."""
         values = self._get(value)
         cells: list[Array] = []
         at = self._data_at

@@ -41,7 +41,7 @@ def write(
 ) -> None:
     """Write changes, a JSON object a line, to a log of one's own, which `cdc-tail follow FOLDER/cdc_raw` follows."""
     from writer_hooks import Cap, SegmentLog
-    from writer_hooks.cql import read_tables
+    from writer_hooks.cql_tables import read_tables
 
     options: dict[str, Any] = {
         "sync": _policy(sync),
@@ -64,7 +64,7 @@ def write(
 
 def _write_lines(log: SegmentLog, tables: Any, lines: IO[bytes], acks: IO[str] | None) -> int:
     """All lines; returns when they are durable. How many there were."""
-    from writer_hooks.lines import LineWriter
+    from writer_hooks.act_lines import LineWriter
 
     writer = LineWriter(log, tables)
     number = 0

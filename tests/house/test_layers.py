@@ -45,7 +45,7 @@ WRITER_TOOLS = ("position", "errors", "limits", "framing", "scan", "types", "sch
 """What of `tailer` the writer may use."""
 WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe")
 """Readers in the writer's own process, which run the reader's whole line."""
-WRITER_DISK = {"writer_hooks.files"}
+WRITER_DISK = {"writer_hooks.disk"}
 DISK = {"open", "os.open", "os.write", "os.fsync", "os.fdatasync", "os.rename", "os.replace", "os.unlink", "os.link"}
 OUTSIDE_WORLD = {"os", "io", "pathlib", "time", "random", "socket", "logging", "subprocess", "tempfile", "threading"}
 
@@ -149,6 +149,13 @@ def test_the_writer_touches_the_disk_in_one_place() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in DISK
     ]
     assert calls == []
+
+
+def test_the_writer_has_words_of_its_own() -> None:
+    """Whoever looks for `segment` or `scan` finds the reader's."""
+    names = {module: module.rpartition(".")[2] for module in map(module_name, python_files())}
+    of_reader = {word for module in names if within(module, ("tailer",)) for word in module.split(".")}
+    assert [module for module, name in names.items() if within(module, ("writer_hooks",)) and name in of_reader] == []
 
 
 def test_no_source_file_imports_tests() -> None:

@@ -17,7 +17,7 @@ HOMES = {
     "tailer.types.times",
     "tailer.types.values",
     # What Python's values are for each type.
-    "writer_hooks.values",
+    "writer_hooks.python_values",
 }
 OTHER_MEANINGS = {
     # Python's codec.

@@ -16,7 +16,7 @@ from tailer.retention.needed import Ages
 from tailer.tail.tail import Tail
 from tests.native.logs import as_rows
 from writer_hooks import SegmentLog
-from writer_hooks.table import Column, Table
+from writer_hooks.declared_table import Column, Table
 from writer_hooks.transaction import Transaction
 
 TRACKED = Table("shop.t", [Column("id", "int", "partition_key"), Column("v", "text")], id=UUID(int=1))

@@ -13,7 +13,7 @@ import pytest
 from tailer.errors import RefusedError, SystemFailedError
 from tests.writer.plain import ORDERS, until
 from writer_hooks import SegmentLog, periodic
-from writer_hooks.files import RealFiles
+from writer_hooks.disk import RealFiles
 
 
 class Failing(RealFiles):

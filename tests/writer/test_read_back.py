@@ -11,7 +11,7 @@ import pytest
 from tailer.scan.record.record import Change, decode_record
 from tests.writer.test_table import ORDERS, WIDE
 from writer_hooks import read_back
-from writer_hooks.cells import Delta
+from writer_hooks.cell_arrays import Delta
 from writer_hooks.read_back import RowValues, row_values
 
 

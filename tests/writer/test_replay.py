@@ -12,8 +12,8 @@ from tailer.errors import LossError, RefusedError, UsageError
 from tailer.position import Position
 from tests.writer.plain import ORDERS, PLAIN, Clock, segments, sidecars, until
 from writer_hooks import Cap, SegmentLog
+from writer_hooks.own_replay import replay
 from writer_hooks.places import Places
-from writer_hooks.replay import replay
 
 
 def small(folder: Path, **options: Any) -> SegmentLog:

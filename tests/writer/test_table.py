@@ -13,9 +13,9 @@ import pytest
 from tailer.errors import UsageError
 from tailer.scan.record.record import decode_record
 from tailer.schema.record_definitions import definition_of
-from writer_hooks.cells import Delta
+from writer_hooks.cell_arrays import Delta
 from writer_hooks.declare import Cql
-from writer_hooks.table import Column, Table
+from writer_hooks.declared_table import Column, Table
 
 
 class Item(msgspec.Struct):

@@ -15,7 +15,7 @@ from tailer.schema.model import TypeField
 from tailer.types import parse_type
 from tailer.types.encode import encoder
 from tailer.types.read_json import read_json
-from writer_hooks.values import VALUE_ERRORS, to_bytes
+from writer_hooks.python_values import VALUE_ERRORS, to_bytes
 
 TYPES = {"place": (TypeField("street", "text"), TypeField("number", "int"))}
 

@@ -58,7 +58,7 @@ class _Descriptor:
 
 
 class FakeFiles:
-    """See `writer_hooks.files.Files`.
+    """See `writer_hooks.disk.Files`.
 
     `before` is called with each call before it is made, and may raise. `write_limit` makes longer writes short ones.
     """

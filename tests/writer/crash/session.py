@@ -15,7 +15,7 @@ from tailer.errors import CdcError
 from tailer.position import Position
 from tests.writer.crash.tables import STAMP, TABLES, PlainChange, PlainTable
 from writer_hooks import SegmentLog, batch
-from writer_hooks.files import Files
+from writer_hooks.disk import Files
 
 FOLDER = Path("/log")
 RAW = FOLDER / "cdc_raw"

@@ -1,4 +1,4 @@
-"""Tables and changes for the writer's tests: a row is a number, its key. Made by hand, not by `writer_hooks.table`."""
+"""Tables and changes for the writer's tests: a row is a number, its key. Made by hand, not by `Table`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tailer.position import Position
 from tailer.scan.record.head import FINGERPRINT_AT, TXN_AT
 from tailer.scan.record.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
 from tailer.scan.record.record import decode_position as position_of_bytes
-from writer_hooks.scan import Reader, Whole, whole_sections
+from writer_hooks.own_sections import Reader, Whole, whole_sections
 
 
 class Tail(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tailer.types import CqlType
 from tailer.types.cql import Shape
-from writer_hooks.values import ToBytes, to_bytes
+from writer_hooks.python_values import ToBytes, to_bytes
 
 Array = list[Any]
 """An array of a record, as `tailer.scan.record.record` lays it out."""
@@ -54,11 +54,11 @@ class Encoders(NamedTuple):
 
 
 PYTHON = Encoders(to_bytes, to_bytes)
-"""Values of Python, see `writer_hooks.values`."""
+"""Values of Python, see `writer_hooks.python_values`."""
 
 
 def cell_maker(type_: CqlType, encoders: Encoders) -> MakeCell:
-    """What makes cells of a column of the type. The maker raises `values.VALUE_ERRORS`."""
+    """What makes cells of a column of the type. The maker raises `python_values.VALUE_ERRORS`."""
     return _elements_maker(type_, encoders) if type_.complex else _simple_maker(encoders.value(type_))
 
 

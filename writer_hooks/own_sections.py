@@ -13,7 +13,7 @@ from tailer.framing.header import Header, decode_header
 from tailer.framing.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, Section, body_offset, read_section
 from tailer.limits import HEADER_BYTES_MAX, MIB
 from tailer.position import Position
-from writer_hooks.files import Files, read_all
+from writer_hooks.disk import Files, read_all
 
 if TYPE_CHECKING:
     from tailer.framing.entry import Numbers

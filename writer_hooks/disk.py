@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from writer_hooks.errors import SyncFailedError
+from writer_hooks.writer_errors import SyncFailedError
 
 
 class Files(Protocol):

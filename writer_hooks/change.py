@@ -9,11 +9,11 @@ import msgspec
 
 from tailer.errors import UsageError
 from tailer.scan.record.record import encode_change
-from writer_hooks.cells import Array, Late
+from writer_hooks.cell_arrays import Array, Late
 
 
 class RowsTable(Protocol):
-    """What a change has to know of its table (`writer_hooks.table.Table`): the two halves of its key, and the rest."""
+    """What a change has to know of its table (`declared_table.Table`): the two halves of its key, and the rest."""
 
     name: str
     id: bytes

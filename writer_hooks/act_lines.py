@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError, UsageError
 from tailer.types.read_json import read_json
-from writer_hooks.cells import Delta
+from writer_hooks.cell_arrays import Delta
 
 if TYPE_CHECKING:
+    from writer_hooks.change import Change
+    from writer_hooks.declared_table import Table
     from writer_hooks.log import SegmentLog
-    from writer_hooks.row import Change
-    from writer_hooks.table import Table
     from writer_hooks.ticket import Ticket
     from writer_hooks.transaction import Transaction
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
-from writer_hooks.files import Files, read_small, replace_durably
+from writer_hooks.disk import Files, read_small, replace_durably
 
 AHEAD: Final = 64
 """HIGH is raised by so many at once: a fsync for every segment would be one too many."""

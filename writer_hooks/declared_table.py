@@ -26,10 +26,10 @@ from tailer.schema.model import Column as ColumnDefinition
 from tailer.schema.model import ColumnKind, TableDefinition, TypeField
 from tailer.schema.record_definitions import KINDS, check_definition, record_of
 from tailer.types import CqlType, parse_type
-from writer_hooks.cells import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
+from writer_hooks.cell_arrays import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
+from writer_hooks.change import Change
 from writer_hooks.declare import Declared
-from writer_hooks.row import Change
-from writer_hooks.values import VALUE_ERRORS, ToBytes, to_bytes
+from writer_hooks.python_values import VALUE_ERRORS, ToBytes, to_bytes
 from writer_hooks.whole_row import WholeRow
 
 Values = Mapping[str, Any] | msgspec.Struct
@@ -64,7 +64,7 @@ class Table:
     `name`: `keyspace.table`. `types`: user-defined types, as {name: {field: CQL type}}. `cdc`: whether its changes are
     captured; those of a table without are for the log's own `replay`. `id`: by default made of the name; give another
     to a table that is dropped and made anew. `encoders`: how values are written down, by default as in
-    `writer_hooks.values`. `fp` marks this version of the declaration.
+    `writer_hooks.python_values`. `fp` marks this version of the declaration.
     """
 
     def __init__(

@@ -14,8 +14,8 @@ from tailer.schema.cql_file import read_cql
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.types.encode import encoder, key_encoder
-from writer_hooks.cells import Encoders
-from writer_hooks.table import Column, Table, id_of
+from writer_hooks.cell_arrays import Encoders
+from writer_hooks.declared_table import Column, Table, id_of
 
 JSON: Final = Encoders(encoder, key_encoder)
 """Values as `read_json` has them."""

@@ -23,11 +23,11 @@ from tailer.scan.record.record import (
     decode_position,
     decode_record,
 )
-from writer_hooks.files import Files
+from writer_hooks.disk import Files
+from writer_hooks.own_restart import own_segments, restart_at
+from writer_hooks.own_sections import Reader, Whole, whole_sections
 from writer_hooks.places import Places
 from writer_hooks.read_back import RowValues, known, row_values
-from writer_hooks.restart import own_segments, restart_at
-from writer_hooks.scan import Reader, Whole, whole_sections
 
 HELD_BYTES_MAX: Final = 64 * MIB
 """Payloads of open transactions that are kept in memory at most."""

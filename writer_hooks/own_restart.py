@@ -6,9 +6,9 @@ from tailer.errors import CorruptError
 from tailer.framing.header import Header
 from tailer.position import Position
 from tailer.scan.record.record import State, decode_position, decode_record
-from writer_hooks.files import Files
+from writer_hooks.disk import Files
+from writer_hooks.own_sections import Reader, last_section
 from writer_hooks.places import Places, log_ids
-from writer_hooks.scan import Reader, last_section
 
 
 def own_segments(files: Files, places: Places) -> list[int]:

@@ -21,7 +21,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tailer.errors import CdcError, UsageError
-from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE, encode_record
+from tailer.scan.record.record import (
+    DELETE_PARTITION,
+    DELETE_RANGE,
+    DELETE_ROW,
+    INSERT,
+    UPDATE,
+    Definition,
+    encode_record,
+)
 from tailer.schema.model import Column as ColumnDefinition
 from tailer.schema.model import ColumnKind, TableDefinition, TypeField
 from tailer.schema.record_definitions import KINDS, check_definition, record_of
@@ -85,11 +93,7 @@ class Table:
         given = {each: tuple(TypeField(*field) for field in fields.items()) for each, fields in types.items()}
         self.name = name
         self.model = TableDefinition(made_id.hex, keyspace, table, _ordered(columns), cdc, types=given)
-        try:
-            check_definition(self.model)
-        except CdcError as error:
-            raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
-        record = record_of(self.model)
+        record = _record_of(self.model)
         self.cdc = cdc
         self.id = record.table_id
         self.fp = record.fingerprint
@@ -316,6 +320,14 @@ class Table:
 
 _NOTHING: Final = (None, None, None, (), None)
 """What a row has none of: ts, ttl, expires_at, cells, bounds."""
+
+
+def _record_of(model: TableDefinition) -> Definition:
+    try:
+        check_definition(model)
+    except CdcError as error:
+        raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
+    return record_of(model)
 
 
 def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:

@@ -125,8 +125,10 @@ class SegmentLog:
         """
         options = Options(sync, segment_bytes, max_age, compression, cap, max_unsynced, publish_ms, threads, **tests)
         options.check()
-        files = files if files is not None else RealFiles()
-        places = Places(Path(folder))
+        return cls._open(files if files is not None else RealFiles(), Places(Path(folder)), options, tables)
+
+    @classmethod
+    def _open(cls, files: Files, places: Places, options: Options, tables: Sequence[AnyTable]) -> SegmentLog:
         lock, recovered = hold(files, places, options)
         try:
             return cls(files, places, lock, recovered, options, tables)

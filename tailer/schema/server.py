@@ -157,6 +157,14 @@ def _split(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def _no_driver(error: ImportError) -> UsageError:
+    return UsageError(
+        "asking a server needs the Python driver, which is not installed",
+        found=str(error),
+        remedy="Run: pip install 'cdc-tail[server]'",
+    )
+
+
 @contextmanager
 def _session(server: Server) -> Iterator[Session]:
     try:
@@ -166,11 +174,7 @@ def _session(server: Server) -> Iterator[Session]:
         from cassandra.policies import WhiteListRoundRobinPolicy
         from cassandra.query import tuple_factory
     except ImportError as error:
-        raise UsageError(
-            "asking a server needs the Python driver, which is not installed",
-            found=str(error),
-            remedy="Run: pip install 'cdc-tail[server]'",
-        ) from None
+        raise _no_driver(error) from None
     auth = PlainTextAuthProvider(server.user, server.password) if server.user is not None else None
     cluster: Any = None
     try:

@@ -175,12 +175,12 @@ def _elements(column: DataColumn, stamp: Stamp, value: Any, own: Mapping[str, An
 
 
 def _put(column: DataColumn, put: Any) -> Iterator[tuple[bytes, bytes]]:
-    kind = column.type.kind
-    if kind == "set":
+    shape = column.type.shape
+    if shape is Shape.SET:
         yield from ((column.path(element), b"") for element in put)
-    elif kind == "list":
+    elif shape is Shape.LIST:
         yield from ((column.path(name), column.encode_element(element)) for name, element in put)
-    elif kind == "map":
+    elif shape is Shape.MAP:
         yield from ((column.path(name), column.encode_element(element)) for name, element in dict(put).items())
     else:
         for name, element in dict(put).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailer.rebuild.changes import key_values
 from tailer.rebuild.rows import TableRow, Value
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
-from tailer.types import quote
+from tailer.types import Shape, quote
 from tailer.types.parts import parts_of
 
 
@@ -26,15 +26,15 @@ def value_text(column: DataColumn, value: Value) -> str:
         return str(value)
     if isinstance(value, bytes):
         return type_.json(value)
-    if type_.kind == "map":
+    if type_.shape is Shape.MAP:
         return "{" + ",".join([f"{type_.key.key_json(path)}:{type_.value.json(part)}" for path, part in value]) + "}"
-    if type_.kind == "udt":
+    if type_.shape is Shape.UDT:
         texts = ["null"] * len(type_.names)
         for path, part in value:
             number = int.from_bytes(path, "big")
             texts[number] = type_.arguments[number].json(part)
         return "{" + ",".join([f"{quote(name)}:{text}" for name, text in zip(type_.names, texts, strict=True)]) + "}"
-    if type_.kind == "set":
+    if type_.shape is Shape.SET:
         return "[" + ",".join([type_.element.json(path) for path, _ in value]) + "]"
     return "[" + ",".join([type_.element.json(part) for _, part in value]) + "]"
 

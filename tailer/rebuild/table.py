@@ -134,11 +134,11 @@ def _no_value(value: object) -> bytes:
 
 
 def _elements(type_: CqlType, table: Table) -> tuple[FromJson, FromJson, Order]:
-    if type_.kind == "list":
+    if type_.shape is Shape.LIST:
         return encoder(type_.element), timeuuid_bytes, order_bytes(ELEMENT_ID)
-    if type_.kind == "set":
+    if type_.shape is Shape.SET:
         return lambda value: b"", encoder(type_.element), order_bytes(type_.element)
-    if type_.kind == "map":
+    if type_.shape is Shape.MAP:
         return encoder(type_.value), key_encoder(type_.key), order_bytes(type_.key)
     return _no_value, _field_path(type_, table), bytes
 

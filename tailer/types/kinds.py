@@ -16,8 +16,6 @@ from tailer.types.cql import CqlType, Native, Nested, Shape, ValueToJson
 from tailer.types.fixed import fixed_json, fixed_reader
 from tailer.types.jsontext import as_key
 
-_DATE: Final = Struct(">I")
-
 
 def _fixed(
     name: str,
@@ -78,9 +76,9 @@ ROWS: Final = (
     ),
     _fixed(
         "date", ("SimpleDateType",), "I", arrow="date32[day]", arrow_plain="int32", printed=printed.DATE,
-        form=forms.DATE, text=lambda number: times.date_text(times.days_of(number)), plain=times.days_of,
-        parse=times.parse_date, pack=lambda days: _DATE.pack(times.date_number(days)), spell=times.date_text,
-        order=order.unsigned_order, quoted=True, exact=True, python=("datetime.date",),
+        form=forms.DATE, text=times.date_text, plain=times.days_of, parse=times.parse_date, pack=times.date_bytes,
+        spell=lambda days: f'"{times.day_text(days)}"', order=order.unsigned_order, quoted=True, exact=True,
+        python=("datetime.date",),
     ),
     Native(
         "decimal", ("DecimalType",), "decimal128(38, 18)", printed.DECIMAL, integers.decimal_json, Decimal,

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from datetime import date
 from functools import lru_cache
+from struct import Struct
 from typing import Final
 
 from tailer.types.jsontext import EMPTY
 from tailer.types.vint import read_signed, write_signed
 
 _DAY_MILLIS: Final = 86_400_000
+_DATE_NUMBER: Final = Struct(">I")
 _DAY_ZERO: Final = 0x8000_0000
 _TWO: Final = tuple(f"{number:02d}" for number in range(60))
 """Two digits each; a format specification takes three times as long."""
@@ -74,14 +76,14 @@ def days_of(number: int) -> int:
     return number - _DAY_ZERO
 
 
-def date_number(days: int) -> int:
-    """The inverse of `days_of`."""
-    return days + _DAY_ZERO
+def date_bytes(days: int) -> bytes:
+    """The bytes of a date, by days since 1970-01-01."""
+    return _DATE_NUMBER.pack(days + _DAY_ZERO)
 
 
-def date_text(days: int) -> str:
-    """JSON of a date, by days since 1970-01-01."""
-    return f'"{day_text(days)}"'
+def date_text(number: int) -> str:
+    """JSON of a date, by its number."""
+    return f'"{day_text(number - _DAY_ZERO)}"'
 
 
 def timestamp_text(millis: int) -> str:

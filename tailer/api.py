@@ -13,7 +13,7 @@ from tailer.options.tail import TailOptions
 from tailer.options.to_python import python_options
 from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,7 +55,7 @@ class Log:
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
         self.notices = []
-        with Tail(self.folder, options.for_run(once=once), writes=writes) as tail:
+        with open_tail(self.folder, options.for_run(once=once), writes=writes) as tail:
             for step in steps(tail, once=once, say=self.notices.append):
                 for task in step.tasks:
                     for batch in tail.read(task):

@@ -35,7 +35,7 @@ class Subscribers:
         """See `SegmentLog.subscribe`."""
         # Only who reads in this process pays for what reads.
         from tailer.api import open_log
-        from tailer.tail.tail import Tail
+        from tailer.tail.open import open_tail
         from writer_hooks.subscription import Subscription
 
         if buffer_bytes < 0:
@@ -43,7 +43,7 @@ class Subscribers:
         given = dict(options)
         tables = given.pop("tables", ())
         settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
-        tail = Tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
+        tail = open_tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
         return Subscription(tail, self._shared(), buffer_bytes, self._places.own)
 
     def close(self) -> None:

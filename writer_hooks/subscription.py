@@ -90,7 +90,7 @@ class Subscription:
             raise
         self._open = True
         self._committed = tail.offset.position
-        self._learnt = tail.definitions.entries
+        self._learnt = tail.entries
         _log.info("subscription %s starts at %s, from segments", self._name, self._committed)
 
     @property
@@ -130,13 +130,13 @@ class Subscription:
         position, end = self.position, self._buffer.end
         standing = self._standing()
         same = standing.segment == end.segment
-        known = {*self._tail.survey.segments(), *self._buffer.segments}
+        known = {*self._tail.segments(), *self._buffer.segments}
         return SubscriptionStats(
             mode=self._mode,
             switches=self._switches,
             buffer_used=self._buffer.used,
             segments=len(self._segments),
-            entries=self._tail.definitions.entries - self._learnt,
+            entries=self._tail.entries - self._learnt,
             rows=self._rows,
             lag_segments=sum(standing.segment < each <= end.segment for each in known),
             lag_bytes=max(end.offset - (standing.offset if same else 0), 0),

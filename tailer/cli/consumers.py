@@ -1,6 +1,6 @@
 """`cdc-tail consumers`: lists the consumers of a log folder, forgets one, or stands one elsewhere.
 
-Parses words; what a move means is decided in `move.py`.
+Parses words; what a move means is decided in `retention/move_consumer.py`.
 """
 
 from __future__ import annotations

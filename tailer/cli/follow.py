@@ -44,9 +44,9 @@ def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | N
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
     from tailer.tail.follow import follow as run
-    from tailer.tail.tail import Tail
+    from tailer.tail.open import open_tail
 
-    with Tail(folder, options) as tail, _gently() as stopping, _rare_collections():
+    with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.typed)
         run(tail, sink, once=once, commit_every=every, say=_say, stopping=lambda: stopping[0])
         sink.close()

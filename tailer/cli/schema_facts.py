@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 
 from tailer.cli.schema_words import changes
+from tailer.definitions.at_spans import builtin
 from tailer.definitions.history import DefinitionEvent
-from tailer.definitions.tasks import builtin
 from tailer.definitions.whole_folder import Learnt
 from tailer.position import Position
 from tailer.schema.model import TableDefinition, TypeField

@@ -5,22 +5,20 @@ before the offset that needs them leaves (architecture section 5). Reads no segm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgspec
 
+from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import NativeFinds
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.notices import DefinitionNotices
-from tailer.definitions.tasks import TaskMaker, builtin
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position, Span
-from tailer.reading.task import ReadTask
 from tailer.rows.explain import explain
 from tailer.rows.neutral import neutral_rows
 from tailer.rows.place import Place
@@ -50,9 +48,12 @@ class _Found(NamedTuple):
 
 
 class Definitions:
-    """What is known of tables at each position; see the module."""
+    """What is known of tables at each position; see the module.
 
-    def __init__(self, journal: Journal, selection: Selection, *, tolerant: bool) -> None:
+    `tolerant`: what cannot be decoded is left out, with a notice. `schema_rows`: changes of definitions are rows.
+    """
+
+    def __init__(self, journal: Journal, selection: Selection, *, tolerant: bool, schema_rows: bool = False) -> None:
         self._journal = journal
         self._selection = selection
         self._tolerant = tolerant
@@ -64,30 +65,39 @@ class Definitions:
         self._notices: list[str] = []
         self._about = DefinitionNotices(selection)
         self._notices.extend(self._about.about(self._history.newest.values()))
-        self._maker = TaskMaker(self._history, selection)
-        self.may_deliver = MayDeliver(self._history, selection)
+        self._at_spans = DefinitionsAtSpans(self._history)
+        self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
+        self._touched = False
         self.native = NativeFinds()
-        self.complete = False
-        self.history_begins = 0
-        """Transactions of a native log that began below this segment are of an unknown history."""
         self.entries = 0
         """How many were collected."""
-        self.touched = False
-        """Whether something was collected that may give rows; set back by who asks."""
 
     @property
     def history(self) -> DefinitionHistory:
         return self._history
 
+    @property
+    def touched(self) -> bool:
+        """Whether something was collected that may give rows, since `forget_rows`."""
+        return self._touched
+
+    def note_rows(self) -> None:
+        """Rows were met where none were expected."""
+        self._touched = True
+
+    def forget_rows(self) -> None:
+        """What was collected so far needs nobody's attention any more."""
+        self._touched = False
+
     def collect(self, segment: int, run: Run) -> None:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
         self.entries += len(run.starts)
         if run.native:
-            ask = self.may_deliver
-            self.touched |= self.native.collect(segment, run, ask.change, ask.schema_rows)
+            ask = self._may_deliver
+            self._touched |= self.native.collect(segment, run, ask.change, ask.schema_rows)
             return
-        if not self.touched:
-            self.touched = any(map(self.may_deliver.mutation, payloads(run)))
+        if not self._touched:
+            self._touched = any(map(self._may_deliver.mutation, payloads(run)))
         for offset, payload in entries_of(run, _schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)
@@ -121,10 +131,9 @@ class Definitions:
         self._add(records)
         return len(self._history.events) != before
 
-    def task(self, node: str, span: Span, *, schema_changes: bool) -> ReadTask:
-        """The span with the definitions that its rows need."""
-        made = self._maker.task(node, span, complete=self.complete, schema_changes=schema_changes)
-        return replace(made, history_begins=self.history_begins) if self.history_begins else made
+    def at(self, span: Span) -> SpanDefinitions:
+        """The definitions that the rows of a span need, by what is known now."""
+        return self._at_spans.of(span)
 
     def latest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every user table, by id."""

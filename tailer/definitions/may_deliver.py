@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tailer.definitions.at_spans import builtin
 from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.tasks import builtin
 from tailer.limits import OFFSET_MAX
 from tailer.position import Position
 from tailer.rows.prepared import SYSTEM_LOCAL, TRUNCATED_AT
@@ -27,8 +27,8 @@ class MayDeliver:
     The history may grow in between.
     """
 
-    def __init__(self, history: DefinitionHistory, selection: Selection) -> None:
-        self.schema_rows = False
+    def __init__(self, history: DefinitionHistory, selection: Selection, *, schema_rows: bool) -> None:
+        self.schema_rows = schema_rows
         self._history = history
         self._selection = selection
         self._version: tuple[int, int] | None = None

@@ -45,7 +45,6 @@ class OutsideSources:
         if self._server is not None:
             self._answer = self._ask(self._server)
             self._known.add(as_base(self._answer), self._source, at)
-            self._known.complete = True
 
     def refresh(self, view: View, planned: Position) -> str | None:
         """Ask again when it is time; a notice where the server knew something that the log did not show."""

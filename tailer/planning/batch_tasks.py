@@ -1,20 +1,19 @@
-"""The tasks between two offsets of a node: what a batch reads, whenever and wherever it is planned (architecture 7).
+"""The one maker of read tasks: for a follower's step, for a micro-batch, and for either of them read again.
 
-A function of the two offsets, the first `j` journal records of the end, the decisions of its consumer, and the files:
-the extents, sidecars and options of today play no part, so a batch that is planned again has the same rows.
-Reads section heads only. Knows no planner and no pyspark.
+The tasks between two offsets are a function of the offsets, the first `j` journal records of the end, the decisions of
+its consumer, and the files: the extents, sidecars and options of today play no part, so a batch that is planned again
+has the same rows (architecture section 7). Reads section heads only. Knows no planner and no pyspark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import msgspec
 
+from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions
 from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.tasks import TaskMaker
 from tailer.errors import ACCEPT, LossError, RefusedError
 from tailer.planning.spans import cut, section_span
 from tailer.position import Position, Span
@@ -60,6 +59,17 @@ class RowOptions(msgspec.Struct, frozen=True):
 _DEFAULTS: Final = RowOptions()
 
 
+class Shape(NamedTuple):
+    """What decides the rows of spans beside their bytes and the decisions about them.
+
+    Of a native log, transactions that began below segment `history_begins` are of an unknown history.
+    """
+
+    options: RowOptions
+    history_begins: int
+    definitions: Callable[[Span], SpanDefinitions]
+
+
 class FileTask(NamedTuple):
     """A read task and the name of its segment's file."""
 
@@ -98,7 +108,7 @@ class BatchTasks:
         self._open_segment = open_segment
         self._accept_loss = accept_loss
         self._today = today
-        self._pinned = _Pinned((), consumer, today)
+        self._pinned = _Pinned(consumer, today)
         self._decisions = _Decisions(consumer)
 
     def tasks(
@@ -115,12 +125,24 @@ class BatchTasks:
         if start == end:
             return []
         pinned = self._pin(self.counted(end))
-        found = parts(start, end, pinned.log_ends)
+        found = parts(start, end, {**pinned.log_ends, **self._decided().log_ends})
         most = max(-(-sum(part.end - part.start for part in found) // pieces), 1)
         most = min(most, piece_bytes or most)
         made: list[FileTask] = []
         for part in found:
-            made.extend(self._part(part, pinned, -(-(part.end - part.start) // most)))
+            made.extend(self._part(part, pinned.shape, -(-(part.end - part.start) // most)))
+        return made
+
+    def of(self, spans: Sequence[Span], shape: Shape, piece_bytes: int | None = None) -> list[FileTask]:
+        """The tasks of spans that were walked just now, cut where they are longer than `piece_bytes`.
+
+        What `tasks` finds between the offsets around them, without a second look at the section heads.
+        """
+        made: list[FileTask] = []
+        for span in spans:
+            file = self._open_segment(span.segment)
+            pieces = 1 if piece_bytes is None else -(-span.bytes // piece_bytes)
+            made.extend(self._task(file, piece, shape) for piece in cut(file, span, pieces))
         return made
 
     def options(self, end: NodeOffset) -> RowOptions:
@@ -140,25 +162,37 @@ class BatchTasks:
 
     def _pin(self, count: int) -> _Pinned:
         if self._pinned.count > count:
-            self._pinned = _Pinned((), self._consumer, self._today)
+            self._pinned = _Pinned(self._consumer, self._today)
         self._pinned.extend(self._journal.read(upto=count)[self._pinned.count :])
         return self._pinned
 
-    def _part(self, part: _Part, pinned: _Pinned, pieces: int) -> Iterator[FileTask]:
+    def _part(self, part: _Part, shape: Shape, pieces: int) -> Iterator[FileTask]:
         try:
             file = self._open_segment(part.segment)
         except FileNotFoundError:
             self._missing(part)
             return
         whole = section_span(file, part.segment, part.start, part.end)
-        if whole is None:
-            return
-        options, maker = pinned.options, pinned.maker
-        for span in cut(file, whole, pieces):
-            task = maker.task(self._node, span, complete=options.complete, schema_changes=options.schema_changes)
-            if file.known_header().native:
-                task = replace(task, history_begins=pinned.history_begins, walk_skips=self._walk_skips(span))
-            yield FileTask(replace(task, skips=self._skips(span), typed=options.typed), file.path.name)
+        if whole is not None:
+            yield from (self._task(file, span, shape) for span in cut(file, whole, pieces))
+
+    def _task(self, file: SegmentFile, span: Span, shape: Shape) -> FileTask:
+        """Where every read task is put together."""
+        known, options = shape.definitions(span), shape.options
+        task = ReadTask(
+            node=self._node,
+            span=span,
+            definitions=known.valid,
+            changes=known.changes,
+            selection=Selection(options.tables),
+            complete=options.complete,
+            schema_changes=options.schema_changes,
+            skips=self._skips(span),
+            typed=options.typed,
+            history_begins=shape.history_begins,
+            walk_skips=self._walk_skips(file, span),
+        )
+        return FileTask(task, file.path.name)
 
     def _missing(self, part: _Part) -> None:
         lost = Position(part.segment, part.start)
@@ -176,53 +210,69 @@ class BatchTasks:
         decided = self._decided().skips.get(span.segment, ())
         return tuple((at, size) for at, size in decided if span.start <= at < span.end)
 
-    def _walk_skips(self, span: Span) -> tuple[tuple[int, int, int], ...]:
+    def _walk_skips(self, file: SegmentFile, span: Span) -> tuple[tuple[int, int, int], ...]:
         """Changes that are left out of transactions which may be committed in the span."""
-        decided = self._decided().skips.items()
-        below = [(segment, skips) for segment, skips in decided if segment <= span.segment]
+        decided = self._decided().skips
+        if not decided or not file.known_header().native:
+            return ()
+        below = [(segment, skips) for segment, skips in decided.items() if segment <= span.segment]
         return tuple((segment, at, size) for segment, skips in sorted(below) for at, size in skips)
 
     def _decided(self) -> _Decisions:
-        if self._decisions.count != self._journal.count:
-            self._decisions.extend(self._journal.read()[self._decisions.count :])
-        return self._decisions
+        decisions = self._decisions
+        if decisions.count != self._journal.count:
+            decisions.extend(self._journal.read()[decisions.count :])
+        decisions.take_kept(self._journal.kept)
+        return decisions
 
 
 class _Decisions:
-    """A consumer's decisions, which count whatever their number."""
+    """A consumer's decisions, which count whatever their number; `log_ends` are those of a run without consumer."""
 
     def __init__(self, consumer: str | None) -> None:
         self.count = 0
+        self.log_ends: dict[int, int] = {}
         self.skips: dict[int, list[tuple[int, int]]] = {}
         self.losses: list[tuple[Position, Position]] = []
         self.recounts: dict[tuple[Position, int], int] = {}
         self._consumer = consumer
+        self._kept = 0
+
+    def take_kept(self, records: Sequence[AnyRecord]) -> None:
+        """What the run keeps in memory; a list that only grows."""
+        for record in records[self._kept :]:
+            self._take(record)
+            if isinstance(record, SegmentEndRecord):
+                self.log_ends[record.segment] = record.end
+        self._kept = len(records)
 
     def extend(self, records: Sequence[AnyRecord]) -> None:
         self.count += len(records)
         for record in records:
-            match record:
-                case SkipRecord(consumer=self._consumer):
-                    self.skips.setdefault(record.at.segment, []).append((record.at.offset, record.lost))
-                case LossRecord(consumer=self._consumer):
-                    self.losses.append((record.start, record.end))
-                case RecountRecord(consumer=self._consumer):
-                    # A later one means that the earlier did not help.
-                    self.recounts[record.at, record.j] = record.upto
+            self._take(record)
+
+    def _take(self, record: AnyRecord) -> None:
+        match record:
+            case SkipRecord(consumer=self._consumer):
+                self.skips.setdefault(record.at.segment, []).append((record.at.offset, record.lost))
+            case LossRecord(consumer=self._consumer):
+                self.losses.append((record.start, record.end))
+            case RecountRecord(consumer=self._consumer):
+                # A later one means that the earlier did not help.
+                self.recounts[record.at, record.j] = record.upto
 
 
 class _Pinned:
     """What the first `count` records of a journal say to one consumer."""
 
-    def __init__(self, records: Sequence[AnyRecord], consumer: str | None, today: RowOptions) -> None:
+    def __init__(self, consumer: str | None, today: RowOptions) -> None:
         self.count = 0
         self.log_ends: dict[int, int] = {}
         self.options = today
         self.history_begins = 0
         self._consumer = consumer
         self._history = DefinitionHistory()
-        self._makers: dict[tuple[str, ...], TaskMaker] = {}
-        self.extend(records)
+        self._at_spans = DefinitionsAtSpans(self._history)
 
     def extend(self, records: Sequence[AnyRecord]) -> None:
         self.count += len(records)
@@ -236,12 +286,8 @@ class _Pinned:
                 self.options = RowOptions.of(record)
 
     @property
-    def maker(self) -> TaskMaker:
-        tables = self.options.tables
-        made = self._makers.get(tables)
-        if made is None:
-            made = self._makers[tables] = TaskMaker(self._history, Selection(tables))
-        return made
+    def shape(self) -> Shape:
+        return Shape(self.options, self.history_begins, self._at_spans.of)
 
 
 def pin_start(journal: Journal, consumer: str | None, segment: int) -> None:

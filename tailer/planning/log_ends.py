@@ -11,6 +11,7 @@ from tailer.planning.reach import Reacher
 from tailer.planning.survey import Closed, Survey
 from tailer.position import Position
 from tailer.state.journal import Journal
+from tailer.state.journal_records import SegmentEndRecord
 
 
 class LogEnds:
@@ -35,6 +36,9 @@ class LogEnds:
             how = self._survey.sighting(segment).finished or "completed"
             chosen = how in ("stopped", "quiet") or self._options.accept_loss
             if chosen and consumer is None:
+                self._journal.keep(
+                    SegmentEndRecord(segment=segment, published=closed.published, end=closed.end, finished=how)
+                )
                 continue
             whose = consumer if chosen else None
             self._journal.append_segment_end(segment, closed.end, closed.published, how, whose)

@@ -89,8 +89,7 @@ class Survey:
         self._views: dict[int, SegmentView] = {}
         self._frozen = False
         self._native: dict[int, bool] = {}
-        self.hold_from: int | None = None
-        """Descriptors of segments with this id or a higher one are kept when the position has left them."""
+        self._hold_from: int | None = None
 
     def close(self) -> None:
         for file in self._files.values():
@@ -118,6 +117,10 @@ class Survey:
     def freeze(self) -> None:
         """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
         self._frozen = True
+
+    def hold(self, segment: int) -> None:
+        """Descriptors of segments with this id or a higher one are kept when the position has left them."""
+        self._hold_from = segment
 
     def _without_cleaned(self, listing: Listing) -> Listing:
         """The listing but for what `clean` took away, or is about to: a server that restarts links it anew.
@@ -207,8 +210,8 @@ class Survey:
         keep = {offset.s, *(segment for segment, _ in offset.p)}
         if offset.done and offset.s not in listing.logs:
             keep.discard(offset.s)
-        if self.hold_from is not None:
-            keep |= set(sorted(s for s in self._files if s >= self.hold_from)[:HELD_MAX])
+        if self._hold_from is not None:
+            keep |= set(sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX])
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
 

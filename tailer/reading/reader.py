@@ -80,6 +80,11 @@ class Reader:
         for group in read_groups(file, task.span, on_fault, task.skips):
             yield from self._read_group(task, group, unsigned, on_fault)
 
+    def take_unknown(self) -> int:
+        """How many transactions were `unknown` since the last call."""
+        unknown, self.unknown = self.unknown, 0
+        return unknown
+
     def _read_records(
         self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault
     ) -> Iterator[AnyBatch]:

@@ -12,9 +12,6 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from tailer.errors import HeldBackError
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
-from tailer.planning.batch_tasks import FileTask
-from tailer.planning.spans import cut
-from tailer.reading.task import ReadTask
 from tailer.schema.typed import TypedTable
 from tailer.spark.carry import carry
 from tailer.spark.errors import told
@@ -23,6 +20,7 @@ from tailer.spark.form import check_form, typed_form
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
+from tailer.tail.open import tail_parts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -62,45 +60,28 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     jobs: list[bytes] = []
     piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
     packer = JobPacker()
-    with Tail(folder, options, writes=False) as tail:
-        tail.typed = form
+    parts = tail_parts(folder, options, writes=False)
+    with Tail(parts, form) as tail:
         try:
             for step in steps(tail, once=True, say=say):
                 # Of a native log a transaction may be lost whose commit is there.
-                ahead = options.quarantine or (options.accept_loss and tail.survey.dropped is not None)
-                tasks = _decided(tail, step) if ahead else step.tasks
-                for task in _cut(tail, tasks, piece_bytes):
-                    file = tail.survey.file(task.span.segment)
-                    carried = carry(file, task, tail.survey) if source.on_driver else None
-                    jobs.append(packer.pack(FileTask(task, file.path.name), folder, options, carried))
+                if options.quarantine or (options.accept_loss and parts.survey.dropped is not None):
+                    _decide(tail, step)
+                for planned in tail.tasks(step, piece_bytes):
+                    task = planned.task
+                    file = parts.survey.file(task.span.segment)
+                    carried = carry(file, task, parts.survey) if source.on_driver else None
+                    jobs.append(packer.pack(planned, folder, options, carried))
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")
-        if tail.quarantine.count:
-            say(f"warning: {tail.quarantine.count} entries cannot be decoded and are left out")
+        if tail.quarantined:
+            say(f"warning: {tail.quarantined} entries cannot be decoded and are left out")
     return jobs
 
 
-def _cut(tail: Tail, tasks: Sequence[ReadTask], piece_bytes: int) -> Iterator[ReadTask]:
-    """The tasks in pieces of about so many bytes."""
-    for task in tasks:
-        pieces = -(-task.span.bytes // piece_bytes)
-        if pieces <= 1:
-            yield task
-            continue
-        for span in cut(tail.survey.file(task.span.segment), task.span, pieces):
-            made = tail.definitions.task(task.node, span, schema_changes=task.schema_changes)
-            yield replace(made, skips=task.skips, typed=task.typed, walk_skips=task.walk_skips)
-
-
-def _decided(tail: Tail, step: Step) -> list[ReadTask]:
-    """Decode ahead, and make the tasks anew with what was learnt, and without what cannot be delivered."""
-    made = []
+def _decide(tail: Tail, step: Step) -> None:
+    """Decode ahead: what cannot be delivered is left out of tasks that are made from then on."""
     for task in step.tasks:
         for _ in tail.read(task):
             pass
-        skips = tuple((at.offset, size) for at, size in tail.skipped if at.segment == task.span.segment)
-        fresh = tail.definitions.task(task.node, task.span, schema_changes=task.schema_changes)
-        walk_skips = tuple((at.segment, at.offset, size) for at, size in tail.skipped)
-        made.append(replace(fresh, skips=skips, typed=task.typed, walk_skips=walk_skips))
-    return made

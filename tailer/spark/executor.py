@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tailer.definitions.tasks import builtin
+from tailer.definitions.at_spans import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
 from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
@@ -167,7 +167,7 @@ def _left_out() -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
     counts = list(_READER.left_out.items())
     _READER.left_out.clear()
-    unknown, _READER.unknown = _READER.unknown, 0
+    unknown = _READER.take_unknown()
     notices = [unknown_notice(unknown)] if unknown else []
     return notices + [
         f'{count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts

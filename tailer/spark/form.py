@@ -25,7 +25,7 @@ from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
 from tailer.state.consumers import read_consumer
 from tailer.state.journal import state_folder
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 
 MARK: Final = "cdc_tail.form"
 
@@ -90,7 +90,7 @@ def _of_node(folder: Path, options: TailOptions) -> TypedTable:
     file = state_folder(folder, options.state) / "consumers" / f"{check_name(options.consumer)}.json"
     state = read_consumer(file, options.consumer).nodes.get(options.node)
     start = "earliest" if state is None else msgspec.json.encode(state.offset).decode()
-    with Tail(folder, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
+    with open_tail(folder, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
         assert tail.typed is not None
         return tail.typed
 

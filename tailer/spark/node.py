@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, LossError, RefusedError
+from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, pin_start, place
@@ -30,6 +30,7 @@ from tailer.state.consumers import Mark, NodeState
 from tailer.state.journal_records import OptionsRecord, SegmentEndRecord
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.follow import Stalled
+from tailer.tail.open import tail_parts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -62,19 +63,21 @@ class Node:
         self.name = name
         self.folder = folder
         self.options = options
-        self.tail = Tail(folder, options, lock_seconds=LOCK_SECONDS)
-        assert self.tail.consumer is not None
-        self._consumer = self.tail.consumer
+        parts = tail_parts(folder, options, lock_seconds=LOCK_SECONDS)
+        assert parts.consumer is not None
+        self._parts = parts
+        self._tail = Tail(parts, form)
+        self._consumer = parts.consumer
+        self._journal = parts.journal
+        self._survey = parts.survey
         self._say = say
         today = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, form)
         self._today = today
         self._on_driver = on_driver
-        self.tail.typed = form
-        self.tail.definitions.may_deliver.schema_rows = options.schema_changes
         self._batches = BatchTasks(
-            name, self.tail.journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
+            name, self._journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
         )
-        self.given_up = GivenUp(self.tail.journal, options.consumer)
+        self.given_up = GivenUp(self._journal, options.consumer)
         self._reader = Reader()
         self._stalled = Stalled(say, time.monotonic)
         self._initial: NodeOffset | None = None
@@ -92,8 +95,15 @@ class Node:
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned. False while that cannot be told yet."""
-        self._frozen = self._frozen or self.tail.freeze()
+        self._frozen = self._frozen or self._tail.freeze()
         return self._frozen
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something in the folder may have changed; True to look at once."""
+        return self._tail.wait(seconds)
+
+    def close(self) -> None:
+        self._tail.close()
 
     def initial(self) -> NodeOffset:
         """The first offset of a new checkpoint: durable in the consumer file, the same until the consumer has moved."""
@@ -119,9 +129,9 @@ class Node:
         elif offset == self.handed:
             self.base, self.handed = offset, None
         elif offset != self.base:
-            self.tail.seek(offset, self._memory_at(offset))
+            self._tail.seek(offset, self._memory_at(offset))
             self.base, self.handed, self._silent = offset, None, 0
-            self.tail.definitions.touched = False
+            self._parts.definitions.forget_rows()
 
     def move_consumer(self, offset: NodeOffset) -> None:
         """The consumer moves to what Spark has committed; never back."""
@@ -130,7 +140,7 @@ class Node:
             moved = self._marks[at:]
         elif place(offset) > place(self._marks[0].offset):
             later = [mark for mark in self._marks if place(mark.offset) > place(offset)]
-            moved = [Mark(offset, self._memory_at(offset), self.tail.restart(offset)), *later]
+            moved = [Mark(offset, self._memory_at(offset), self._tail.restart(offset)), *later]
         else:
             return
         if moved[0] != self._marks[0]:
@@ -147,7 +157,7 @@ class Node:
         left = budget
         while True:
             asked = min(left, STEP_BYTES)
-            late = self.tail.offset.p
+            late = self._tail.offset.p
             try:
                 moved, used = self._step(asked)
             except CdcError:
@@ -157,7 +167,7 @@ class Node:
                 raise
             left -= used
             # A late segment that is read to its end leaves `p` in the next offset: this one must be handed out.
-            if left <= 0 or self.tail.offset.p != late or (self._due() and used < asked):
+            if left <= 0 or self._tail.offset.p != late or (self._due() and used < asked):
                 self.hand_out()
                 return True, budget - left
             if not moved:
@@ -165,18 +175,18 @@ class Node:
 
     def hand_out(self) -> bool:
         """Hand out where the planner stands; False when that is where Spark stands."""
-        offset = self.tail.offset
+        offset = self._tail.offset
         if offset == self.base:
             return False
         self.handed = offset
         self._planned.append(offset)
         before = self._marks[-1]
         if offset != before.offset:
-            self._marks.append(Mark(offset, self.tail.memory, self.tail.restart()))
-        if self.tail.memory != before.memory:
+            self._marks.append(Mark(offset, self._tail.memory, self._tail.restart()))
+        if self._tail.memory != before.memory:
             # Before the offset leaves: a hole that is forgotten is a loss.
             self._save()
-        self.tail.definitions.touched = False
+        self._parts.definitions.forget_rows()
         self._silent = 0
         return True
 
@@ -193,7 +203,7 @@ class Node:
             if not self._decodes(whole, self._raise):
                 self._batches.recount(end)
                 if self.options.quarantine or self._may_lose():
-                    self._decodes(self._batches.tasks(start, end), self._mend)
+                    self._decodes(self._batches.tasks(start, end), self._parts.faults.put_aside)
         piece_bytes = CARRIED_PIECE_BYTES if self._on_driver else None
         return self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
 
@@ -201,7 +211,7 @@ class Node:
         """The bytes that a task's partition holds; None where executors read the files."""
         if not self._on_driver:
             return None
-        return carry(self._open_segment(planned.task.span.segment), planned.task, self.tail.survey)
+        return carry(self._open_segment(planned.task.span.segment), planned.task, self._survey)
 
     def _check_form(self, end: NodeOffset) -> None:
         """A batch that is replayed keeps its form; the query's columns must be of the same table."""
@@ -223,37 +233,37 @@ class Node:
 
     def newest(self) -> NodeOffset:
         """Behind everything that the last look saw durable."""
-        return newest(self.tail.offset, self.tail.survey.durable_ends())
+        return newest(self._tail.offset, self._survey.durable_ends())
 
     def backlog(self, offset: NodeOffset) -> Json:
         """How much of the log lies behind `offset`."""
-        return backlog(offset, self.tail.survey.durable_ends())
+        return backlog(offset, self._survey.durable_ends())
 
     def _open_anew(self) -> None:
-        with self.tail.registering():
+        with self._parts.taken.registering():
             self._register()
 
     def _register(self) -> None:
-        self.tail.begin()
-        offset = self._before_oldest() if self.tail.offset.s == 0 else self.tail.offset
+        self._tail.begin()
+        offset = self._before_oldest() if self._tail.offset.s == 0 else self._tail.offset
         self._journal_options()
-        offset = NodeOffset(self.tail.journal.count, offset.s, offset.o, offset.done, offset.p)
-        self.tail.seek(offset, self.tail.memory)
-        self._marks = [Mark(offset, self.tail.memory, self.tail.restart())]
+        offset = NodeOffset(self._journal.count, offset.s, offset.o, offset.done, offset.p)
+        self._tail.seek(offset, self._tail.memory)
+        self._marks = [Mark(offset, self._tail.memory, self._tail.restart())]
         self.base = self._first = offset
         self._hold()
         self._save()
 
     def _open_at(self, offset: NodeOffset, state: NodeState | None) -> None:
-        with self.tail.registering() if state is None else nullcontext():
+        with self._parts.taken.registering() if state is None else nullcontext():
             self._go_on(offset, state)
 
     def _go_on(self, offset: NodeOffset, state: NodeState | None) -> None:
-        self.tail.journal.read(upto=offset.j)
+        self._journal.read(upto=offset.j)
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
-            self.tail.survey.look(offset)
-            self._marks = [Mark(offset, self.tail.fresh_memory(offset), self.tail.restart(offset))]
+            self._survey.look(offset)
+            self._marks = [Mark(offset, self._parts.taken.fresh_memory(offset), self._tail.restart(offset))]
         else:
             if place(offset) < place(state.offset):
                 raise RefusedError(
@@ -264,7 +274,7 @@ class Node:
                 )
             self._marks = [Mark(state.offset, state.memory, state.restart), *state.ahead]
             self._first = state.initial
-        self.tail.go_on(offset, self._memory_at(offset))
+        self._tail.go_on(offset, self._memory_at(offset))
         self._journal_options()
         self.base = offset
         self._hold()
@@ -274,23 +284,23 @@ class Node:
     def _hold(self) -> None:
         """Keep the files of what is not committed: the server may delete them before they were carried."""
         if self._on_driver:
-            self.tail.survey.hold_from = self._marks[0].offset.s
+            self._survey.hold(self._marks[0].offset.s)
 
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
-        there = self.tail.survey.segments()
-        past = (r.segment for r in self.tail.journal.read() if isinstance(r, SegmentEndRecord))
+        there = self._survey.segments()
+        past = (r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord))
         return NodeOffset(s=min(there, default=max(past, default=0) + 1) - 1)
 
     def _journal_options(self) -> None:
         record = self._today.record(self.options.consumer)
-        held = [r for r in self.tail.journal.read() if isinstance(r, OptionsRecord) and r.consumer == record.consumer]
+        held = [r for r in self._journal.read() if isinstance(r, OptionsRecord) and r.consumer == record.consumer]
         if not held or held[-1].options != record.options:
-            self.tail.journal.append([record])
+            self._journal.append([record])
 
     def _step(self, budget: int) -> tuple[bool, int]:
         """One step of the tail: whether it moved, and by how many bytes."""
-        step = self.tail.step(budget)
+        step = self._tail.step(budget)
         for notice in step.notices:
             self._say(notice)
         self._stalled.note(step)
@@ -299,13 +309,13 @@ class Node:
             self._journal_start(step)
             if self.options.quarantine or self._may_lose():
                 self._decide(step)
-            self.tail.advance(step)
+            self._tail.advance(step)
             used = sum(task.span.bytes for task in step.tasks)
             self._silent += used
             return True, used
         if step.error is None:
             return False, 0
-        to = self.tail.accept(step.error)
+        to = self._tail.accept(step.error)
         if to is None:
             raise step.error
         self._say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
@@ -313,27 +323,27 @@ class Node:
 
     def _journal_start(self, step: Step) -> None:
         """Pin from where on transactions are known, before the first offset leaves whose rows depend on it."""
-        if self.tail.survey.dropped is None or not step.memory.start:
+        if self._survey.dropped is None or not step.memory.start:
             return
-        journal, others = self.tail.journal, self.tail.journal.foreign
+        journal, others = self._journal, self._journal.foreign
         pin_start(journal, self.options.consumer, step.memory.start)
         if journal.foreign == others:
             step.offset = msgspec.structs.replace(step.offset, j=journal.count)
 
     def _due(self) -> bool:
         """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
-        offset, base = self.tail.offset, self.base
+        offset, base = self._tail.offset, self.base
         assert base is not None
         passed = (offset.s, offset.done, offset.p) != (base.s, base.done, base.p)
-        return self.tail.definitions.touched or passed or self._silent >= SILENT_BYTES
+        return self._parts.definitions.touched or passed or self._silent >= SILENT_BYTES
 
     def _decide(self, step: Step) -> None:
         """Decode ahead, and journal what to leave out before the offset leaves."""
-        journal, kept = self.tail.journal, self.tail.quarantine.count
+        journal, kept = self._journal, self._tail.quarantined
         others = journal.foreign
-        rows = sum(len(batch) for task in step.tasks for batch in self.tail.read(task))
-        if rows or self.tail.quarantine.count > kept:
-            self.tail.definitions.touched = True
+        rows = sum(len(batch) for task in step.tasks for batch in self._tail.read(task))
+        if rows or self._tail.quarantined > kept:
+            self._parts.definitions.note_rows()
         if journal.foreign == others:
             # A server that was asked again may have told what an entry needs.
             step.offset = msgspec.structs.replace(step.offset, j=journal.count)
@@ -343,7 +353,7 @@ class Node:
         try:
             for planned in tasks:
                 file = self._open_segment(planned.task.span.segment)
-                for _ in self._reader.read(planned.task, file, on_fault, self.tail.survey):
+                for _ in self._reader.read(planned.task, file, on_fault, self._survey):
                     pass
         except CdcError:
             return False
@@ -351,26 +361,18 @@ class Node:
 
     def _may_lose(self) -> bool:
         """Whether a commit of a native log may be passed over whose transaction is lost."""
-        return self.options.accept_loss and self.tail.survey.dropped is not None
-
-    def _mend(self, at: Position, error: CdcError, data: bytes) -> None:
-        if isinstance(error, LossError) and self.options.accept_loss:
-            self.tail.lose(at, error, len(data))
-        elif self.options.quarantine:
-            self.tail.keep(at, error, data)
-        else:
-            raise error
+        return self.options.accept_loss and self._survey.dropped is not None
 
     def _raise(self, at: Position, error: CdcError, data: bytes) -> None:
         raise error
 
     def _open_segment(self, segment: int) -> SegmentFile:
-        survey = self.tail.survey
+        survey = self._survey
         try:
             file = survey.file(segment)
         except FileNotFoundError:
             # Appeared after the last look, or is gone.
-            survey.look(self.tail.offset)
+            survey.look(self._tail.offset)
             file = survey.file(segment)
         if not self._on_driver:
             # Executors open it by its name: a descriptor that we still hold does not help them.

@@ -128,7 +128,7 @@ class Planner:
     def close(self) -> None:
         """Give the consumers' locks back. Nothing is lost without: a process that ends does the same."""
         for node in self._nodes.values():
-            node.tail.close()
+            node.close()
         self._nodes = {}
 
     def _opened(self) -> dict[str, Node]:
@@ -207,7 +207,7 @@ class Planner:
 
     def _wait(self, seconds: float) -> bool:
         self._check_parent()
-        return any(node.tail.wait(seconds / len(self._nodes)) for node in self._nodes.values())
+        return any(node.wait(seconds / len(self._nodes)) for node in self._nodes.values())
 
     def _check_parent(self) -> None:
         if os.getppid() != self._parent:

@@ -63,6 +63,7 @@ class Journal:
         self._inode: tuple[int, int] | None = None
         self._end = 0
         self._own = 0
+        self._kept: list[AnyRecord] = []
         self.foreign = 0
         """How many records of other processes were taken in so far."""
         self.refresh()
@@ -123,6 +124,15 @@ class Journal:
         except OSError as error:
             raise self._failed("cannot be written", error) from error
 
+    @property
+    def kept(self) -> Sequence[AnyRecord]:
+        """What holds for this run alone: a run without consumer has its decisions here."""
+        return self._kept
+
+    def keep(self, record: AnyRecord) -> None:
+        """Keep a record for this run alone: in memory, without a number."""
+        self._kept.append(record)
+
     def append_schema(self, at: Position, deltas: Sequence[SchemaDelta], source: str) -> int:
         """Journal changes of definitions, valid for entries from `at` on; gives the record's number."""
         return self.append([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])[0]
@@ -149,13 +159,17 @@ class Journal:
 
     def append_skip(self, consumer: str | None, at: Position, error: CdcError, lost: int = 0) -> None:
         """Journal a consumer's decision to leave out an entry. A run without consumer keeps its own in memory."""
-        if consumer is not None:
-            self.append([SkipRecord(consumer=consumer, at=at, reason=error.sentence(), lost=lost)])
+        self._decide(SkipRecord(consumer=consumer, at=at, reason=error.sentence(), lost=lost))
 
     def append_loss(self, consumer: str | None, start: Position, end: Position) -> None:
         """Journal a loss that a consumer accepted. A run without consumer keeps its own in memory."""
-        if consumer is not None:
-            self.append([LossRecord(consumer=consumer, start=start, end=end)])
+        self._decide(LossRecord(consumer=consumer, start=start, end=end))
+
+    def _decide(self, record: SkipRecord | LossRecord) -> None:
+        if record.consumer is None:
+            self.keep(record)
+        else:
+            self.append([record])
 
     def segment_ends(self, consumer: str | None) -> list[SegmentEndRecord]:
         """The ends that hold for a consumer: everybody's and its own, in journal order."""

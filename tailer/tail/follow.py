@@ -65,7 +65,7 @@ def follow(
     finally:
         for sentence in (*tail.left_out(), *take_notices()):
             say(sentence)
-        delivered.quarantined = tail.quarantine.count
+        delivered.quarantined = tail.quarantined
         if delivered.quarantined:
             say(f"{delivered.quarantined} entries were put into quarantine")
     saver.save()
@@ -111,11 +111,11 @@ def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:
         "If no server writes this folder any more, run again with --stopped; if this segment was left behind, "
         "with --assume-finished-after SECONDS."
     )
-    if tail.survey.is_native(unfinished):
+    if tail.is_native(unfinished):
         remedy = REOPEN
     return HeldBackError(
         f"promised rows of segment {behind} and later are held back behind segment {unfinished}, which is not finished",
-        file=tail.survey.log_name(unfinished),
+        file=tail.log_name(unfinished),
         remedy=remedy,
     )
 
@@ -124,9 +124,8 @@ def unclosed(tail: Tail) -> str | None:
     """What `--stopped` cannot give of a native log: bytes that its writer had not published may not be on the disk."""
     if not tail.options.stopped:
         return None
-    survey = tail.survey
-    left = [s for s in survey.segments() if s >= tail.offset.s and survey.sighting(s).finished is None]
-    if not left or not survey.is_native(left[0]):
+    left = tail.unfinished()
+    if not left or not tail.is_native(left[0]):
         return None
     return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
 

@@ -26,6 +26,7 @@ from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
+from tailer.tail.open import open_tail
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -116,7 +117,7 @@ def run(
     given = python_options({"tables": tables, **options}, program="tailer.run")
     consumer_name = None if name is None else NAME.take(name, "name")
     settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)
-    with Tail(Path(folder), settings) as tail, started(consumer, tail):
+    with open_tail(Path(folder), settings) as tail, started(consumer, tail):
         delivery = Delivery(tail, consumer)
         for step in steps(tail, once=once, say=say, stopping=stopping):
             delivery.deliver(step)

@@ -1,48 +1,36 @@
 """One node's tail: look, plan, learn definitions, and say what may be read now. The driver's side of a follower.
 
-Holds what outlives a step: the survey, the journal, the consumer. Reads rows only through `read.py`, writes no row
-anywhere; `follow.py` and the Spark source run it.
+Holds where it stands and what the last look showed; its parts come ready from `open.py`. Reads rows only through its
+reader, writes no row anywhere; `follow.py` and the Spark source run it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from tailer.definitions.learning import Definitions
 from tailer.definitions.notices import StaleFlags
-from tailer.definitions.outside import OutsideSources
-from tailer.errors import ACCEPT, CdcError, DefinitionError, LossError
+from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
-from tailer.limits import MIB, SETTLE_SECONDS
-from tailer.options.tail import TailOptions
-from tailer.planning.log_ends import LogEnds
+from tailer.limits import MIB
+from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.named_positions import check_there, clip, named_position, standing
 from tailer.planning.plan import Plan, accept_loss, plan
-from tailer.planning.reach import Reacher
 from tailer.planning.restart import check_restart, restart_of
-from tailer.planning.survey import Survey
 from tailer.position import Position, Span
-from tailer.reading.reader import AnyBatch, Reader, unknown_notice
+from tailer.reading.reader import AnyBatch, unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.schema.typed import TypedTable
-from tailer.segments.folder import check_folder
 from tailer.segments.run import Run
 from tailer.segments.view import SegmentView
 from tailer.segments.wake import Waker, open_waker
-from tailer.state.cleaned import Cleaned
-from tailer.state.consumers import LOCK_SECONDS, Consumer, NodeState, make_folder
-from tailer.state.journal import Journal, state_folder
-from tailer.state.lock import state_lock
+from tailer.state.consumers import NodeState
 from tailer.state.offset import Memory, NodeOffset
-from tailer.state.quarantine import Quarantine
+from tailer.tail.faults import NewDefinitionsError
+from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
 
 STEP_BYTES: Final = 8 * MIB
@@ -52,74 +40,45 @@ STEP_BYTES: Final = 8 * MIB
 class Tail:
     """Follows one node's log folder. Not thread-safe; close it.
 
-    `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
-    `lock_seconds`: how long to wait for the consumer's lock. `skipped`: what this run put aside, and how many bytes.
-    `typed`: the typed form, where one was asked for, fixed when the tail is opened. `resumed`: it goes on where its
-    consumer stood.
+    `typed`: the typed form of its rows, given, or fixed when the tail is opened where the options ask for one.
+    `resumed`: it goes on where its consumer stood.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        options: TailOptions,
-        *,
-        writes: bool = True,
-        lock_seconds: float = LOCK_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
-        check_folder(folder)
-        self.folder = folder
-        self.options = options
-        self._wall = wall
-        keys = options.keys()
-        state = state_folder(folder, options.state)
-        if writes:
-            make_folder(state)
-        self.consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
-        self.journal = Journal(state, writable=writes)
-        self.definitions = Definitions(self.journal, options.selection, tolerant=options.quarantine)
-        shared = state_folder(folder)
-        self.cleaned = Cleaned(shared)
-        self._registered = shared if self.consumer is not None and state == shared else None
-        self.survey = Survey(
-            folder,
-            keys=keys,
-            stopped=options.stopped,
-            quiet_seconds=options.assume_finished_after,
-            cleaned=self.cleaned.refresh,
-            clock=wall,
-        )
-        self._reacher = Reacher(
-            self.survey,
-            self.definitions.collect,
-            visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
-            quarantine=options.quarantine,
-            accept_loss=options.accept_loss,
-            clock=clock,
-        )
-        self._log_ends = LogEnds(self.journal, self.survey, self._reacher, options)
-        self.quarantine = Quarantine(state if writes else None, options.consumer, options.node)
-        self._outside = OutsideSources(options, self.definitions, clock)
-        self._reader = Reader()
-        self._stale = StaleFlags()
+    def __init__(self, parts: TailParts, typed: TypedTable | None = None) -> None:
+        self.folder = parts.folder
+        self.options = parts.options
         self.offset = NodeOffset()
         self.memory = Memory()
-        self.skipped: list[tuple[Position, int]] = []
-        self.typed: TypedTable | None = None
+        self.typed = typed
         self.resumed = False
+        self._parts = parts
+        self._journal = parts.journal
+        self._definitions = parts.definitions
+        self._survey = parts.survey
+        self._stale = StaleFlags()
         self._view: dict[int, SegmentView] = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
-        self._others = self.journal.foreign
-        self._log_ends.load()
+        self._others = parts.journal.foreign
+        parts.log_ends.load()
+
+    @property
+    def quarantined(self) -> int:
+        """How many entries this run put aside."""
+        return self._parts.faults.quarantined
+
+    @property
+    def entries(self) -> int:
+        """How many entries were checked so far."""
+        return self._definitions.entries
 
     def open(self) -> None:
         """Find the position to begin at, and learn the definitions that lie before it."""
-        node = self.consumer.node(self.options.node) if self.consumer is not None else None
+        consumer = self._parts.consumer
+        node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self.registering():
+            with self._parts.taken.registering():
                 self.begin()
                 self.save()
         else:
@@ -130,43 +89,30 @@ class Tail:
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
                 )
         if (until := self.options.until) is not None:
-            self._until = named_position(until, self._view, self._reacher, self.options.node).offset.position
+            self._until = named_position(until, self._view, self._parts.reacher, self.options.node).offset.position
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
-    @contextmanager
-    def registering(self) -> Iterator[None]:
-        """From finding where a consumer begins until that is saved, `clean` deletes nothing."""
-        if self._registered is None:
-            yield
-        else:
-            with state_lock(self._registered):
-                yield
-
-    def fresh_memory(self, offset: NodeOffset) -> Memory:
-        """What a position has to know that no consumer held until now: what `clean` took away ahead of it."""
-        self.cleaned.refresh()
-        return Memory(seen=self.cleaned.unread(offset.s, [segment for segment, _ in offset.p]))
-
     def begin(self) -> None:
         """A first start, where the options say."""
-        self._view = self.survey.look(self.offset)
-        found = named_position(self.options.start, self._view, self._reacher, self.options.node, self.cleaned.unread)
-        if not (found.offset.done or self.options.accept_loss):
+        options, unread = self.options, self._parts.taken.unread
+        self._view = self._survey.look(self.offset)
+        found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
+        if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
-        self.offset, self.memory = standing(found.offset, self._view), found.memory
-        if not self.options.accept_loss:
+        self.seek(standing(found.offset, self._view), found.memory)
+        if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
         self._notices.extend(found.notices)
         self._learn_below()
-        self._outside.give(None)
+        self._parts.outside.give(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
         """A later start, where an earlier run stood."""
         self.seek(offset, memory)
-        self._view = self.survey.look(offset)
+        self._view = self._survey.look(offset)
         self._learn_around(offset)
-        self._outside.give(offset.position)
+        self._parts.outside.give(offset.position)
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
@@ -174,25 +120,18 @@ class Tail:
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
-        self._view = self.survey.look(self.offset)
+        self._view = self._survey.look(self.offset)
         if any(seen.sidecar and not seen.log and not seen.orphan for seen in self._view.values()):
             return False
-        self.survey.freeze()
+        self._survey.freeze()
         return True
 
-    def _fix_columns(self, table: str, planned: Position | None) -> None:
-        """The typed form of this run: by everything that is there now, also ahead of the position."""
-        for segment in self.survey.segments():
-            self._reacher.learn(segment)
-        self.definitions.learn_collected(planned)
-        self.typed = self.definitions.typed(table, self.offset.position, self.options.typed)
-
     def close(self) -> None:
-        self.survey.close()
+        self._survey.close()
         if self._waker is not None:
             self._waker.close()
-        if self.consumer is not None:
-            self.consumer.close()
+        if self._parts.consumer is not None:
+            self._parts.consumer.close()
 
     def __enter__(self) -> Tail:
         self.open()
@@ -212,16 +151,16 @@ class Tail:
     def step(self, budget: int = STEP_BYTES) -> Step:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
-            self.journal.refresh()
-            if (others := self.journal.foreign) != self._others:
+            self._journal.refresh()
+            if (others := self._journal.foreign) != self._others:
                 self._others = others
-                self.definitions.sync()
-                self._log_ends.load()
+                self._definitions.sync()
+                self._parts.log_ends.load()
             made = self._look_and_plan(budget)
             # What others journalled after the look must not count for this plan, but has numbers below our own.
-            if self.journal.foreign == others:
+            if self._journal.foreign == others:
                 break
-        made.offset = NodeOffset(self.journal.count, *_places(made.offset))
+        made.offset = NodeOffset(self._journal.count, *_places(made.offset))
         return self._as_step(made)
 
     def handed(self, segment: int, section: Section, run: Run, path: Path) -> Step:
@@ -230,43 +169,16 @@ class Tail:
         The tail stands right before it. `path`: the segment's file, wherever the folder has it now; FileNotFoundError
         where that is gone.
         """
-        self.survey.file(segment, path).kept.keep(section.start, run)
-        self.definitions.collect(segment, run)
-        self.definitions.learn_collected(self.offset.position)
+        self._survey.file(segment, path).kept.keep(section.start, run)
+        self._definitions.collect(segment, run)
+        self._definitions.learn_collected(self.offset.position)
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
-        offset = NodeOffset(self.journal.count, segment, section.end, False, self.offset.p)
+        offset = NodeOffset(self._journal.count, segment, section.end, False, self.offset.p)
         return self._as_step(Plan(offset, self.memory, [span]))
 
-    def _look_and_plan(self, budget: int) -> Plan:
-        self._view = self.survey.look(self.offset)
-        self._take_losses()
-        self._log_ends.check_growth()
-        if (news := self._outside.refresh(self._view, self.offset.position)) is not None:
-            self._notices.append(news)
-        made = plan(
-            self._view,
-            self.offset,
-            self.memory,
-            self._reacher,
-            budget,
-            wide=self.definitions.wide(),
-            dropped=self.survey.dropped,
-        )
-        for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
-            self._reacher.learn(segment)
-        self._log_ends.record()
-        self.definitions.learn_collected(self.offset.position)
-        return made
-
-    def _take_losses(self) -> None:
-        """What `clean --force` took from this consumer it has seen, in a way: the planner tells that it is gone."""
-        if self._registered is None or not (lost := self.cleaned.lost(str(self.options.consumer))):
-            return
-        late = {segment for segment, _ in self.offset.p}
-        ahead = {each for each in lost if each > self.offset.s or each in late}
-        new = {each for each in ahead if each >= self.memory.lost_below} - self.memory.seen
-        if new:
-            self.memory = msgspec.structs.replace(self.memory, seen=self.memory.seen | new)
+    def tasks(self, step: Step, piece_bytes: int) -> list[FileTask]:
+        """A step's tasks by what is known and decided now, in pieces of about so many bytes."""
+        return self._parts.batches.of([task.span for task in step.tasks], self._shape(step.memory.start), piece_bytes)
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
@@ -274,39 +186,34 @@ class Tail:
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
-        if self.consumer is not None:
+        if (consumer := self._parts.consumer) is not None:
             state = NodeState(self.offset, self.memory, restart=self.restart())
-            self.consumer.save(self.options.node, state, moved=self._wall(), program=self.options.program)
+            consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
-        return restart_of(offset or self.offset, self.survey, self.definitions.native.restart)
+        return restart_of(offset or self.offset, self._survey, self._definitions.native.restart)
 
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
-        file = self.survey.file(task.span.segment)
+        reader = self._parts.reader
+        file = self._survey.file(task.span.segment)
         self._stale.enter(task.span.segment, self._view)
         while True:
             try:
-                yield from self._reader.read(task, file, self._on_fault, self.survey)
+                yield from reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey)
                 break
-            except _NewDefinitionsError as news:
-                task = self._from_there(task, news.at)
+            except NewDefinitionsError as news:
+                rest = replace(task.span, lower=news.at.offset)
+                ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
         if not task.selection.tables:
-            self._notices.extend(self._stale.about(self._reader.skipped, task.definitions))
-        if self._reader.unknown:
-            self._notices.append(unknown_notice(self._reader.unknown))
-            self._reader.unknown = 0
-
-    def _from_there(self, task: ReadTask, at: Position) -> ReadTask:
-        """The rest of a task from an entry on, by what is known now."""
-        span = replace(task.span, lower=at.offset)
-        fresh = self.definitions.task(task.node, span, schema_changes=task.schema_changes)
-        return replace(fresh, typed=task.typed)
+            self._notices.extend(self._stale.about(reader.skipped, task.definitions))
+        if unknown := reader.take_unknown():
+            self._notices.append(unknown_notice(unknown))
 
     def left_out(self) -> list[str]:
         """A sentence for each column that rows had and this run's typed form has not."""
-        counts = self._reader.left_out.items()
+        counts = self._parts.reader.left_out.items()
         return [
             f'{count} values of column "{name}" were left out, which is newer than this run' for name, count in counts
         ]
@@ -316,78 +223,78 @@ class Tail:
         if not (isinstance(error, LossError) and self.options.accept_loss):
             return None
         lost = error.at or self.offset.position
-        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self.survey.dropped)
-        self.journal.append_loss(self.options.consumer, lost, to)
+        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
+        self._journal.append_loss(self.options.consumer, lost, to)
         return to
 
+    def segments(self) -> Iterable[int]:
+        """Ids that had a log at the last look, ascending."""
+        return self._survey.segments()
+
+    def is_native(self, segment: int) -> bool:
+        """Whether a segment is one of a service's own log."""
+        return self._survey.is_native(segment)
+
+    def log_name(self, segment: int) -> str:
+        """The file name of a segment."""
+        return self._survey.log_name(segment)
+
+    def unfinished(self) -> list[int]:
+        """Segments from the position on that may still grow, for all that was seen of them."""
+        survey = self._survey
+        return [s for s in survey.segments() if s >= self.offset.s and survey.sighting(s).finished is None]
+
+    def _look_and_plan(self, budget: int) -> Plan:
+        self._view = self._survey.look(self.offset)
+        self.memory = self._parts.taken.remembered(self.offset, self.memory)
+        self._parts.log_ends.check_growth()
+        if (news := self._parts.outside.refresh(self._view, self.offset.position)) is not None:
+            self._notices.append(news)
+        wide, dropped = self._definitions.wide(), self._survey.dropped
+        made = plan(self._view, self.offset, self.memory, self._parts.reacher, budget, wide=wide, dropped=dropped)
+        for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
+            self._parts.reacher.learn(segment)
+        self._parts.log_ends.record()
+        self._definitions.learn_collected(self.offset.position)
+        return made
+
     def _as_step(self, made: Plan) -> Step:
-        notices = [*self._notices, *made.notices, *self.definitions.take_notices(), *take_notices()]
+        notices = [*self._notices, *made.notices, *self._definitions.take_notices(), *take_notices()]
         self._notices = []
-        self.definitions.history_begins = made.memory.start
         spans, finished = clip(made.spans, self._until, made.offset.position)
-        changes = self.options.schema_changes
-        tasks = [self.definitions.task(self.options.node, span, schema_changes=changes) for span in spans]
-        if self.typed is not None:
-            tasks = [replace(task, typed=self.typed) for task in tasks]
+        tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
         moved = _places(made.offset) != _places(self.offset)
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
-        error = self._blame(made.error)
+        error = self._parts.taken.blame(made.error)
         return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
 
-    def _blame(self, error: CdcError | None) -> CdcError | None:
-        """A loss by our own hand says so."""
-        if self._registered is None or not isinstance(error, LossError) or error.at is None:
-            return error
-        if error.at.segment not in self.cleaned.lost(str(self.options.consumer)):
-            return error
-        what = f"Changes are lost: `clean --force` deleted segment {error.at.segment} before it was read to its end"
-        return LossError(f"{what}; the first position not read is {error.at}", at=error.at, remedy=ACCEPT)
+    def _shape(self, history_begins: int) -> Shape:
+        """Rows of this run: in the form that its options ask for, by all that is known now."""
+        options = self.options
+        rows = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, self.typed)
+        return Shape(rows, history_begins, self._definitions.at)
 
-    def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
-        if isinstance(error, DefinitionError) and self._outside.ask_again(at, self.offset.position):
-            raise _NewDefinitionsError(at)
-        if isinstance(error, LossError) and self.options.accept_loss:
-            self.lose(at, error, len(data))
-            return
-        if not self.options.quarantine or isinstance(error, LossError):
-            raise error
-        self.keep(at, error, data)
-
-    def lose(self, at: Position, error: LossError, size: int) -> None:
-        """Accept that a transaction is lost, and decide for good that its commit gives no row."""
-        consumer = self.options.consumer
-        self.journal.append_loss(consumer, at, Position(at.segment, at.offset + size))
-        self.journal.append_skip(consumer, at, error, size)
-        self.skipped.append((at, size))
-        self._notices.append(f"{error.sentence()} Accepted: none of its rows come.")
-
-    def keep(self, at: Position, error: CdcError, data: bytes) -> None:
-        """Put what cannot be delivered aside, and decide for good that it is left out."""
-        self.quarantine.keep(at, self.survey.log_name(at.segment), error, data)
-        self.journal.append_skip(self.options.consumer, at, error, len(data))
-        self.skipped.append((at, len(data)))
+    def _fix_columns(self, table: str, planned: Position | None) -> None:
+        """The typed form of this run: by everything that is there now, also ahead of the position."""
+        for segment in self._survey.segments():
+            self._parts.reacher.learn(segment)
+        self._definitions.learn_collected(planned)
+        self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
 
     def _learn_around(self, offset: NodeOffset) -> None:
         """Definitions of a native log stand in each segment, and a consumer may have been moved over some."""
-        if self.survey.is_native(offset.s):
-            for segment in self.survey.between(self.restart().segment, offset.s):
-                self._reacher.learn(segment)
-            self.definitions.learn_collected(None)
+        if self._survey.is_native(offset.s):
+            for segment in self._survey.between(self.restart().segment, offset.s):
+                self._parts.reacher.learn(segment)
+            self._definitions.learn_collected(None)
 
     def _learn_below(self) -> None:
-        for segment in self.survey.segments():
+        for segment in self._survey.segments():
             if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
-                self._reacher.learn(segment)
-        self.definitions.learn_collected(None)
-
-
-class _NewDefinitionsError(Exception):
-    """Not an error for anybody: reading starts again at an entry, because more is known now."""
-
-    def __init__(self, at: Position) -> None:
-        self.at = at
+                self._parts.reacher.learn(segment)
+        self._definitions.learn_collected(None)
 
 
 def _places(offset: NodeOffset) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:

@@ -26,7 +26,7 @@ from tailer.reading.reader import AnyBatch, Reader
 from tailer.reading.task import ReadTask
 from tailer.segments.segment import SegmentFile
 from tailer.sinks.json_lines import JsonLinesSink
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.benchmarks.measured import CORES, compile_ahead, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed
@@ -62,9 +62,9 @@ def works(folder: Path, table: str | None, budget: int = 1 << 40) -> list[Work]:
     schema = folder / "schema.cql"
     options = TailOptions(schema_file=schema if schema.exists() else None, table=table, stopped=True)
     found: list[Work] = []
-    with Tail(folder, options, writes=False) as tail:
+    with open_tail(folder, options, writes=False) as tail:
         while (step := tail.step(budget)).tasks:
-            found += [Work(folder / tail.survey.log_name(task.span.segment), task) for task in step.tasks]
+            found += [Work(folder / tail.log_name(task.span.segment), task) for task in step.tasks]
             tail.advance(step)
     return found
 

@@ -7,7 +7,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,7 +19,10 @@ from tailer.reading.reader import Reader
 from tailer.rows.batch import ChangeBatch
 from tailer.segments.segment import KeySource, no_keys
 from tailer.state.quarantine import Quarantine
+from tailer.tail.faults import Faults
 from tailer.tail.follow import follow
+from tailer.tail.open import tail_parts
+from tailer.tail.parts import TailParts
 from tailer.tail.tail import Tail
 
 LONGEST_SECONDS = 120
@@ -75,20 +78,25 @@ def deliver(folder: Path, *, keys: KeySource = no_keys, writes: bool = False, **
     """Everything that is there now. Documented errors are part of the outcome, any other exception is the test's."""
     made = Outcome()
     given = TailOptions(**{"settle_seconds": 0.0, **options})
-    seconds = itertools.count(2_000_000_000, 2)
     steps = itertools.count()
     try:
-        with watchdog(), Tail(folder, given, writes=writes, wall=lambda: float(next(seconds))) as tail:
-            if not writes:
-                tail.quarantine = _Kept(made.kept)
-                tail._reader = READER
-            tail.survey._keys = keys
+        with watchdog(), Tail(_parts(folder, given, made, writes, keys)) as tail:
             follow(tail, _Rows(made.rows), once=True, say=made.said.append, stopping=lambda: next(steps) > STEPS_MAX)
     except CdcError as error:
         made.error = error
     if next(steps) > STEPS_MAX:
         raise HangError(f"no end after {STEPS_MAX} steps")
     return made
+
+
+def _parts(folder: Path, options: TailOptions, made: Outcome, writes: bool, keys: KeySource) -> TailParts:
+    seconds = itertools.count(2_000_000_000, 2)
+    parts = tail_parts(folder, options, writes=writes, wall=lambda: float(next(seconds)))
+    parts.survey._keys = keys
+    if writes:
+        return parts
+    faults = Faults(options, parts.journal, _Kept(made.kept), parts.survey, parts.outside)
+    return replace(parts, faults=faults, reader=READER)
 
 
 @contextmanager

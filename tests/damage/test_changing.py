@@ -11,6 +11,7 @@ import pytest
 
 from tailer.errors import CdcError
 from tailer.options.tail import TailOptions
+from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.damage.deliver import deliver
 from tests.damage.sample import SECTIONS, SEGMENT, TABLE, make
@@ -43,7 +44,8 @@ class Following:
         self.now = 1000.0
         self.said: list[str] = []
         given = TailOptions(**{"settle_seconds": 60.0, **options})  # type: ignore[arg-type]
-        self.tail = Tail(folder, given, writes="consumer" in options, clock=self.clock, wall=self.clock)
+        parts = tail_parts(folder, given, writes="consumer" in options, clock=self.clock, wall=self.clock)
+        self.tail = Tail(parts)
         self.tail.open()
 
     def clock(self) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailer.options.tail import TailOptions
+from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
@@ -150,10 +151,11 @@ class TestNamedTables:
 
     def test_it_is_counted(self, tmp_path: Path) -> None:
         log = Log(tmp_path / "cdc_raw", ODD["table"], ODD["table"])
-        with Tail(log.folder.path, TailOptions(tables=("ks.known",)), writes=False) as tail:
+        parts = tail_parts(log.folder.path, TailOptions(tables=("ks.known",)), writes=False)
+        with Tail(parts) as tail:
             for task in tail.step().tasks:
                 assert sum(map(len, tail.read(task))) == 2
-            assert tail._reader.skipped[STRANGE.id.hex] == 2
+            assert parts.reader.skipped[STRANGE.id.hex] == 2
 
     @pytest.mark.parametrize("form", ["first table", "second table"])
     def test_with_a_wanted_one_in_the_entry_it_is_not(self, form: str, tmp_path: Path) -> None:

@@ -41,12 +41,15 @@ PURE = (
 )
 WRITER_USERS = ("tailer.cli.write", "tailer.demo")
 """Who in `tailer` may import `writer_hooks`, and only when it is used."""
+UNMENDED = ("writer_hooks",)
 WRITER_TOOLS = ("position", "errors", "limits", "framing", "scan", "types", "schema", "segments", "rows", "reading")
 """What of `tailer` the writer may use."""
 WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe")
 """Readers in the writer's own process, which run the reader's whole line."""
 WRITER_DISK = {"writer_hooks.disk"}
 DISK = {"open", "os.open", "os.write", "os.fsync", "os.fdatasync", "os.rename", "os.replace", "os.unlink", "os.link"}
+UNDER_CONSTRUCTION = {"_out", "_found", "found"}
+"""Attributes that hold a result while it is made."""
 OUTSIDE_WORLD = {"os", "io", "pathlib", "time", "random", "socket", "logging", "subprocess", "tempfile", "threading"}
 
 
@@ -160,3 +163,26 @@ def test_the_writer_has_words_of_its_own() -> None:
 
 def test_no_source_file_imports_tests() -> None:
     assert [place for _, target, place in imports() if target.split(".")[0] in {"tests", "pytest", "hypothesis"}] == []
+
+
+def test_nobody_sets_another_objects_attributes() -> None:
+    """What an object holds is its own to change: `self.tail.typed = …` reaches into another."""
+    reaching = [
+        f"{module_name(file)}:{target.lineno} {ast.unparse(target)}"
+        for file in python_files()
+        if not within(module_name(file), UNMENDED)
+        for node in ast.walk(tree(file))
+        for target in _targets(node)
+        if isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Attribute)
+        and target.value.attr not in UNDER_CONSTRUCTION
+    ]
+    assert reaching == []
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return [
+            part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+        ]
+    return [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []

@@ -17,6 +17,7 @@ from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.tail.follow import steps
+from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.logs.folder import LogFolder
 from tests.helpers.logs.native import (
@@ -79,7 +80,7 @@ def test_spans_of_every_size_give_the_same_rows(tmp_path: Path, budget: int, ane
     found: list[dict[str, Any]] = []
     moved = True
     while moved:
-        with Tail(folder, TailOptions(consumer="c")) as tail:
+        with open_tail(folder, TailOptions(consumer="c")) as tail:
             while True:
                 step = tail.step(budget)
                 assert step.error is None
@@ -101,7 +102,7 @@ def test_reading_from_the_middle_knows_definitions_and_open_transactions(tmp_pat
 
 def test_a_seek_over_segments_finds_their_definitions(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, *(logs := mixed_log()))
-    with Tail(folder, TailOptions(consumer="c", until="7:0")):
+    with open_tail(folder, TailOptions(consumer="c", until="7:0")):
         pass
     last = logs[2].frame.sections[1].start
     seek_consumer(folder, "c", f"9:{last}")
@@ -177,7 +178,7 @@ def consumer_of(folder: Path, name: str = "c") -> Any:
 def test_a_consumer_keeps_and_holds_what_an_open_transaction_needs(tmp_path: Path) -> None:
     logs = mixed_log()
     folder = folder_of(tmp_path, *logs)
-    with Tail(folder, TailOptions(consumer="c")) as tail:
+    with open_tail(folder, TailOptions(consumer="c")) as tail:
         while tail.offset.s < 9:
             step = tail.step(1)
             for task in step.tasks:
@@ -221,7 +222,7 @@ def test_a_start_within_a_transaction_that_began_in_a_segment_that_is_gone_is_re
     edge = logs[1].frame.sections[1].start
     with pytest.raises(LossError, match="a transaction that is open at"):
         rows_of(folder, f"8:{edge}")
-    with Tail(folder, TailOptions(consumer="c")):
+    with open_tail(folder, TailOptions(consumer="c")):
         pass
     with pytest.raises(LossError, match="a transaction that is open at"):
         seek_consumer(folder, "c", f"8:{edge}")
@@ -266,7 +267,7 @@ def at_8_done(tmp_path: Path) -> tuple[LogFolder, Tail]:
         log = NativeWriter(segment)
         log.section([ORDERS.definition, put(segment, "read")])
         folder.put(log.frame, log.sidecar())
-    tail = Tail(folder.path, TailOptions(consumer="c"))
+    tail = open_tail(folder.path, TailOptions(consumer="c"))
     tail.open()
     for step in steps(tail, once=True, say=lambda line: None):
         tail.advance(step)

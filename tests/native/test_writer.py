@@ -13,7 +13,7 @@ import tailer
 from tailer.options.tail import TailOptions
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.native.logs import as_rows
 from writer_hooks import SegmentLog
 from writer_hooks.declared_table import Column, Table
@@ -98,7 +98,7 @@ def test_readers_see_what_was_committed(tmp_path: Path, seed: int, compression: 
                 work(log, model, random_, open_, 90)
                 if random_.random() < 0.7:
                     log.sync()
-                with Tail(tmp_path / "cdc_raw", TailOptions(consumer="c", settle_seconds=0.0)) as tail:
+                with open_tail(tmp_path / "cdc_raw", TailOptions(consumer="c", settle_seconds=0.0)) as tail:
                     for _ in range(random_.randrange(12)):
                         step = tail.step(random_.choice((1, 500, 20_000)))
                         assert step.error is None

@@ -18,7 +18,7 @@ from tailer.state.consumers import registered
 from tailer.state.journal import state_folder
 from tailer.state.lock import state_lock
 from tailer.state.offset import NodeOffset
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 from tests.retention.killed import Killed, killed_at
 
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> LogFolder:
 
 def read(folder: LogFolder, name: str, steps: int = 99, **options: object) -> LossError | None:
     """A consumer reads on, saves, and stops; the loss it meets, if any."""
-    with Tail(folder.path, TailOptions(consumer=name, **options)) as tail:  # type: ignore[arg-type]
+    with open_tail(folder.path, TailOptions(consumer=name, **options)) as tail:  # type: ignore[arg-type]
         for _ in range(steps):
             step = tail.step(1)
             if step.error is not None:
@@ -116,7 +116,7 @@ class TestWhatGoes:
     def test_stopped(self, folder: LogFolder) -> None:
         read(folder, "a", stopped=True)
         assert run(folder) == [0, 1, 2, 3, 4]
-        with Tail(folder.path, TailOptions(consumer="a", stopped=True)) as tail:
+        with open_tail(folder.path, TailOptions(consumer="a", stopped=True)) as tail:
             assert tail.offset.done, "by its own option alone: for clean the last one is not finished"
         drop_consumer(state_folder(folder.path), "a")
         assert run(folder, CleanOptions(no_consumers=True)) == []
@@ -167,7 +167,7 @@ class TestRefusal:
     def test_a_consumer_that_starts_waits_for_it(self, folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tailer.state.lock.WAIT_SECONDS", 0.1)
         with state_lock(state_folder(folder.path)):
-            tail = Tail(folder.path, TailOptions(consumer="a"))
+            tail = open_tail(folder.path, TailOptions(consumer="a"))
             with pytest.raises(RefusedError, match="locked"):
                 tail.open()
         tail.close()
@@ -186,7 +186,7 @@ class TestForce:
         assert told is not None
         assert told.code == 5
         assert read(folder, "b") is None
-        with Tail(folder.path, TailOptions(consumer="a", accept_loss=True)) as tail:
+        with open_tail(folder.path, TailOptions(consumer="a", accept_loss=True)) as tail:
             error = tail.step().error
             assert error is not None
             assert tail.accept(error) is not None

@@ -25,6 +25,7 @@ from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import Ids, read_cleaned
 from tailer.state.journal import state_folder
+from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.amount import examples
 from tests.retention.killed import Killed, killed_at
@@ -246,7 +247,7 @@ class Interleavings(RuleBasedStateMachine):
         there = self._there()
         if reader is None and not there:
             return None
-        tail = Tail(self.server.path, TailOptions(consumer=name), wall=later)
+        tail = Tail(tail_parts(self.server.path, TailOptions(consumer=name), wall=later))
         tail.open()
         if reader is None:
             reader = self.readers[name] = Reader(min(there), there)

@@ -11,7 +11,7 @@ import pytest
 
 from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.writer.crash.crashes import Recorder, raw_files
 from tests.writer.crash.log import LOG_NAME, parse_segment
 from tests.writer.crash.reader import Delivered, read_folder
@@ -49,7 +49,7 @@ def backlog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def in_steps(folder: Path, budget: int) -> Iterator[list[Delivered]]:
     """The rows of each step of so many bytes."""
-    with Tail(folder, TailOptions(settle_seconds=0.0), writes=False) as tail:
+    with open_tail(folder, TailOptions(settle_seconds=0.0), writes=False) as tail:
         tail.open()
         while (step := tail.step(budget)).tasks or step.moved:
             assert step.error is None

@@ -15,7 +15,6 @@ from tailer.framing.entry import Entries
 from tailer.framing.section import NoSection, Section
 from tailer.options.tail import TailOptions
 from tailer.position import Position, Span
-from tailer.reading.task import ReadTask
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
 from tailer.segments.run import run_of
@@ -62,10 +61,6 @@ def whole(folder: Path, segment: int, start: int | None = None) -> Span:
     return Span(segment, begin, found.log_end, begin, begin, found.log_end)
 
 
-def task(known: Definitions, span: Span) -> ReadTask:
-    return known.task("local", span, schema_changes=False)
-
-
 def lines(set_dir: Path, segment: int) -> Iterator[dict[str, object]]:
     (file,) = set_dir.glob(f"expected/*-{segment}.log.jsonl")
     for text in file.read_text().splitlines():
@@ -110,7 +105,7 @@ def learnt(folder: Path, state: Path) -> Definitions:
 def test_a_span_begins_with_what_the_log_before_it_said(set_dir: Path, folder: Path, tmp_path: Path) -> None:
     known, follower = learnt(folder, tmp_path), Follower()
     for segment in ids(folder):
-        held = task(known, whole(folder, segment)).definitions
+        held = known.at(whole(folder, segment)).valid
         user = [want for want in follower.definitions.values() if not want.keyspace.startswith("system")]
         for want in user:
             table = held[want.id.replace("-", "")]
@@ -126,11 +121,11 @@ def test_a_span_begins_with_what_the_log_before_it_said(set_dir: Path, folder: P
 def test_changes_inside_a_span_stand_at_the_end_of_their_entry(
     set_dir: Path, folder: Path, altering: int, tmp_path: Path
 ) -> None:
-    made = task(learnt(folder, tmp_path), whole(folder, altering))
+    made = learnt(folder, tmp_path).at(whole(folder, altering))
     ends = [change.end for change in made.changes if ALTERED in change.definitions]
     assert ends == altered_ends(set_dir, altering)
     assert len(ends) == 6
-    assert {each.name for each in made.definitions[ALTERED].columns} == {"id", "ck", "a", "b", "c", "s"}
+    assert {each.name for each in made.valid[ALTERED].columns} == {"id", "ck", "a", "b", "c", "s"}
     last = [change.definitions[ALTERED] for change in made.changes if ALTERED in change.definitions][-1]
     assert {each.name for each in last.columns if not each.dropped} == {"id", "clus", "a", "b", "d", "e", "f"}
 
@@ -140,14 +135,14 @@ def test_a_span_that_begins_at_the_end_of_a_change_knows_it_already(
 ) -> None:
     known = learnt(folder, tmp_path)
     first, second, *_ = altered_ends(set_dir, altering)
-    behind = task(known, whole(folder, altering, first))
-    assert "d" in {each.name for each in behind.definitions[ALTERED].columns}
+    behind = known.at(whole(folder, altering, first))
+    assert "d" in {each.name for each in behind.valid[ALTERED].columns}
     assert next(change.end for change in behind.changes if ALTERED in change.definitions) == second
-    before = task(known, whole(folder, altering, first - 1))
-    assert "d" not in {each.name for each in before.definitions[ALTERED].columns}
+    before = known.at(whole(folder, altering, first - 1))
+    assert "d" not in {each.name for each in before.valid[ALTERED].columns}
     assert before.changes[0].end == first
     # The change that the span's last entry makes is in the task, for the row that tells of it.
-    until = task(known, Span(altering, first, second, first, first, second))
+    until = known.at(Span(altering, first, second, first, first, second))
     assert [change.end for change in until.changes] == [second]
 
 
@@ -156,16 +151,16 @@ def test_definitions_are_the_same_object_while_nothing_changes(
 ) -> None:
     known = learnt(folder, tmp_path)
     (first, second, *_) = altered_ends(set_dir, altering)
-    one = task(known, Span(altering, first, first + 8, first, first, first + 8))
-    other = task(known, Span(altering, first + 8, first + 16, first + 8, first + 8, first + 16))
-    assert one.definitions is other.definitions
-    assert task(known, whole(folder, altering, second)).definitions is not one.definitions
-    kept = dict(one.definitions)
+    one = known.at(Span(altering, first, first + 8, first, first, first + 8))
+    other = known.at(Span(altering, first + 8, first + 16, first + 8, first + 8, first + 16))
+    assert one.valid is other.valid
+    assert known.at(whole(folder, altering, second)).valid is not one.valid
+    kept = dict(one.valid)
     # Something that belongs further up: what was handed out stays, what is asked for now has it.
     known.add(create("t", ID_A, 10, SIMPLE), "log", Position(altering, first))
-    again = task(known, Span(altering, first, first + 8, first, first, first + 8))
-    assert ID_A in again.definitions
-    assert one.definitions == kept
+    again = known.at(Span(altering, first, first + 8, first, first, first + 8))
+    assert ID_A in again.valid
+    assert one.valid == kept
 
 
 def test_what_a_task_needs_is_in_the_journal_before_the_task_is_made(
@@ -183,7 +178,7 @@ def test_what_a_task_needs_is_in_the_journal_before_the_task_is_made(
     reader = definitions_in(tmp_path, writable=False)
     for segment in ids(folder):
         span = whole(folder, segment)
-        assert task(reader, span) == task(known, span)
+        assert reader.at(span) == known.at(span)
 
 
 def test_a_second_run_adds_nothing(folder: Path, tmp_path: Path) -> None:
@@ -213,16 +208,16 @@ def test_a_late_segment_counts_from_the_planner_on_and_at_once_inside_itself(
     assert known.history.as_of(planned) != before
     late = [each for each in Journal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
     assert {each.at for each in late if each.at.segment == planned.segment} == {planned}
-    inside = task(known, whole(folder, altering))
+    inside = known.at(whole(folder, altering))
     assert [change.end for change in inside.changes if ALTERED in change.definitions] == altered_ends(set_dir, altering)
-    assert {each.name for each in inside.definitions[ALTERED].columns} == {"id", "ck", "a", "b", "c", "s"}
+    assert {each.name for each in inside.valid[ALTERED].columns} == {"id", "ck", "a", "b", "c", "s"}
 
 
 def test_a_file_counts_from_the_beginning_at_a_first_start(set_dir: Path, folder: Path, tmp_path: Path) -> None:
     known = definitions_in(tmp_path)
     OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), known).give(None)
-    first = task(known, whole(folder, ids(folder)[0]))
-    assert {each.name for each in first.definitions[ALTERED].clustering} == {"clus"}
+    first = known.at(whole(folder, ids(folder)[0]))
+    assert {each.name for each in first.valid[ALTERED].clustering} == {"clus"}
     assert first.changes == ()
     (record,) = Journal(tmp_path, writable=False).read()
     assert isinstance(record, SchemaRecord)
@@ -235,9 +230,9 @@ def test_a_file_given_later_counts_from_the_planner_on(
     planned = Position(altering, 100)
     known = definitions_in(tmp_path)
     OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), known).give(planned)
-    before = task(known, whole(folder, ids(folder)[0]))
-    assert (ALTERED in before.definitions, before.changes) == (False, ())
-    assert ALTERED in task(known, whole(folder, altering, 100)).definitions
+    before = known.at(whole(folder, ids(folder)[0]))
+    assert (ALTERED in before.valid, before.changes) == (False, ())
+    assert ALTERED in known.at(whole(folder, altering, 100)).valid
     assert known.history.events[0].at == planned
     # Given again at a later start: the same, and it counts from where it first did.
     again = definitions_in(tmp_path)

@@ -12,7 +12,7 @@ from tailer.errors import CdcError
 from tailer.options.tail import TailOptions
 from tailer.reading import reader as read
 from tailer.tail.follow import steps
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.helpers.sets import STAGES, Place, folders, key_options
 from tests.unit.rows.twins import build_both
 from tests.unit.scan.compiled.twins import compiled_only
@@ -36,7 +36,7 @@ def test_every_table_of_every_set(place: Place, sets_root: Path, monkeypatch: py
     chosen = TailOptions(tables=("*.*",), stopped=True, settle_seconds=0.1, keystore=keystore)
     rows = 0
     # Some sets end in the error they were recorded for.
-    with Tail(place.folder(sets_root), chosen, writes=False) as tail, suppress(CdcError):
+    with open_tail(place.folder(sets_root), chosen, writes=False) as tail, suppress(CdcError):
         for step in steps(tail, once=True, say=lambda notice: None):
             for task in step.tasks:
                 rows += sum(len(batch) for batch in tail.read(task))

@@ -16,7 +16,7 @@ import pytest
 
 from tailer.options.tail import TailOptions
 from tailer.segments.wake import InotifyWaker, PollWaker, Waker, open_waker
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
     TS,
     LogFolder,
@@ -203,7 +203,7 @@ def test_nothing_is_lost_whatever_wakes_us(kind: str, tmp_path: Path, monkeypatc
     thread.start()
     found: list[int] = []
     until = time.monotonic() + 30
-    with Tail(folder.path, TailOptions(), writes=False) as tail:
+    with open_tail(folder.path, TailOptions(), writes=False) as tail:
         while len(found) < total and time.monotonic() < until:
             step = tail.step()
             for task in step.tasks:

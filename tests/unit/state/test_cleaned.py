@@ -17,7 +17,7 @@ from tailer.position import Position
 from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.journal import state_folder
 from tailer.state.offset import Memory, NodeOffset
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail, tail_parts
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 
 ONE = 1_700_000_000_001
@@ -120,7 +120,7 @@ def test_a_witness_that_clean_took_is_no_loss(folder: LogFolder) -> None:
     memory = Memory(start=ONE, last_with_sidecar=ONE)
     for cleaned, lost in ((Ids(), True), (Ids(((ONE, ONE),)), False)):
         survey = Survey(folder.path, cleaned=lambda cleaned=cleaned: cleaned)  # type: ignore[misc]
-        tail_reach = Tail(folder.path, TailOptions(), writes=False)._reacher
+        tail_reach = tail_parts(folder.path, TailOptions(), writes=False).reacher
         made = plan(survey.look(at), at, memory, tail_reach, 0)
         assert isinstance(made.error, LossError) is lost
 
@@ -130,7 +130,7 @@ class TestTail:
         for number in (ONE, ONE + 1):
             folder.put(segment(number), completed(segment(number)))
         record(folder, CleanedFile(segments=((ONE, ONE),)))
-        with Tail(folder.path, TailOptions(), writes=False) as tail:
+        with open_tail(folder.path, TailOptions(), writes=False) as tail:
             assert {task.span.segment for task in tail.step().tasks} == {ONE + 1}
 
     def test_a_position_in_it_is_gone(self, folder: LogFolder) -> None:
@@ -138,7 +138,7 @@ class TestTail:
             folder.put(segment(number), completed(segment(number)))
         record(folder, CleanedFile(segments=((ONE, ONE),)))
         for start in (f"{ONE}:0", f'{{"j":0,"s":{ONE},"o":0,"done":false,"p":[]}}'):
-            tail = Tail(folder.path, TailOptions(start=start, consumer="a"))
+            tail = open_tail(folder.path, TailOptions(start=start, consumer="a"))
             with pytest.raises(LossError):
                 tail.open()
             tail.close()
@@ -148,7 +148,7 @@ class TestTail:
         for number in (ONE, ONE + 1, ONE + 2):
             folder.put(segment(number), completed(segment(number)))
         record(folder, CleanedFile(segments=((ONE + 1, ONE + 1),)))
-        with Tail(folder.path, TailOptions(start=f"{ONE}:0"), writes=False) as tail:
+        with open_tail(folder.path, TailOptions(start=f"{ONE}:0"), writes=False) as tail:
             step = tail.step()
             assert {task.span.segment for task in step.tasks} == {ONE}
             tail.advance(step)
@@ -160,12 +160,12 @@ class TestTail:
         writer = segment(ONE)
         folder.put(writer, completed(writer))
         options = TailOptions(consumer="billing", accept_loss=True)
-        with Tail(folder.path, options) as tail:
+        with open_tail(folder.path, options) as tail:
             tail.advance(tail.step())
             tail.save()
         record(folder, CleanedFile(segments=((ONE + 1, ONE + 1),), lost={"billing": ((ONE + 1, ONE + 1),)}))
         folder.put(segment(ONE + 2), completed(segment(ONE + 2)))
-        with Tail(folder.path, options) as tail:
+        with open_tail(folder.path, options) as tail:
             error = tail.step().error
             assert isinstance(error, LossError)
             assert error.at == Position(ONE + 1, 0)
@@ -175,5 +175,5 @@ class TestTail:
             assert {task.span.segment for task in step.tasks} == {ONE + 2}
             tail.advance(step)
             assert tail.step().error is None
-        with Tail(folder.path, TailOptions(consumer="other")) as tail:
+        with open_tail(folder.path, TailOptions(consumer="other")) as tail:
             assert tail.step().error is None, "it was not this one's"

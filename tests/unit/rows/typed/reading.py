@@ -27,6 +27,7 @@ from tailer.scan.mutation.scan import scan
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.group import Group, OnFault
 from tailer.tail.follow import steps
+from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 
 OPTIONS = TypedOptions(decimals="string", case_sensitive=True)
@@ -95,11 +96,12 @@ def same_one_row(
 
 
 def read_typed(folder: Path, **options: Any) -> TypedReader:
-    with Tail(folder, TailOptions(stopped=True, **options), writes=False) as tail:
-        for segment in tail.survey.segments():
-            tail._reacher.learn(segment)
-        tail.definitions.settle(None)
-        reader = tail._reader = TypedReader(tail.definitions.history)
+    parts = tail_parts(folder, TailOptions(stopped=True, **options), writes=False)
+    reader = TypedReader(parts.definitions.history)
+    with Tail(replace(parts, reader=reader)) as tail:
+        for segment in parts.survey.segments():
+            parts.reacher.learn(segment)
+        parts.definitions.learn_collected(None)
         for step in steps(tail, once=True, say=lambda line: None):
             for task in step.tasks:
                 for _ in tail.read(task):

@@ -1,20 +1,20 @@
-"""Read tasks: a span with the definitions that its rows need, as a history of definitions has them.
+"""The definitions that the rows of a span need, as a history of definitions has them.
 
 A function of the history and the span: the planner's process, and any later one that knows the same journal records,
-make the same task. Opens nothing.
+find the same. Opens nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position, Span
-from tailer.reading.task import Change, DefinitionsById, ReadTask
+from tailer.reading.task import Change, DefinitionsById
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.model import TableDefinition
-from tailer.schema.selection import Selection
 
 
 @cache
@@ -23,19 +23,25 @@ def builtin() -> Mapping[str, TableDefinition]:
     return builtin_definitions()
 
 
-class TaskMaker:
-    """Makes tasks from a history, which may grow in between. See `ReadTask` for what the fields mean."""
+class SpanDefinitions(NamedTuple):
+    """Definitions as of a span's start, and their changes inside it (see `ReadTask`)."""
 
-    def __init__(self, history: DefinitionHistory, selection: Selection) -> None:
+    valid: DefinitionsById
+    changes: tuple[Change, ...]
+
+
+class DefinitionsAtSpans:
+    """Finds them in a history, which may grow in between."""
+
+    def __init__(self, history: DefinitionHistory) -> None:
         self._history = history
-        self._selection = selection
         self._as_of: tuple[tuple[int, int], DefinitionsById] | None = None
 
-    def task(self, node: str, span: Span, *, complete: bool, schema_changes: bool) -> ReadTask:
-        """The span with the definitions that its rows need."""
-        late = self._history.late(span.segment)
-        base, changes = self._late_definitions(span) if late else (self._valid(span), self._changes(span))
-        return ReadTask(node, span, base, changes, self._selection, complete, schema_changes)
+    def of(self, span: Span) -> SpanDefinitions:
+        """The definitions that the rows of a span need."""
+        if self._history.late(span.segment):
+            return self._late_definitions(span)
+        return SpanDefinitions(self._valid(span), self._changes(span))
 
     def _valid(self, span: Span) -> DefinitionsById:
         """As of the span's start, the same object as long as nothing changed: what was compiled for it serves again."""
@@ -51,7 +57,7 @@ class TaskMaker:
         events = self._history.changes(start, end)
         return tuple(Change(event.at.offset, event.changed) for event in events)
 
-    def _late_definitions(self, span: Span) -> tuple[DefinitionsById, tuple[Change, ...]]:
+    def _late_definitions(self, span: Span) -> SpanDefinitions:
         """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
         start, end = Position(span.segment, span.start), Position(span.segment, span.end)
         state = self._history.state_at(start)
@@ -63,4 +69,4 @@ class TaskMaker:
                 own.append((at, deltas))
         base: DefinitionsById = {**builtin(), **state.definitions}
         made = [Change(at.offset, state.apply(deltas)) for at, deltas in sorted(own, key=lambda item: item[0])]
-        return base, tuple(change for change in made if change.definitions)
+        return SpanDefinitions(base, tuple(change for change in made if change.definitions))

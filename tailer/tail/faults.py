@@ -1,0 +1,79 @@
+"""What becomes of entries that cannot be delivered: the run stops, or they are put aside and that is decided for good.
+
+Decisions are journalled before anything moves past them. Reads nothing.
+"""
+
+from __future__ import annotations
+
+from tailer.definitions.outside import OutsideSources
+from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.options.tail import TailOptions
+from tailer.planning.survey import Survey
+from tailer.position import Position
+from tailer.segments.group import OnFault
+from tailer.state.journal import Journal
+from tailer.state.quarantine import Quarantine
+
+
+class Faults:
+    """The decisions of one run."""
+
+    def __init__(
+        self, options: TailOptions, journal: Journal, quarantine: Quarantine, survey: Survey, outside: OutsideSources
+    ) -> None:
+        self._options = options
+        self._journal = journal
+        self._quarantine = quarantine
+        self._survey = survey
+        self._outside = outside
+        self._notices: list[str] = []
+
+    @property
+    def quarantined(self) -> int:
+        """How many entries this run put aside."""
+        return self._quarantine.count
+
+    def take_notices(self) -> list[str]:
+        notices, self._notices = self._notices, []
+        return notices
+
+    def reading(self, planned: Position) -> OnFault:
+        """What a reader calls on a fault; the planner stands at `planned`.
+
+        It raises NewDefinitionsError where a server that was asked again knows more, else what is not put aside.
+        """
+
+        def on_fault(at: Position, error: CdcError, data: bytes) -> None:
+            if isinstance(error, DefinitionError) and self._outside.ask_again(at, planned):
+                raise NewDefinitionsError(at)
+            self.put_aside(at, error, data)
+
+        return on_fault
+
+    def put_aside(self, at: Position, error: CdcError, data: bytes) -> None:
+        """Leave out what cannot be delivered if the options say so, else raise what is wrong with it."""
+        if isinstance(error, LossError) and self._options.accept_loss:
+            self._lose(at, error, len(data))
+        elif self._options.quarantine and not isinstance(error, LossError):
+            self._keep(at, error, data)
+        else:
+            raise error
+
+    def _lose(self, at: Position, error: LossError, size: int) -> None:
+        """Accept that a transaction is lost, and decide for good that its commit gives no row."""
+        consumer = self._options.consumer
+        self._journal.append_loss(consumer, at, Position(at.segment, at.offset + size))
+        self._journal.append_skip(consumer, at, error, size)
+        self._notices.append(f"{error.sentence()} Accepted: none of its rows come.")
+
+    def _keep(self, at: Position, error: CdcError, data: bytes) -> None:
+        """Put what cannot be delivered aside, and decide for good that it is left out."""
+        self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
+        self._journal.append_skip(self._options.consumer, at, error, len(data))
+
+
+class NewDefinitionsError(Exception):
+    """Not an error for anybody: reading starts again at an entry, because more is known now."""
+
+    def __init__(self, at: Position) -> None:
+        self.at = at

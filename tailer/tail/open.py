@@ -1,0 +1,93 @@
+"""Builds the parts of a tail from its options, and the tail from its parts. Where everything of a follower meets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tailer.definitions.learning import Definitions
+from tailer.definitions.outside import OutsideSources
+from tailer.limits import SETTLE_SECONDS
+from tailer.options.tail import TailOptions
+from tailer.planning.batch_tasks import BatchTasks
+from tailer.planning.log_ends import LogEnds
+from tailer.planning.reach import Reacher
+from tailer.planning.survey import Survey
+from tailer.reading.reader import Reader
+from tailer.schema.typed import TypedTable
+from tailer.segments.folder import check_folder
+from tailer.state.cleaned import Cleaned
+from tailer.state.consumers import LOCK_SECONDS, Consumer, make_folder
+from tailer.state.journal import Journal, state_folder
+from tailer.state.quarantine import Quarantine
+from tailer.tail.faults import Faults
+from tailer.tail.parts import TailParts
+from tailer.tail.tail import Tail
+from tailer.tail.taken import Taken
+
+
+def open_tail(folder: Path, options: TailOptions, *, writes: bool = True, typed: TypedTable | None = None) -> Tail:
+    """A tail of one node's log folder, to be entered: it stands nowhere before. See `tail_parts` and `Tail`."""
+    return Tail(tail_parts(folder, options, writes=writes), typed)
+
+
+def tail_parts(
+    folder: Path,
+    options: TailOptions,
+    *,
+    writes: bool = True,
+    lock_seconds: float = LOCK_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> TailParts:
+    """What a tail is made of.
+
+    `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
+    `lock_seconds`: how long to wait for the consumer's lock.
+    """
+    check_folder(folder)
+    state = state_folder(folder, options.state)
+    if writes:
+        make_folder(state)
+    consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
+    journal = Journal(state, writable=writes)
+    definitions = Definitions(
+        journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes
+    )
+    shared = state_folder(folder)
+    cleaned = Cleaned(shared)
+    survey = Survey(
+        folder,
+        keys=options.keys(),
+        stopped=options.stopped,
+        quiet_seconds=options.assume_finished_after,
+        cleaned=cleaned.refresh,
+        clock=wall,
+    )
+    reacher = Reacher(
+        survey,
+        definitions.collect,
+        visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
+        quarantine=options.quarantine,
+        accept_loss=options.accept_loss,
+        clock=clock,
+    )
+    outside = OutsideSources(options, definitions, clock)
+    quarantine = Quarantine(state if writes else None, options.consumer, options.node)
+    return TailParts(
+        folder=folder,
+        options=options,
+        consumer=consumer,
+        journal=journal,
+        definitions=definitions,
+        outside=outside,
+        survey=survey,
+        reacher=reacher,
+        log_ends=LogEnds(journal, survey, reacher, options),
+        batches=BatchTasks(options.node, journal, options.consumer, survey.file),
+        reader=Reader(),
+        faults=Faults(options, journal, quarantine, survey, outside),
+        taken=Taken(cleaned, options.consumer, shared if consumer is not None and state == shared else None),
+        wall=wall,
+    )

@@ -1,0 +1,56 @@
+"""What `clean` took away from a consumer: what it must know of that when it begins, and how a loss of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tailer.errors import ACCEPT, CdcError, LossError
+from tailer.state.cleaned import Cleaned
+from tailer.state.lock import state_lock
+from tailer.state.offset import Memory, NodeOffset
+
+
+class Taken:
+    """`registered`: the state folder that the consumer holds segments back from; None where nobody heeds it."""
+
+    def __init__(self, cleaned: Cleaned, consumer: str | None, registered: Path | None) -> None:
+        self._cleaned = cleaned
+        self._consumer = str(consumer)
+        self._registered = registered
+        self.unread = cleaned.unread
+
+    @contextmanager
+    def registering(self) -> Iterator[None]:
+        """From finding where a consumer begins until that is saved, `clean` deletes nothing."""
+        if self._registered is None:
+            yield
+        else:
+            with state_lock(self._registered):
+                yield
+
+    def fresh_memory(self, offset: NodeOffset) -> Memory:
+        """What a position has to know that no consumer held until now: what `clean` took away ahead of it."""
+        self._cleaned.refresh()
+        return Memory(seen=self._cleaned.unread(offset.s, [segment for segment, _ in offset.p]))
+
+    def remembered(self, offset: NodeOffset, memory: Memory) -> Memory:
+        """What `clean --force` took from this consumer it has seen, in a way: the planner tells that it is gone."""
+        if self._registered is None or not (lost := self._cleaned.lost(self._consumer)):
+            return memory
+        late = {segment for segment, _ in offset.p}
+        ahead = {each for each in lost if each > offset.s or each in late}
+        new = {each for each in ahead if each >= memory.lost_below} - memory.seen
+        return msgspec.structs.replace(memory, seen=memory.seen | new) if new else memory
+
+    def blame(self, error: CdcError | None) -> CdcError | None:
+        """A loss by our own hand says so."""
+        if self._registered is None or not isinstance(error, LossError) or error.at is None:
+            return error
+        if error.at.segment not in self._cleaned.lost(self._consumer):
+            return error
+        what = f"Changes are lost: `clean --force` deleted segment {error.at.segment} before it was read to its end"
+        return LossError(f"{what}; the first position not read is {error.at}", at=error.at, remedy=ACCEPT)

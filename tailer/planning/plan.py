@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tailer.errors import ACCEPT, CdcError, LossError
+from tailer.errors import CdcError
+from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
 from tailer.segments.view import View
 from tailer.state.offset import Memory, NodeOffset
@@ -92,7 +93,7 @@ class _Planner:
         self._reach = reach
         self._budget = budget
         self._wide = wide
-        self._dropped = dropped
+        self._losses = losses(view, memory, dropped)
         self._segment, self._end, self._done = offset.s, offset.o, offset.done
         self._given = offset
         self._passed_list: dict[int, int] = {}
@@ -104,6 +105,8 @@ class _Planner:
         for segment, at in self._given.p:
             seen = self._view.get(segment)
             if seen is not None and seen.closed is not None and at >= seen.closed:
+                # Read to its end in the offset before this one, which still names it: that is how a batch between the
+                # two offsets is planned again. From here on nothing needs it.
                 continue
             if seen is None or not seen.log:
                 self._late_gone(segment, at)
@@ -112,18 +115,20 @@ class _Planner:
             elif not seen.lone:
                 self._passed_list[segment] = at
         for segment in sorted(self._view):
+            # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
+            # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
             if segment < self._given.s and self._memory.in_hole(segment) and self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
                 self._holes = _without(self._holes, segment)
 
     def _late_gone(self, segment: int, at: int) -> None:
-        if segment in self._memory.seen and segment >= self._memory.lost_below:
-            self._out.error = self._out.error or _lost(Position(segment, at), "a segment that had a sidecar is gone")
+        if segment < self._memory.lost_below:
+            return
+        if segment in self._memory.seen:
+            self._out.error = self._out.error or lost(Position(segment, at), "a segment that had a sidecar is gone")
             self._passed_list[segment] = at
-        elif segment >= self._memory.lost_below and self._dropped is None:
-            self._out.notices.append(
-                f"segment {segment} went without ever showing a sidecar: it held no captured change"
-            )
+        elif (notice := self._losses.late_gone(segment)) is not None:
+            self._out.notices.append(notice)
 
     def _read_late(self, segment: int, at: int) -> int:
         found = self._reach(segment, at, self._budget)
@@ -141,38 +146,10 @@ class _Planner:
             pass
 
     def _swept(self) -> bool:
-        """The cap deleted the segment of the position and went on past it."""
-        at, memory = self._segment, self._memory
-        if self._dropped is not None:
-            return self._done and self._took_unread()
-        if not self._done or at == 0 or at < memory.lost_below or at != memory.last_with_sidecar:
-            return False
-        here = self._view.get(at)
-        higher = sorted(segment for segment in self._view if segment > at)
-        if (here is not None and (here.log or here.cleaned)) or not higher:
-            return False
-        if higher[0] <= memory.lost_below:
-            return False
-        missing = next((number for number in range(at + 1, higher[0]) if number not in memory.bare), None)
-        if missing is None:
-            return False
-        self._out.error = _lost(
-            Position(missing, 0), f"segment {at} was read and is gone, and segments between it and {higher[0]} with it"
-        )
-        return True
-
-    def _took_unread(self) -> bool:
-        """The limit of a native log deleted segments that were not read: those it deletes held changes."""
-        at, memory = self._segment, self._memory
-        dropped = self._dropped or 0
-        if at == 0 or not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
-            return False
-        first = min((segment for segment in memory.seen if at < segment <= dropped), default=at + 1)
-        self._out.error = _lost(
-            Position(first, 0),
-            f"the limit of the log took away segments up to {dropped}, and {at} is the last one read",
-        )
-        return True
+        """The limit deleted what lies behind the position, which was read to its segment's end."""
+        if self._done:
+            self._out.error = self._losses.swept(self._segment)
+        return self._out.error is not None
 
     def _read_current(self) -> bool:
         """Read on in the current segment; True when its log was read to the end and the budget lasts."""
@@ -180,7 +157,7 @@ class _Planner:
             return True
         here = self._view.get(self._segment)
         if here is None or not here.log:
-            self._out.error = _lost(Position(self._segment, self._end), "the segment that was being read is gone")
+            self._out.error = lost(Position(self._segment, self._end), "the segment that was being read is gone")
             return False
         found = self._reach(self._segment, self._end, self._budget)
         self._take(found)
@@ -193,6 +170,7 @@ class _Planner:
         return self._done and self._budget > 0 and self._out.error is None
 
     def _hold(self, segment: int) -> None:
+        """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
         if self._budget <= 0:
             return
         behind = next(
@@ -209,7 +187,7 @@ class _Planner:
 
     def _next_segment(self) -> bool:
         """Move to the next segment that counts; False when there is none yet."""
-        if self._dropped is not None and self._took_unread():
+        if self._swept():
             return False
         passed: list[int] = []
         for segment in self._ahead():
@@ -218,12 +196,15 @@ class _Planner:
             if seen is not None and not seen.log and segment < max(self._memory.start, self._memory.lost_below):
                 continue
             if seen is None or seen.orphan:
-                self._out.error = _lost(Position(segment, 0), "a segment whose sidecar was seen has no log")
+                self._out.error = lost(Position(segment, 0), "a segment whose sidecar was seen has no log")
                 return False
             if not seen.log:
+                # A sidecar whose log was not listed: half a listing, or a loss. The next look tells, a second apart.
                 self._out.waiting = True
                 return False
             if not seen.sidecar and seen.finished != "stopped":
+                # Only once a higher one has an end is it passed: until then its own sidecar may be about to come, and
+                # its rows are before theirs.
                 passed.append(segment)
                 continue
             if seen.end == 0 and seen.finished is None:
@@ -243,25 +224,15 @@ class _Planner:
         for segment in passed:
             self._out.passed.append(segment)
             self._passed_list[segment] = self._read_late(segment, 0) if self._wide else 0
+        # Ids of which nothing was seen are holes, kept from before the offset leaves: only a segment that turns up in
+        # one is late, any other below the position was read, or cleaned and linked anew. Before the start is history.
         first = max(self._segment, self._memory.start - 1) + 1
         for segment in [*passed, target]:
             if first < segment and self._memory.start:
                 self._holes.append((first, segment - 1))
-                self._tell_gap(first, segment - 1)
+                if (notice := self._losses.gap(first, segment - 1)) is not None:
+                    self._out.notices.append(notice)
             first = segment + 1
-
-    def _tell_gap(self, first: int, last: int) -> None:
-        """A restart's jump in ids and segments that came and went between two looks cannot be told apart."""
-        if self._dropped is not None:
-            return
-        if last - first < len(self._memory.bare) and all(
-            number in self._memory.bare for number in range(first, last + 1)
-        ):
-            return
-        which = f"segment {first} was" if first == last else f"segments {first} to {last} were"
-        self._out.notices.append(
-            f"{which} never seen here (normal after a restart of the server): may have held changes"
-        )
 
     def finish(self) -> Plan:
         out = self._out
@@ -272,6 +243,7 @@ class _Planner:
 
 
 def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple[int, int], ...]) -> Memory:
+    """What the next plan must know of this look: all of it may be gone then, and only that tells a loss."""
     late = {segment for segment, _ in offset.p}
     with_sidecar = {segment for segment, seen in view.items() if seen.sidecar and not seen.orphan}
     without = {segment for segment, seen in view.items() if seen.log and not seen.sidecar}
@@ -289,44 +261,6 @@ def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple
     )
 
 
-def accept_loss(
-    view: View, offset: NodeOffset, memory: Memory, dropped: int | None = None
-) -> tuple[NodeOffset, Memory, Position]:
-    """Go on behind what is gone: the offset and memory to plan from, and the position where reading continues.
-
-    The position stays where it was, marked done; ids below the next segment that is there are written off. `dropped`:
-    see `plan`.
-    """
-    here = view.get(offset.s)
-    there = here is not None and here.log
-    ids = sorted(segment for segment, seen in view.items() if seen.log and segment > offset.s)
-    gone = {s for s in memory.seen if s not in view or not view[s].log}
-    gone |= {s for s, seen in view.items() if seen.orphan}
-    if dropped is not None and dropped > offset.s:
-        gone.add(dropped)
-    ahead = [s for s in gone if s > offset.s and s >= memory.lost_below]
-    if ahead or not there:
-        first_gone = min(ahead, default=offset.s)
-        upto = next((s for s in ids if s > first_gone), max([offset.s, memory.highest, *gone]) + 1)
-        upto = max(upto, (dropped or 0) + 1)
-        to = Position(upto, 0)
-    else:
-        # Only a late segment is gone: nothing of the main line is written off.
-        upto, to = memory.lost_below, offset.position
-    late = tuple((segment, at) for segment, at in offset.p if segment in view and view[segment].log)
-    moved = NodeOffset(offset.j, offset.s, offset.o, offset.done or not there, late)
-    kept = Memory(
-        start=memory.start,
-        highest=memory.highest,
-        seen=frozenset(s for s in memory.seen if s >= upto or (s in view and view[s].log)),
-        bare=memory.bare,
-        holes=memory.holes,
-        lost_below=upto,
-        last_with_sidecar=memory.last_with_sidecar,
-    )
-    return moved, kept, to
-
-
 def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]]:
     """The ranges with one id taken out."""
     kept: list[tuple[int, int]] = []
@@ -339,7 +273,3 @@ def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]
         if segment < last:
             kept.append((segment + 1, last))
     return kept
-
-
-def _lost(at: Position, what: str) -> LossError:
-    return LossError(f"Changes are lost: {what}; the first position not read is {at}", at=at, remedy=ACCEPT)

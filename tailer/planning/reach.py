@@ -79,6 +79,8 @@ class Reacher:
             # Deleted between the look and now: the next look tells what that means.
             return Reach(offset)
         except CorruptError as damage:
+            # The header. Nothing was promised yet where no end was published; else its bytes are durable, and this
+            # reader may only not see them yet.
             fault = Fault(offset, True, False, damage)
             if sighting.finished is None and sighting.end == 0:
                 return Reach(offset)
@@ -95,6 +97,8 @@ class Reacher:
             if file.header() is None:
                 return
             start, at = file.place(self._learnt.get(segment, 0))
+            # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands behind
+            # them in the same log.
             walk = self._walk(file, start, at, limit=None, budget=None)
             file.remember(walk.edge, walk.at)
             self._learnt[segment] = walk.edge
@@ -139,6 +143,8 @@ class Reacher:
         if limit is not None and found.start >= limit:
             return None
         over = limit is not None and found.end > limit
+        # No section reaches over a published end, so one that does and is bad has a bad pointer. Its entries say
+        # nothing, and to put them aside would give up good sections that the pointer hides.
         doubt = found.end if over else published if found.start < published < found.end else 0
         fault, data, entries = check_section(file, found, doubt)
         if fault is not None:
@@ -151,6 +157,7 @@ class Reacher:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
         start, at = file.place(offset)
         walk = self._walk(file, start, at, sighting.end, budget)
+        # Put aside only when the time to see it is over: a network file system may still show old bytes of an entry.
         while walk.section is not None and self._may_skip(file.segment, walk):
             walk = self._skip(file, walk, sighting.end, budget)
         reach = self._reached(file, offset, start, at, walk)
@@ -204,6 +211,8 @@ class Reacher:
         fault = Fault(offset, True, True, error)
         if sighting.finished is None:
             return self._not_visible(segment, offset, None, fault)
+        # A file of zeros was made and never written. With a byte in it, or an end that was ever published, there
+        # was a header once.
         begun = any(self._survey.file(segment).read(0, HEADER_BYTES_MAX))
         if begun or sighting.published > 0 or sighting.number is not None:
             return self._corrupt(segment, offset, None, fault)
@@ -215,7 +224,10 @@ class Reacher:
         recorded = self._survey.closed.get(file.segment)
         if recorded is not None:
             return self._recorded(file, offset, start, at, recorded, budget)
+        # What was delivered was durable: the log cannot end before it, whatever the sidecar says now.
         published = max(sighting.published, offset, start)
+        # A restart wrote the file's length over the last end, so what was durable is unknown. A crash's remains and
+        # corruption look alike then, but for one thing: behind remains there is no later marker that checks.
         blind = sighting.published == 0 and sighting.number is not None
         walk = self._walk(file, start, at, None, budget, sighting.published)
         while walk.section is not None and self._quarantine and self._promised(file, walk, published, blind):
@@ -226,6 +238,8 @@ class Reacher:
             return reach
         if fault.offset < published or (not fault.clean and self._promised(file, walk, published, blind)):
             return self._corrupt(file.segment, reach.end, reach.span, fault)
+        # The log ends here. Entries of a torn section that stand before the bad one are whole and count: the span
+        # covers the section, and its `upper` cuts it.
         end = max(fault.offset, offset)
         span = reach.span
         if walk.section is not None and fault.offset > walk.section.start + MARKER_BYTES:
@@ -250,7 +264,10 @@ class Reacher:
         return f"{self._survey.log_name(segment)}: the log ends at {at}; a crash left what follows ({fault.error.what})"
 
     def _recorded(self, file: SegmentFile, offset: int, start: int, at: int, recorded: Closed, budget: int) -> Reach:
-        """A log end on record stands, whatever the file shows behind it."""
+        """A log end on record stands, whatever the file shows behind it.
+
+        Rows up to it may be out, and another run may have gone on from there: to judge anew could only contradict that.
+        """
         if offset >= recorded.end:
             return Reach(offset, done=True)
         walk = _Walk(start, at, start)

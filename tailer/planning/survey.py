@@ -103,10 +103,13 @@ class Survey:
         else:
             self._listing = listing = self._without_cleaned(self._look())
         self._release(offset, listing)
+        # Here, before anybody reads a marker: what is written to its end in between would be judged finished by bytes
+        # that were read while it still grew.
         there = {*listing.logs, *listing.sidecars}
         linked = listing.linked
         for segment in () if self._frozen else there - listing.known:
             self._update(segment, listing, linked)
+        # Also what is not there: the planner must see that the segment of its position is gone.
         wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
         recorded = {*self._sightings, *self.closed}
         if offset.s in self._cleaned:
@@ -263,12 +266,15 @@ class Survey:
         if content is None:
             return
         if not content.completed:
+            # Never back: the server truncates and rewrites the file, so a smaller number is one cut while written.
             sighting.end = max(sighting.end, content.end)
             sighting.published = max(sighting.published, content.end)
             return
         sighting.finished = sighting.finished or "completed"
         sighting.number = content.end
-        # A native log's writer never puts a file's length there.
+        # A restart of the server puts the file's physical length beside the word, which says nothing of what is
+        # durable: larger than any logical end of a plain segment, often smaller in a compressed one. A native log's
+        # writer never does that.
         if content.restart is not None or (log is not None and content.end != log.size):
             sighting.published = max(sighting.published, content.end)
         sighting.end = max(sighting.end, 1)
@@ -279,6 +285,8 @@ class Survey:
         if self._stopped:
             return "stopped"
         if linked and log.links == 1:
+            # The server closes and syncs a segment before it unlinks its own name. Where no log has a second name,
+            # as in a folder that was copied, one name says nothing.
             return "unlinked"
         if self._quiet_seconds is None or sidecar is None:
             return None
@@ -296,6 +304,8 @@ class Survey:
         log = self._listing.logs.get(segment)
         held = self._files.get(segment)
         cleaned = segment in self._cleaned
+        # Its last name is gone while it is held open here: it cannot grow any more, and is read to its end without
+        # loss.
         unseen = log is None and not self._frozen
         if unseen and held is not None and sighting.finished is None and (cleaned or held.stat().st_nlink == 0):
             sighting.finished = "deleted"

@@ -17,8 +17,9 @@ from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
+from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
-from tailer.planning.plan import Plan, accept_loss, plan
+from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
 from tailer.reading.reader import AnyBatch, unknown_notice

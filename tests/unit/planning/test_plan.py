@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tailer.errors import CorruptError, LossError
-from tailer.planning.plan import Plan, Reach, accept_loss, plan
+from tailer.planning.loss import accept_loss
+from tailer.planning.plan import Plan, Reach, plan
 from tailer.position import Position, Span
 from tailer.segments.view import SegmentView
 from tailer.state.offset import Memory, NodeOffset

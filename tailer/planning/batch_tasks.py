@@ -124,6 +124,8 @@ class BatchTasks:
         """
         if start == end:
             return []
+        # By the records that counted when the end left, not by those that there are: a definition or an option that
+        # came since would change rows that somebody has already.
         pinned = self._pin(self.counted(end))
         found = parts(start, end, {**pinned.log_ends, **self._decided().log_ends})
         most = max(-(-sum(part.end - part.start for part in found) // pieces), 1)
@@ -150,7 +152,10 @@ class BatchTasks:
         return self._pin(self.counted(end)).options
 
     def counted(self, end: NodeOffset) -> int:
-        """How many journal records count for a batch that ends there."""
+        """How many journal records count for a batch that ends there.
+
+        More than its end says where the batch could not be read by those: it never succeeded, so nobody has its rows.
+        """
         self._journal.read(upto=end.j)
         return self._decided().recounts.get((end.position, end.j), end.j)
 
@@ -195,6 +200,7 @@ class BatchTasks:
         return FileTask(task, file.path.name)
 
     def _missing(self, part: _Part) -> None:
+        # What was accepted stays accepted, or a batch that is read again would fail where it did not the first time.
         lost = Position(part.segment, part.start)
         if any(start <= lost < end for start, end in self._decided().losses):
             return
@@ -309,6 +315,8 @@ def parts(start: NodeOffset, end: NodeOffset, ends: dict[int, int]) -> list[_Par
             found=str(end.position),
             remedy="The checkpoint's offsets were changed by hand: restore them.",
         )
+    # Between the two offsets nothing but records tells what was there: a segment that was passed without a sidecar
+    # had no end on record then, and stands in `p` as far as it was read; one that turned up since stands nowhere.
     read = dict(start.p)
     late = [_Part(segment, read.get(segment, 0), at) for segment, at in end.p]
     apart = read.keys() | dict(end.p).keys()

@@ -25,10 +25,11 @@ from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile
 from tailer.spark.backlog import GivenUp, backlog, newest
 from tailer.spark.carry import CarriedSpan, carry
+from tailer.spark.marks import Marks
 from tailer.spark.offsets import Json
 from tailer.state.consumers import Mark, NodeState
 from tailer.state.journal_records import OptionsRecord, SegmentEndRecord
-from tailer.state.offset import Memory, NodeOffset
+from tailer.state.offset import NodeOffset
 from tailer.tail.follow import Stalled
 from tailer.tail.open import tail_parts
 from tailer.tail.step import Step
@@ -82,7 +83,7 @@ class Node:
         self._stalled = Stalled(say, time.monotonic)
         self._initial: NodeOffset | None = None
         self._first: NodeOffset | None = None
-        self._marks: list[Mark] = []
+        self._marks = Marks([])
         self._planned: list[NodeOffset] = []
         self.base: NodeOffset | None = None
         """Where Spark stands."""
@@ -109,6 +110,8 @@ class Node:
         """The first offset of a new checkpoint: durable in the consumer file, the same until the consumer has moved."""
         if self._initial is None:
             state = self._consumer.node(self.name)
+            # Spark stores the first offset nowhere: after a crash in batch 0 it asks again, and would plan that batch
+            # from another place. Once the consumer has left it batch 0 is done, so whoever asks has a new checkpoint.
             if state is not None and state.initial is not None and state.offset == state.initial:
                 self._open_at(state.initial, state)
             else:
@@ -129,21 +132,17 @@ class Node:
         elif offset == self.handed:
             self.base, self.handed = offset, None
         elif offset != self.base:
-            self._tail.seek(offset, self._memory_at(offset))
+            # What was handed out was not logged (another node's error, a crash between): plan from where Spark is.
+            self._tail.seek(offset, self._marks.memory_at(offset))
             self.base, self.handed, self._silent = offset, None, 0
             self._parts.definitions.forget_rows()
 
     def move_consumer(self, offset: NodeOffset) -> None:
         """The consumer moves to what Spark has committed; never back."""
-        at = next((number for number, mark in enumerate(self._marks) if mark.offset == offset), None)
-        if at is not None:
-            moved = self._marks[at:]
-        elif place(offset) > place(self._marks[0].offset):
-            later = [mark for mark in self._marks if place(mark.offset) > place(offset)]
-            moved = [Mark(offset, self._memory_at(offset), self._tail.restart(offset)), *later]
-        else:
+        moved = self._marks.moved(offset, self._tail.restart)
+        if moved is None:
             return
-        if moved[0] != self._marks[0]:
+        if moved.first != self._marks.first:
             self._marks = moved
             self._save()
         if offset in self._planned:
@@ -154,6 +153,8 @@ class Node:
         """Plan on by about `budget` bytes: whether there is something to hand out (`handed`), and what was used."""
         if self.handed is not None:
             return True, 0
+        # In steps, so that memory stays small and what was found in one is journalled before the next. Log without
+        # rows of interest is passed over here and wakes nobody.
         left = budget
         while True:
             asked = min(left, STEP_BYTES)
@@ -180,11 +181,10 @@ class Node:
             return False
         self.handed = offset
         self._planned.append(offset)
-        before = self._marks[-1]
-        if offset != before.offset:
-            self._marks.append(Mark(offset, self._tail.memory, self._tail.restart()))
+        before = self._marks.last
+        self._marks.add(Mark(offset, self._tail.memory, self._tail.restart()))
         if self._tail.memory != before.memory:
-            # Before the offset leaves: a hole that is forgotten is a loss.
+            # Before the offset leaves: a segment that turns up in a hole that was forgotten would never be read.
             self._save()
         self._parts.definitions.forget_rows()
         self._silent = 0
@@ -198,6 +198,9 @@ class Node:
         if self.base is None:
             self._open_at(start, self._consumer.node(self.name))
         self._check_form(end)
+        # Of this run's own batches whatever could be decided was, ahead of their offsets. One of an earlier run is as
+        # it was pinned, unless it cannot be read so: then it never succeeded, nobody has its rows, and today's
+        # options and all that was journalled since may count for it. That is how a stopped query is mended.
         if end not in self._planned and self._mends(end):
             whole = self._batches.tasks(start, end)
             if not self._decodes(whole, self._raise):
@@ -249,7 +252,7 @@ class Node:
         self._journal_options()
         offset = NodeOffset(self._journal.count, offset.s, offset.o, offset.done, offset.p)
         self._tail.seek(offset, self._tail.memory)
-        self._marks = [Mark(offset, self._tail.memory, self._tail.restart())]
+        self._marks = Marks([Mark(offset, self._tail.memory, self._tail.restart())])
         self.base = self._first = offset
         self._hold()
         self._save()
@@ -263,8 +266,9 @@ class Node:
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
             self._survey.look(offset)
-            self._marks = [Mark(offset, self._parts.taken.fresh_memory(offset), self._tail.restart(offset))]
+            self._marks = Marks([Mark(offset, self._parts.taken.fresh_memory(offset), self._tail.restart(offset))])
         else:
+            # Spark never goes back behind what it has committed, so this offset is of somebody else's query.
             if place(offset) < place(state.offset):
                 raise RefusedError(
                     f"another checkpoint has used consumer {self.options.consumer!r}: it is ahead of this one",
@@ -272,9 +276,9 @@ class Node:
                     found=str(offset.position),
                     remedy="Give each checkpoint its own option `consumer`.",
                 )
-            self._marks = [Mark(state.offset, state.memory, state.restart), *state.ahead]
+            self._marks = Marks([Mark(state.offset, state.memory, state.restart), *state.ahead])
             self._first = state.initial
-        self._tail.go_on(offset, self._memory_at(offset))
+        self._tail.go_on(offset, self._marks.memory_at(offset))
         self._journal_options()
         self.base = offset
         self._hold()
@@ -284,7 +288,7 @@ class Node:
     def _hold(self) -> None:
         """Keep the files of what is not committed: the server may delete them before they were carried."""
         if self._on_driver:
-            self._survey.hold(self._marks[0].offset.s)
+            self._survey.hold(self._marks.first.offset.s)
 
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
@@ -327,6 +331,7 @@ class Node:
             return
         journal, others = self._journal, self._journal.foreign
         pin_start(journal, self.options.consumer, step.memory.start)
+        # Records of another run that came in between are not what this step was planned by.
         if journal.foreign == others:
             step.offset = msgspec.structs.replace(step.offset, j=journal.count)
 
@@ -334,6 +339,7 @@ class Node:
         """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
         offset, base = self._tail.offset, self.base
         assert base is not None
+        # A segment that was passed must get into an offset though it gave nothing, or retention would wait for rows.
         passed = (offset.s, offset.done, offset.p) != (base.s, base.done, base.p)
         return self._parts.definitions.touched or passed or self._silent >= SILENT_BYTES
 
@@ -379,20 +385,6 @@ class Node:
             file.path.stat()
         return file
 
-    def _memory_at(self, offset: NodeOffset) -> Memory:
-        """What the planner remembered at an offset that was handed out."""
-        exact = next((mark for mark in self._marks if mark.offset == offset), None)
-        if exact is not None:
-            return exact.memory
-        before = [mark for mark in self._marks if place(mark.offset) <= place(offset)]
-        memory = before[-1].memory if before else Memory()
-        holes = tuple((first, min(last, offset.s - 1)) for first, last in memory.holes if first < offset.s)
-        return msgspec.structs.replace(memory, holes=holes)
-
     def _save(self) -> None:
-        first, marks = self._marks[0], self._marks
-        changes = {n for n in range(1, len(marks)) if marks[n].memory != marks[n - 1].memory}
-        kept = tuple(marks[n] for n in range(1, len(marks)) if n in changes or n + 1 in changes)
-        restart = first.restart or (first.offset.s, first.offset.o)
-        state = NodeState(first.offset, first.memory, restart, self._first, kept)
+        state = self._marks.state(self._first)
         self._consumer.save(self.name, state, moved=time.time(), program=self.options.program)

@@ -23,7 +23,7 @@ from tailer.options.to_spark import parse_options
 from tailer.schema.follow import SchemaState
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.server import Server, Tls, as_base, read_server, read_session
-from tailer.tail.tail import Tail
+from tailer.tail.open import open_tail
 from tests.unit.schema.made import ID_A
 
 ANSWERS: dict[str, list[tuple[Any, ...]]] = {
@@ -150,7 +150,7 @@ def test_a_tail_asks_with_the_files_it_was_given(
     else:
         texts = {"path": str(tmp_path / "cdc_raw"), "server": "db", "serverCa": str(certificate)}
         source = parse_options({**texts, "serverCert": str(certificate), "serverKey": str(key)})
-        with Tail(tmp_path / "cdc_raw", source.of("local", once=True), writes=False):
+        with open_tail(tmp_path / "cdc_raw", source.of("local", once=True), writes=False):
             pass
     assert [server.tls for server in asked] == [Tls(certificate, certificate, key)]
 

@@ -75,7 +75,7 @@ def values(node: Node, begin: NodeOffset, end: NodeOffset, pieces: int = 1) -> l
     """What executors make of the batch."""
     found = []
     for task in node.tasks(begin, end, pieces):
-        job = JobPacker().pack(task, node.folder, None, node.carried(task))
+        job = JobPacker().pack(task, node.folder, node.options, node.carried(task))
         found += [row["columns"] for batch in read_job(job) for row in batch.to_pylist()]
     return [text.removeprefix('{"v":"').removesuffix('"}') for text in found]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.damage.damages import Damage
 from tests.damage.deliver import Outcome, deliver
 from tests.helpers.log_writer import (
     FORMATS,
@@ -46,6 +47,19 @@ class Sample:
         """The rows up to the last section edge not beyond `end`."""
         edge = max((section.end for section in self.writer.sections if section.end <= end), default=0)
         return tuple(row for row, stop in zip(self.rows, self.ends, strict=True) if stop <= edge)
+
+    @property
+    def readable(self) -> bool:
+        """Whether the file holds the plain bytes as they are, so that it tells where an entry lies."""
+        return self.writer.form.name in ("plain", "noop")
+
+    def body_at(self, place: SectionPlace) -> int:
+        """File offset of a section's body."""
+        return place.at + (12 if self.writer.form.framed else 8)
+
+    def file_offset(self, place: SectionPlace, logical: int) -> int:
+        """File offset of a logical one inside a section of a readable form."""
+        return self.body_at(place) + logical - place.start - 8
 
     @property
     def last(self) -> SectionPlace:
@@ -94,6 +108,12 @@ class Patient:
         path.write_bytes(healthy)
         self.healthy = healthy
         self._path = path
+
+    def hurt(self, damage: Damage) -> AbstractContextManager[bytes]:
+        """With this damage; the file's content."""
+        if damage.wrong is None:
+            return self.cut_to(damage.at)
+        return self.with_bytes(damage.at, damage.wrong)
 
     @contextmanager
     def with_bytes(self, at: int, damaged: bytes) -> Iterator[bytes]:

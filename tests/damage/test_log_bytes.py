@@ -1,17 +1,28 @@
-"""Every prefix, every flipped bit, every zeroed byte and block of one small segment per codec."""
+"""Every prefix, every flipped bit, every zeroed byte and block of one small segment per codec, read as a follower does.
+
+In two layers. `test_framing_bytes.py` gives every damage to the framing alone. Here the whole follower reads, in each
+mode that tries a kind of damage, one of each that looks different to the framing. In one of these modes it reads one of
+each kind at every byte of the header, markers, lengths and CRCs, and a sixteenth of all others. By all that is read it
+is also stated that damages which look alike to the framing are alike to the follower.
+
+`CDC_TAIL_DAMAGE=all` (the soak) reads every damage in all its modes: 174,160 readings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.damage import counts
 from tests.damage.deliver import Outcome
+from tests.damage.framing_rules import sights
+from tests.damage.readings import Reading, check_alike, check_each, read_chosen
 from tests.damage.rules import crashed, promised, told_end
-from tests.damage.sample import Patient, Sample, read, sample
-from tests.helpers.log_writer import FORMATS, LogFolder, completed, restarted
+from tests.damage.sample import Sample, sample
+from tests.helpers.log_writer import FORMATS, completed, restarted
 
 pytestmark = [pytest.mark.damage, pytest.mark.slow]
 
@@ -70,74 +81,42 @@ MODES = {
 }
 
 
-@pytest.fixture(params=FORMATS)
-def form(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-Damage = Iterator[tuple[int, bytes]]
-
-
-def every_bit(healthy: bytes) -> Damage:
-    for at, byte in enumerate(healthy):
-        for bit in range(8):
-            yield at, bytes([byte ^ 1 << bit])
-
-
-def every_byte_zero(healthy: bytes) -> Damage:
-    for at, byte in enumerate(healthy):
-        if byte:
-            yield at, b"\0"
-
-
-def every_byte_wrong(healthy: bytes) -> Damage:
-    for at, byte in enumerate(healthy):
-        yield at, bytes([byte ^ 0xFF])
-
-
-def zeroed_blocks(healthy: bytes) -> Damage:
-    """Blocks of zeros at every place, as a page that never reached the disk."""
-    for size, step in ((8, 1), (64, 16), (512, 64)):
-        for at in range(0, len(healthy) - size + 1, step):
-            yield at, bytes(size)
-
-
-DAMAGES: dict[str, tuple[Callable[[bytes], Damage], tuple[str, ...]]] = {
-    "bit": (every_bit, ("unfinished", "finished")),
-    "zero byte": (every_byte_zero, ("unfinished", "finished")),
-    "wrong byte": (every_byte_wrong, ("stopped", "restarted", "no sidecar, stopped")),
-    "block": (zeroed_blocks, ("unfinished", "finished", "restarted")),
+TURNS = {
+    "bit": ("unfinished", "finished"),
+    "zero byte": ("unfinished", "finished"),
+    "wrong byte": ("stopped", "restarted", "no sidecar, stopped"),
+    "block": ("unfinished", "finished", "restarted"),
+    "prefix": tuple(MODES),
 }
+"""The modes in which each kind of damage is read."""
 
 
-@pytest.mark.parametrize(("damage", "mode"), [(name, mode) for name in DAMAGES for mode in DAMAGES[name][1]])
-def test_wrong_bytes(damage: str, mode: str, form: str, samples: Path, tmp_path: Path) -> None:
-    it, how, folder, patient = _begin(form, mode, samples, tmp_path)
-    for at, wrong in DAMAGES[damage][0](patient.healthy):
-        with patient.with_bytes(at, wrong) as data:
-            _judge(f"{damage}, {mode}", form, it, how, folder, data, f"{wrong.hex()[:8]} at {at}")
+class Case(NamedTuple):
+    """The readings of one form in one mode."""
+
+    form: str
+    mode: str
+    it: Sample
+    readings: list[Reading]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_prefix(mode: str, form: str, samples: Path, tmp_path: Path) -> None:
-    it, how, folder, patient = _begin(form, mode, samples, tmp_path)
-    for length in range(len(patient.healthy)):
-        with patient.cut_to(length) as data:
-            _judge(f"prefix, {mode}", form, it, how, folder, data, f"cut to {length}")
-
-
-def _begin(form: str, mode: str, samples: Path, tmp_path: Path) -> tuple[Sample, Mode, LogFolder, Patient]:
+@pytest.fixture(scope="module", params=[(form, mode) for form in FORMATS for mode in MODES], ids="-".join)
+def case(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    form, mode = request.param
     it, how = sample(form, samples), MODES[mode]
-    folder = LogFolder(tmp_path / "cdc_raw")
-    path = folder.put(it.writer, how.sidecar(it))
-    return it, how, folder, Patient(path, bytes(it.writer.data))
+    seen = {damage: sight.to_first_fault() for damage, sight in sights(form, samples).items()}
+    folder = tmp_path_factory.mktemp("log") / "cdc_raw"
+    return Case(form, mode, it, read_chosen(it, seen, mode, TURNS, folder, how.sidecar(it), stopped=how.stopped))
 
 
-def _judge(test: str, form: str, it: Sample, how: Mode, folder: LogFolder, data: bytes, what: str) -> None:
-    try:
-        outcome = read(folder.path, stopped=how.stopped)
-        ended = how.judge(outcome, it, data)
-    except BaseException as error:
-        error.add_note(f"{test}: {form}, {what}")
-        raise
-    counts.note(test, form, ended)
+def test_what_comes_out(case: Case) -> None:
+    def judge(reading: Reading) -> None:
+        ended = MODES[case.mode].judge(reading.outcome, case.it, reading.damage.of(bytes(case.it.writer.data)))
+        counts.note(f"{reading.damage.kind}, {case.mode}", case.form, ended)
+
+    check_each(case.readings, judge)
+
+
+def test_the_follower_sees_no_more_than_the_framing(case: Case) -> None:
+    """Damages that look alike to the framing read alike, in every row and sentence."""
+    check_alike(case.readings)

@@ -1,17 +1,25 @@
-"""`--on-error quarantine` over damage at every byte: the damaged entries are kept with their bytes, the rest comes."""
+"""`--on-error quarantine` over damage at every byte: the damaged entries are kept with their bytes, the rest comes.
+
+In two layers, as in `test_log_bytes.py`: the framing meets a wrong byte at every place there, and here the follower
+reads one of each that looks different, every byte of the markers, lengths and CRCs in one mode, a sixteenth of the
+others in one. `CDC_TAIL_DAMAGE=all` (the soak): every byte in both modes.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tailer.position import Position
 from tests.damage import counts
 from tests.damage.deliver import Outcome, check_sentence
+from tests.damage.framing_rules import sights
+from tests.damage.readings import Reading, check_alike, check_each, read_chosen
 from tests.damage.rules import PLACE
-from tests.damage.sample import SECTIONS, SEGMENT, TABLE, Patient, Sample, make, read, sample
+from tests.damage.sample import SECTIONS, SEGMENT, TABLE, Sample, make, sample
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import (
     FORMATS,
@@ -27,29 +35,45 @@ from tests.helpers.log_writer import (
 pytestmark = pytest.mark.damage
 
 
-@pytest.fixture(params=FORMATS)
-def it(request: pytest.FixtureRequest, samples: Path) -> Sample:
-    return sample(request.param, samples)
+SIDECARS = {"unfinished": live, "finished": completed}
+TURNS = {"wrong byte": tuple(SIDECARS)}
+
+
+class Case(NamedTuple):
+    """The readings of one form in one mode."""
+
+    mode: str
+    it: Sample
+    readings: list[Reading]
+
+
+@pytest.fixture(scope="module", params=[(form, mode) for form in FORMATS for mode in SIDECARS], ids="-".join)
+def case(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    form, mode = request.param
+    it = sample(form, samples)
+    # The definition is not damaged here: without it every row would be kept.
+    places = range(it.writer.sections[1].at, it.last.next_at)
+    found = {damage: sight for damage, sight in sights(form, samples).items() if damage.kind in TURNS}
+    hurt = {damage: sight for damage, sight in found.items() if damage.at in places}
+    folder = tmp_path_factory.mktemp("log") / "cdc_raw"
+    return Case(mode, it, read_chosen(it, hurt, mode, TURNS, folder, SIDECARS[mode](it.writer), on_error="quarantine"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sidecar", [live, completed], ids=["unfinished", "finished"])
-def test_damage_at_every_byte(sidecar: object, it: Sample, tmp_path: Path) -> None:
+def test_damage_at_every_byte(case: Case) -> None:
     """Outside of markers, header and lengths exactly what is damaged is missing, and kept; there the reading stops."""
-    folder = LogFolder(tmp_path / "cdc_raw")
-    text = live(it.writer) if sidecar is live else completed(it.writer)
-    patient = Patient(folder.put(it.writer, text), bytes(it.writer.data))
-    # The definition is not damaged here: without it every row would be kept.
-    for at in range(it.writer.sections[1].at, it.last.next_at):
-        wrong = bytes([patient.healthy[at] ^ 0xFF])
-        with patient.with_bytes(at, wrong) as data:
-            outcome = read(folder.path, on_error="quarantine")
-            try:
-                how = judge(it, outcome, at, data)
-            except AssertionError as error:
-                error.add_note(f"{it.writer.form.name}, byte {at}: {outcome}")
-                raise
-        counts.note(f"quarantine, {sidecar.__name__}", it.writer.form.name, how)  # type: ignore[attr-defined]
+
+    def judge_one(reading: Reading) -> None:
+        how = judge(case.it, reading.outcome, reading.damage.at, reading.damage.of(bytes(case.it.writer.data)))
+        counts.note(f"quarantine, {case.mode}", case.it.writer.form.name, how)
+
+    check_each(case.readings, judge_one)
+
+
+@pytest.mark.slow
+def test_the_follower_sees_no_more_than_the_framing(case: Case) -> None:
+    """Damages that look alike to the framing are kept alike."""
+    check_alike(case.readings)
 
 
 def judge(it: Sample, outcome: Outcome, at: int, data: bytes) -> str:
@@ -59,25 +83,20 @@ def judge(it: Sample, outcome: Outcome, at: int, data: bytes) -> str:
         assert PLACE.search(outcome.error.sentence())
         arrived = [row for row in it.rows if row in outcome.rows]
         assert outcome.rows == arrived
-        assert at < body(it, section) + unknowable(it), "stopped at what could have been kept"
+        assert at < it.body_at(section) + unknowable(it), "stopped at what could have been kept"
         return "4"
     if not outcome.kept:
         assert outcome.rows == list(it.rows)
         assert not section.entries, "damaged bytes were taken for good"
         return "0, nothing damaged"
-    assert at >= body(it, section), "a damaged marker was passed over"
+    assert at >= it.body_at(section), "a damaged marker was passed over"
     covered = [spread(it, section, place, kept, data) for place, kept in outcome.kept]
     missing = [start for start in it.starts if any(first <= start < end for first, end in covered)]
     assert outcome.rows == [row for row, start in zip(it.rows, it.starts, strict=True) if start not in missing]
-    if it.writer.form.name in ("plain", "noop"):
+    if it.readable:
         assert covered == [exactly(it, section, at)]
     assert outcome.said[-1] == f"{len(outcome.kept)} entries were put into quarantine"
     return "0, kept"
-
-
-def body(it: Sample, section: SectionPlace) -> int:
-    """File offset of a section's body."""
-    return section.at + (12 if it.writer.form.framed else 8)
 
 
 def unknowable(it: Sample) -> int:
@@ -92,15 +111,15 @@ def spread(it: Sample, section: SectionPlace, place: Position, kept: bytes, data
         assert kept == data[section.at : section.next_at], "the section whole, as it does not decompress"
         return section.start, section.end
     assert section.start + 8 <= place.offset < place.offset + len(kept) <= section.end
-    if it.writer.form.name in ("plain", "noop"):
-        begin = body(it, section) + place.offset - section.start - 8
+    if it.readable:
+        begin = it.file_offset(section, place.offset)
         assert kept == data[begin : begin + len(kept)]
     return place.offset, place.offset + len(kept)
 
 
 def exactly(it: Sample, section: SectionPlace, at: int) -> tuple[int, int]:
     """The entry that holds a byte; from its start to the section's end where the byte is of its size or size CRC."""
-    logical = section.start + 8 + at - body(it, section)
+    logical = section.start + 8 + at - it.body_at(section)
     entry = next(entry for entry in section.entries if entry.start <= logical < entry.end)
     return entry.start, section.end if logical < entry.start + 8 else entry.end
 

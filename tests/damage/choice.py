@@ -1,17 +1,15 @@
-"""Which damages the whole follower reads by default; with `CDC_TAIL_DAMAGE=all` (the soak) it reads every one."""
+"""Which damages the whole follower reads by default; with `CDC_TAIL_TESTS=all` (the soak) it reads every one."""
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tests.damage.damages import Damage
 from tests.damage.sample import Sample
+from tests.helpers.amount import ALL
 from tests.helpers.log_writer import SectionPlace
-
-ALL: Final = os.environ.get("CDC_TAIL_DAMAGE") == "all"
 
 SHARE: Final = 16
 """One in so many is read of the damages that look like another one and are not wanted for the place they are at."""

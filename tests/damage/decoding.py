@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tailer.definitions.learning import Known
+from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError
 from tailer.framing.entry import scan_entries
 from tailer.framing.section import MARKER_BYTES, Section
 from tailer.options.tail import TailOptions
+from tailer.planning.batch_tasks import BatchTasks, RowOptions, Shape
 from tailer.position import Position, Span
 from tailer.reading.reader import Reader
 from tailer.schema.model import TableDefinition
@@ -39,11 +40,11 @@ def run(writer: SegmentWriter) -> Run:
     return run_of(Section(place.start, place.end, place.at, place.next_at), plain, scan_entries(plain))
 
 
-def learnt(folder: Path, segment: int, writer: SegmentWriter) -> Known:
+def learnt(folder: Path, segment: int, writer: SegmentWriter) -> Definitions:
     """What the definitions of a segment say, nothing else being known; raises what cannot be understood."""
-    known = Known(Journal(folder, writable=False), TailOptions().selection, tolerant=False)
+    known = Definitions(Journal(folder, writable=False), TailOptions().selection, tolerant=False)
     known.collect(segment, run(writer))
-    known.settle(None)
+    known.learn_collected(None)
     return known
 
 
@@ -61,6 +62,7 @@ class Decoding:
     def __init__(self, folder: Path, base: bytes) -> None:
         self._known = learnt(folder, SEGMENT - 1, segment_of(SEGMENT - 1, [[base]]))
         self._file = SegmentFile(LogFolder(folder).put(segment_of(SEGMENT, [[base]])), SEGMENT)
+        self._tasks = BatchTasks("local", Journal(folder, writable=False), None, lambda segment: self._file)
         self._reader = Reader()
 
     def __enter__(self) -> Decoding:
@@ -76,7 +78,8 @@ class Decoding:
         self._file.kept.keep(place.start, run(writer))
         lower = place.entries[first].start
         span = Span(SEGMENT, place.start, place.end, place.at, lower, place.end)
-        task = self._known.task("local", span, schema_changes=False)
+        shape = Shape(RowOptions(), 0, self._known.at)
+        (planned,) = self._tasks.of([span], shape)
         faults: list[Fault] = []
-        batches = self._reader.read(task, self._file, lambda at, error, data: faults.append(Fault(at, error, data)))
-        return [line for batch in batches for line in batch.json_lines().decode().splitlines()], faults
+        found = self._reader.read(planned.task, self._file, lambda *fault: faults.append(Fault(*fault)))
+        return [line for batch in found for line in batch.json_lines().decode().splitlines()], faults

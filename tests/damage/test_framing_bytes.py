@@ -1,7 +1,7 @@
 """Every damage of one small segment per codec through the framing alone: what it sees, held against the healthy file.
 
 Many sections at once, by both twins, are looked at for the first damage of each look and at every byte of the header,
-markers, lengths and CRCs; with `CDC_TAIL_DAMAGE=all` for every damage.
+markers, lengths and CRCs; with `CDC_TAIL_TESTS=all` for every damage.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ mode that tries a kind of damage, one of each that looks different to the framin
 each kind at every byte of the header, markers, lengths and CRCs, and a sixteenth of all others. By all that is read it
 is also stated that damages which look alike to the framing are alike to the follower.
 
-`CDC_TAIL_DAMAGE=all` (the soak) reads every damage in all its modes: 174,160 readings.
+`CDC_TAIL_TESTS=all` (the soak) reads every damage in all its modes: 174,160 readings.
 """
 
 from __future__ import annotations

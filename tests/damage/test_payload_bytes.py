@@ -2,7 +2,7 @@
 
 In two layers. Every flipped bit and every prefix is decoded by itself (`decoding.py`). The whole follower reads those
 of which decoding says something new (an error of another kind, other definitions), and a sixteenth of the others; it
-must give what decoding gave, word by word. `CDC_TAIL_DAMAGE=all` (the soak): it reads every one.
+must give what decoding gave, word by word. `CDC_TAIL_TESTS=all` (the soak): it reads every one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In two layers, as in `test_log_bytes.py`: the framing meets a wrong byte at every place there, and here the follower
 reads one of each that looks different, every byte of the markers, lengths and CRCs in one mode, a sixteenth of the
-others in one. `CDC_TAIL_DAMAGE=all` (the soak): every byte in both modes.
+others in one. `CDC_TAIL_TESTS=all` (the soak): every byte in both modes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Damage anywhere in the genuine sets, sampled: every promised row, or those before it and one documented error.
 
-Three readings of each set, others in each run; ten with `CDC_TAIL_DAMAGE=all` (the soak).
+Three readings of each set, others in each run; ten with `CDC_TAIL_TESTS=all` (the soak).
 """
 
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 
@@ -16,16 +15,16 @@ from hypothesis import strategies as st
 
 from tailer.segments.segment import KeySource, no_keys
 from tests.damage import counts
-from tests.damage.choice import ALL
 from tests.damage.damages import Damage
 from tests.damage.deliver import Outcome, check_sentence, deliver
 from tests.damage.sample import Patient
+from tests.helpers.amount import examples
 from tests.helpers.sets import Place, copy_folder
 
 pytestmark = [pytest.mark.damage, pytest.mark.slow]
 
 SETS = ("50-cases-v8", "41-lz4", "50-snappy", "50-deflate", "50-zstd", "50-aes", "50-direct", "50-batch-sync")
-EXAMPLES = int(os.environ.get("CDC_TAIL_DAMAGE_EXAMPLES", "10" if ALL else "3"))
+EXAMPLES = examples(10)
 """Readings of each set: one takes about half a second."""
 
 FIRST = 0.4

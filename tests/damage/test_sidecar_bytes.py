@@ -2,7 +2,7 @@
 
 In two layers. Every text is decoded, and held against a grammar of the tests' own. The whole follower reads those that
 are the first to tell an end of their kind (by the section edges before and behind it), and a sixteenth of the others.
-`CDC_TAIL_DAMAGE=all` (the soak): it reads every one.
+`CDC_TAIL_TESTS=all` (the soak): it reads every one.
 """
 
 from __future__ import annotations

@@ -72,11 +72,15 @@ class Node:
         self._journal = parts.journal
         self._survey = parts.survey
         self._say = say
-        today = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, form)
-        self._today = today
+        self._today = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, form)
         self._on_driver = on_driver
         self._batches = BatchTasks(
-            name, self._journal, options.consumer, self._open_segment, accept_loss=options.accept_loss, today=today
+            name,
+            parts.journal,
+            options.consumer,
+            self._open_segment,
+            accept_loss=options.accept_loss,
+            today=self._today,
         )
         self.given_up = GivenUp(self._journal, options.consumer)
         self._reader = Reader()
@@ -91,8 +95,7 @@ class Node:
         """What was handed out from `base` and not taken yet."""
         self.held: tuple[int, int] | None = None
         self.waiting = False
-        self._silent = 0
-        self._frozen = False
+        self._silent, self._frozen = 0, False
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned. False while that cannot be told yet."""

@@ -46,33 +46,14 @@ def tail_parts(
     `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
     `lock_seconds`: how long to wait for the consumer's lock.
     """
-    check_folder(folder)
-    state = state_folder(folder, options.state)
-    if writes:
-        make_folder(state)
+    state = _state(folder, options, writes)
     consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
     journal = Journal(state, writable=writes)
-    definitions = Definitions(
-        journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes
-    )
+    definitions = _definitions(journal, options)
     shared = state_folder(folder)
     cleaned = Cleaned(shared)
-    survey = Survey(
-        folder,
-        keys=options.keys(),
-        stopped=options.stopped,
-        quiet_seconds=options.assume_finished_after,
-        cleaned=cleaned.refresh,
-        clock=wall,
-    )
-    reacher = Reacher(
-        survey,
-        definitions.collect,
-        visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
-        quarantine=options.quarantine,
-        accept_loss=options.accept_loss,
-        clock=clock,
-    )
+    survey = _survey(folder, options, cleaned, wall)
+    reacher = _reacher(survey, definitions, options, clock)
     outside = OutsideSources(options, definitions, clock)
     quarantine = Quarantine(state if writes else None, options.consumer, options.node)
     return TailParts(
@@ -90,4 +71,38 @@ def tail_parts(
         faults=Faults(options, journal, quarantine, survey, outside),
         taken=Taken(cleaned, options.consumer, shared if consumer is not None and state == shared else None),
         wall=wall,
+    )
+
+
+def _state(folder: Path, options: TailOptions, writes: bool) -> Path:
+    check_folder(folder)
+    state = state_folder(folder, options.state)
+    if writes:
+        make_folder(state)
+    return state
+
+
+def _definitions(journal: Journal, options: TailOptions) -> Definitions:
+    return Definitions(journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes)
+
+
+def _survey(folder: Path, options: TailOptions, cleaned: Cleaned, wall: Callable[[], float]) -> Survey:
+    return Survey(
+        folder,
+        keys=options.keys(),
+        stopped=options.stopped,
+        quiet_seconds=options.assume_finished_after,
+        cleaned=cleaned.refresh,
+        clock=wall,
+    )
+
+
+def _reacher(survey: Survey, definitions: Definitions, options: TailOptions, clock: Callable[[], float]) -> Reacher:
+    return Reacher(
+        survey,
+        definitions.collect,
+        visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
+        quarantine=options.quarantine,
+        accept_loss=options.accept_loss,
+        clock=clock,
     )

@@ -1,38 +1,36 @@
 """The range reader: a span and its definitions in, change rows out. Stateless: the same task gives the same rows.
 
-Knows no sidecar, no position to save and no sink; what cannot be delivered goes to `on_fault`.
+One loop for all payloads: group by group, in chunks of bounded size; each chunk is decoded up to the first entry that
+does not decode, cut at the entries whose values do not fit, and taken up again behind. Knows no sidecar, no position to
+save and no sink; what cannot be delivered goes to `on_fault`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
 
 from tailer.errors import CdcError, DefinitionError
 from tailer.jit.ready import expect
-from tailer.limits import ENTRY_OVERHEAD, MIB
+from tailer.limits import MIB
 from tailer.position import Position
-from tailer.reading.task import Change, DefinitionsById, ReadTask
-from tailer.rows.batch import Batch
-from tailer.rows.choice import build_now
-from tailer.rows.explain import Misfit, explain, explain_misfit, explain_value
-from tailer.rows.generic.build import ValueFault
+from tailer.reading.mutations import Mutations
+from tailer.reading.payload import Entries, Payload
+from tailer.reading.task import DefinitionsById, ReadTask
+from tailer.rows.choice import AnyBatch
+from tailer.rows.explain import explain_misfit, explain_value
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared, prepare
-from tailer.rows.schema_row import schema_batch
-from tailer.scan.forms import scan_now
-from tailer.scan.index import Index, Status
+from tailer.scan.index import Status
 from tailer.schema.builtin import system_tables
-from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection
-from tailer.schema.typed import TypedTable
 from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import NoSegments, Segments
-
-if TYPE_CHECKING:
-    from tailer.rows.typed.batch import TypedBatch
 
 CHUNK_ENTRIES: Final = 4096
 CHUNK_BYTES: Final = MIB
@@ -41,9 +39,6 @@ CHUNK_BYTES: Final = MIB
 TYPED_CHUNK_ENTRIES: Final = 32768
 TYPED_CHUNK_BYTES: Final = 4 * MIB
 """The same for rows that are made by the column: the cost of a batch is paid for more of them at once."""
-
-AnyBatch: TypeAlias = "Batch | TypedBatch"
-"""Rows in the generic form or in a typed one."""
 
 NO_SEGMENTS: Final = NoSegments()
 
@@ -57,105 +52,69 @@ class Reader:
 
     def __init__(self) -> None:
         self.unknown = 0
-        self.skipped: dict[str, int] = {}
-        self.left_out: dict[str, int] = {}
-        self._definitions: DefinitionsById | None = None
-        self._selection: Selection | None = None
+        self.skipped: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
         self._prepared: Prepared | None = None
-        self._records: tuple[DefinitionsById, tuple[Change, ...], DefinitionsById] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, bool] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
     ) -> Iterator[AnyBatch]:
         """The task's rows, in log order, in batches of bounded size.
 
-        `segments`: the other ones of the folder, where a transaction of a native log may have begun.
+        `file`: the span's segment; `segments`: the other ones of the folder, where a transaction of a native log may
+        have begun. What does not check or decode goes to `on_fault` when the rows before it were taken. Raises
+        DefinitionError where a definition cannot be used, or rows do not fit the task's typed form.
         """
-        header = file.header()
-        unsigned = header is not None and header.version >= 8
         expect(task.span.end - task.span.start)
-        if header is not None and header.native:
-            yield from self._read_records(task, file, segments, on_fault)
-            return
-        for group in read_groups(file, task.span, on_fault, task.skips):
-            yield from self._read_group(task, group, unsigned, on_fault)
+        with ExitStack() as opened:
+            payload = self._payload(task, file, segments, on_fault, opened)
+            for group in read_groups(file, task.span, on_fault, task.skips):
+                for part in payload.parts(group):
+                    if isinstance(part, Entries):
+                        yield from self._read_entries(task, part, on_fault)
+                    else:
+                        yield part
+        self.unknown += payload.unknown
 
     def take_unknown(self) -> int:
         """How many transactions were `unknown` since the last call."""
         unknown, self.unknown = self.unknown, 0
         return unknown
 
-    def _read_records(
-        self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault
-    ) -> Iterator[AnyBatch]:
-        from tailer.reading.record_span import RecordSpan
+    def _payload(
+        self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault, opened: ExitStack
+    ) -> Payload:
+        header = file.header()
+        if header is None or not header.native:
+            unsigned = header is not None and header.version >= 8
+            return Mutations(task, unsigned, partial(self._prepare, task), self.skipped)
+        from tailer.reading.records import Records, record_definitions
 
-        try:
-            prepared = self._prepare(self._record_definitions(task), task.selection, task.complete)
-        except DefinitionError as error:
-            raise _placed(error, Position(task.span.segment, task.span.lower)) from None
-        span = RecordSpan(task, file, prepared, segments, on_fault, _chunk_limits(task), self.left_out)
-        yield from span.read()
-        self.unknown += span.unknown
+        prepared = self._prepare(task, record_definitions(task), Position(task.span.segment, task.span.lower))
+        return Records(task, file, prepared, segments, on_fault, _chunk_limits(task), self.left_out, opened)
 
-    def _record_definitions(self, task: ReadTask) -> DefinitionsById:
-        """All that the task has: a change names its own, wherever that stood. The same object for the same task's."""
-        given = task.definitions, task.changes
-        if self._records is None or self._records[0] is not given[0] or self._records[1] != given[1]:
-            known = {key: held for key, held in task.definitions.items() if is_native(key)}
-            for change in task.changes:
-                known.update(change.definitions)
-            self._records = *given, known
-        return self._records[2]
-
-    def _read_group(self, task: ReadTask, group: Group, unsigned: bool, on_fault: OnFault) -> Iterator[AnyBatch]:
-        definitions = task.definitions
-        first = 0
-        for change in task.changes:
-            edge = bisect_left(group.offsets, change.end)
-            yield from self._read_entries(task, group, first, edge, definitions, unsigned, on_fault)
-            if task.schema_changes and first < edge and _entry_end(group, edge - 1) == change.end:
-                place = Place(task.node, task.span.segment, [int(group.offsets[edge - 1])])
-                yield schema_batch(change.definitions, definitions, task.selection, place)
-            first = edge
-            definitions = {**definitions, **change.definitions}
-        yield from self._read_entries(task, group, first, len(group.starts), definitions, unsigned, on_fault)
-
-    def _read_entries(
-        self,
-        task: ReadTask,
-        group: Group,
-        first: int,
-        end: int,
-        definitions: DefinitionsById,
-        unsigned: bool,
-        on_fault: OnFault,
-    ) -> Iterator[AnyBatch]:
-        if first >= end:
-            return
-        try:
-            prepared = self._prepare(definitions, task.selection, task.complete)
-        except DefinitionError as error:
-            raise _placed(error, Position(task.span.segment, int(group.offsets[first]))) from None
+    def _read_entries(self, task: ReadTask, entries: Entries, on_fault: OnFault) -> Iterator[AnyBatch]:
+        """The rows of entries, in chunks of bounded size."""
         most, most_bytes = _chunk_limits(task)
-        begin = first
+        group = entries.group
+        begin, end = 0, len(group.starts)
         while begin < end:
             stop = min(bisect_left(group.starts, group.starts[begin] + most_bytes, begin, end), begin + most)
             chunk = Group(group.data, group.starts[begin:stop], group.sizes[begin:stop], group.offsets[begin:stop])
-            yield from self._read_chunk(task, chunk, prepared, unsigned, on_fault)
+            yield from self._read_chunk(task, entries, chunk, on_fault)
             begin = stop
 
-    def _read_chunk(
-        self, task: ReadTask, chunk: Group, prepared: Prepared, unsigned: bool, on_fault: OnFault
-    ) -> Iterator[AnyBatch]:
-        place = Place(task.node, task.span.segment, chunk.offsets)
+    def _read_chunk(self, task: ReadTask, entries: Entries, chunk: Group, on_fault: OnFault) -> Iterator[AnyBatch]:
+        place = Place(task.node, entries.segment, chunk.offsets)
         first = 0
         while first < len(chunk.starts):
-            index, batch, faults, misfit = self._decode(task.typed, chunk, prepared, first, unsigned, place)
-            for table_id, count in index.skipped.items():
-                self.skipped[table_id.hex()] = self.skipped.get(table_id.hex(), 0) + count
+            decoded = entries.decode(chunk, first)
+            batch, faults, misfit, ignored = decoded.made
+            self.left_out.update(ignored)
+            # Whoever is told of a fault may stop there: all rows before it were delivered then, and none behind it.
             for fault in faults:
-                before = bisect_left(batch.column("offset"), int(chunk.offsets[fault.entry]))
+                before = entries.rows_before(batch, decoded, chunk, fault.entry)
                 if before:
                     yield batch.slice(0, before)
                 batch = batch.slice(before)
@@ -164,37 +123,26 @@ class Reader:
                 yield batch
             if misfit is not None and task.typed is not None:
                 raise explain_misfit(misfit, task.typed.table, place)
-            stopped = index.stopped
+            stopped = decoded.index.stopped
             if stopped.status != Status.OK:
-                _report(chunk, stopped.entry, explain(index, chunk.data, prepared, place), place, on_fault)
+                _report(chunk, stopped.entry, entries.explain(decoded, place), place, on_fault)
+            # At the end of a chunk that decoded whole, this is behind its last entry.
             first = stopped.entry + 1
 
-    def _decode(
-        self, typed: TypedTable | None, chunk: Group, prepared: Prepared, first: int, unsigned: bool, place: Place
-    ) -> tuple[Index, AnyBatch, list[ValueFault], Misfit | None]:
-        """What the entries from number `first` on give, up to the first that does not decode."""
-        what = chunk.data, chunk.starts, chunk.sizes
-        if typed is None:
-            index = scan_now()(*what, prepared.scan_tables, first, unsigned)
-            batch, faults = build_now(len(index.rows))(index, chunk.data, prepared, place)
-            return index, batch, faults, None
-        from tailer.rows.typed.choice import read_typed
-
-        index, made = read_typed(*what, prepared, first, unsigned, place, typed)
-        for name, count in made.ignored.items():
-            self.left_out[name] = self.left_out.get(name, 0) + count
-        return index, made.batch, made.faults, made.misfit
-
-    def _prepare(self, definitions: DefinitionsById, selection: Selection, complete: bool) -> Prepared:
-        if self._prepared is None or definitions is not self._definitions or selection != self._selection:
-            self._prepared = prepare(
-                definitions,
-                selection.ids(definitions),
-                unread=system_tables().keys() - definitions.keys(),
-                skip_unknown=complete or bool(selection.tables),
-                previous=self._prepared,
-            )
-            self._definitions, self._selection = definitions, selection
+    def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position) -> Prepared:
+        """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
+        wanted = definitions, task.selection, task.complete
+        if self._prepared is None or self._prepared_of != wanted:
+            try:
+                self._prepared = prepare(
+                    definitions,
+                    task.selection.ids(definitions),
+                    unread=system_tables().keys() - definitions.keys(),
+                    skip_unknown=task.complete or bool(task.selection.tables),
+                )
+            except DefinitionError as error:
+                raise _placed(error, at) from None
+            self._prepared_of = wanted
         return self._prepared
 
 
@@ -211,10 +159,6 @@ def _chunk_limits(task: ReadTask) -> tuple[int, int]:
     return (CHUNK_ENTRIES, CHUNK_BYTES) if task.typed is None else (TYPED_CHUNK_ENTRIES, TYPED_CHUNK_BYTES)
 
 
-def _entry_end(group: Group, number: int) -> int:
-    return int(group.offsets[number] + group.sizes[number]) + ENTRY_OVERHEAD
-
-
 def _placed(error: DefinitionError, at: Position) -> DefinitionError:
     """A definition that cannot be used, told with the first entry that would be read by it."""
     if error.at is not None:
@@ -223,5 +167,4 @@ def _placed(error: DefinitionError, at: Position) -> DefinitionError:
 
 
 def _report(chunk: Group, entry: int, error: CdcError, place: Place, on_fault: OnFault) -> None:
-    at: Position = place.of(entry)
-    on_fault(at, error, entry_bytes(chunk, entry))
+    on_fault(place.of(entry), error, entry_bytes(chunk, entry))

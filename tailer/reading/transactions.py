@@ -2,7 +2,7 @@
 
 The log is read once, from the smallest `first` that a commit of the span names, heads only. What is kept of each
 transaction are the places of its changes and the ranges that `rollback_to` made void; rows are read from there by
-`record_span`, transaction by transaction. Memory grows with the number of runs, not with what is in them.
+`records`, transaction by transaction. Memory grows with the number of runs, not with what is in them.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.rows.attrs import attrs_texts
-from tailer.rows.choice import build_now
-from tailer.rows.generic.build import Built
+from tailer.rows.choice import Decoded, Made, build_rows, one_row_now
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.scan.forms import scan_records_now
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.scan import Scanned
+from tailer.schema.typed import TypedTable
 
 Numbers = npt.NDArray[np.int64]
 
@@ -27,18 +27,22 @@ def read_records(
     first: int,
     number_from: int | None,
     place: Place,
+    typed: TypedTable | None = None,
     before: Numbers | None = None,
-) -> tuple[Scanned, Built]:
+) -> Decoded:
     """The change rows of entries from number `first` on, up to the first that does not decode. See `scan_records`.
 
-    `place` without attributes; `prepared`: of definitions by table id and fingerprint. The typed form's is
-    `typed.choice.read_records`. `before`: by entry, how many
+    `place` without attributes; `prepared`: of definitions by table id and fingerprint. `before`: by entry, how many
     rows were counted before that its own do not count from, where several transactions are read at once.
     """
+    one_row = one_row_now("read_record_one_row", len(starts) - first, typed) if number_from is None else None
+    found = None if one_row is None else one_row(data, starts, sizes, prepared, first, place)
+    if found is not None:
+        scanned, built = found
+        return Decoded(scanned.index, scanned.data, Made(*built), scanned.number)
     scanned = renumbered(scan_records_now()(data, starts, sizes, prepared.scan_tables, first, number_from), before)
-    return scanned, build_now(len(scanned.index.rows))(
-        scanned.index, scanned.data, prepared, with_attrs(place, scanned)
-    )
+    made = build_rows(scanned.index, scanned.data, prepared, with_attrs(place, scanned), typed)
+    return Decoded(scanned.index, scanned.data, made, scanned.number)
 
 
 def renumbered(scanned: Scanned, before: Numbers | None) -> Scanned:

@@ -17,7 +17,7 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.limits import MIB
 from tailer.position import Position, Span
-from tailer.reading.record_span import walk_of
+from tailer.reading.records import walk_of
 from tailer.reading.task import ReadTask
 from tailer.reading.transactions import RunPlace, Transaction
 from tailer.segments.segment import KeySource, SegmentFile

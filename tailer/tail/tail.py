@@ -22,8 +22,9 @@ from tailer.planning.named_positions import check_there, clip, named_position, s
 from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
-from tailer.reading.reader import AnyBatch, unknown_notice
+from tailer.reading.reader import unknown_notice
 from tailer.reading.task import ReadTask
+from tailer.rows.choice import AnyBatch
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
 from tailer.segments.view import SegmentView

@@ -22,8 +22,9 @@ from tailer.framing.section import NoSection
 from tailer.jit.ready import WORTH_BYTES, expect, twin_now
 from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.reading.reader import AnyBatch, Reader
+from tailer.reading.reader import Reader
 from tailer.reading.task import ReadTask
+from tailer.rows.choice import AnyBatch
 from tailer.segments.segment import SegmentFile
 from tailer.sinks.json_lines import JsonLinesSink
 from tailer.tail.open import open_tail

@@ -28,7 +28,7 @@ from tailer.tail.tail import Tail
 LONGEST_SECONDS = 120
 STEPS_MAX = 200
 READER = Reader()
-"""One for all readings: what it keeps are compiled definitions, and compiling them would be half of each reading."""
+"""One for all readings: what it keeps are prepared definitions, and preparing them would be half of each reading."""
 
 
 class HangError(AssertionError):

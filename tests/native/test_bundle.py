@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import tailer
-from tailer.reading import record_span as native
+from tailer.reading import records
 from tests.helpers.cli import run_cli
 from writer_hooks import SegmentLog, Table, Transaction, periodic
 
@@ -79,7 +79,7 @@ def everything(folder: Path) -> list[Any]:
 def test_together_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     rows = write(tmp_path, seed)
     together = everything(tmp_path / "cdc_raw")
-    monkeypatch.setattr(native, "ALONE_MAX", -1)
+    monkeypatch.setattr(records, "ALONE_MAX", -1)
     assert together == everything(tmp_path / "cdc_raw")
     generic, _, lines = together
     assert len(generic) == len(lines) == rows

@@ -10,7 +10,8 @@ import pytest
 
 from tailer.errors import CdcError
 from tailer.options.tail import TailOptions
-from tailer.reading import reader as read
+from tailer.rows import mutations
+from tailer.rows.choice import Made
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
 from tests.helpers.sets import STAGES, Place, folders, key_options
@@ -28,7 +29,7 @@ LAST = {name: count - 1 for name, count in STAGES.items()}
 def test_every_table_of_every_set(place: Place, sets_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reader loads it too, in a thread: two at once can meet a module that is half there.
     import_module("tailer.rows.generic.compiled.build")
-    monkeypatch.setattr(read, "build_now", lambda lines: build_both)
+    monkeypatch.setattr(mutations, "build_rows", lambda *what: Made(*build_both(*what[:-1])))
     options, environment = key_options(sets_root / place.set)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

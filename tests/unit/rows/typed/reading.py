@@ -10,10 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from tailer.definitions.history import DefinitionHistory
+from tailer.errors import DefinitionError
 from tailer.options.tail import TailOptions
-from tailer.reading.reader import AnyBatch, Reader
+from tailer.reading.mutations import MutationEntries
+from tailer.reading.payload import Entries
+from tailer.reading.reader import Reader
 from tailer.reading.task import ReadTask
-from tailer.rows.explain import Misfit
+from tailer.rows.choice import AnyBatch, Decoded
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
@@ -42,20 +45,18 @@ class TypedReader(Reader):
         self.batches: dict[str, list[TypedBatch]] = {}
         self.faults: dict[str, list[ValueFault]] = {}
 
-    def _read_chunk(
-        self, task: ReadTask, chunk: Group, prepared: Prepared, unsigned: bool, on_fault: OnFault
-    ) -> Iterator[AnyBatch]:
-        place = Place(task.node, task.span.segment, chunk.offsets)
+    def _read_entries(self, task: ReadTask, entries: Entries, on_fault: OnFault) -> Iterator[AnyBatch]:
+        assert isinstance(entries, MutationEntries)
+        yield from super()._read_entries(task, _Both(entries, task.node, self), on_fault)
+
+    def read_chunk(self, chunk: Group, prepared: Prepared, unsigned: bool, place: Place) -> None:
         index = scan(chunk.data, chunk.starts, chunk.sizes, prepared.scan_tables, 0, unsigned)
         for number, table in enumerate(prepared.tables):
             if table.delivered:
                 form = form_of(self._typed(table.definition.id))
                 same_one_row(index, chunk, only(prepared, number), unsigned, place, form)
-        yield from super()._read_chunk(task, chunk, prepared, unsigned, on_fault)
 
-    def _decode(
-        self, typed: TypedTable | None, chunk: Group, prepared: Prepared, first: int, unsigned: bool, place: Place
-    ) -> tuple[Index, AnyBatch, list[ValueFault], Misfit | None]:
+    def decode(self, chunk: Group, prepared: Prepared, first: int, unsigned: bool, place: Place) -> None:
         data = chunk.data
         index = scan(data, chunk.starts, chunk.sizes, prepared.scan_tables, first, unsigned)
         present = set(index.updates["table"].tolist())
@@ -68,12 +69,31 @@ class TypedReader(Reader):
                 assert plain.misfit is None
                 self.batches.setdefault(table.definition.id, []).append(plain.batch)
                 self.faults.setdefault(table.definition.id, []).extend(plain.faults)
-        return super()._decode(typed, chunk, prepared, first, unsigned, place)
 
     def _typed(self, table_id: str) -> TypedTable:
         """Of one table id alone, by all that is known of it."""
         changes = [event.changed[table_id] for event in self.history.events if table_id in event.changed]
         return typed_table(changes[-1], changes, OPTIONS)
+
+
+class _Both(Entries):
+    """Entries whose chunks are typed as well."""
+
+    def __init__(self, entries: MutationEntries, node: str, reader: TypedReader) -> None:
+        super().__init__(entries.group, entries.segment)
+        self.entries = entries
+        self.node = node
+        self.reader = reader
+
+    def decode(self, chunk: Group, first: int) -> Decoded:
+        how = self.entries.unsigned, Place(self.node, self.segment, chunk.offsets)
+        if first == 0:
+            self.reader.read_chunk(chunk, self.entries.prepared, *how)
+        self.reader.decode(chunk, self.entries.prepared, first, *how)
+        return self.entries.decode(chunk, first)
+
+    def explain(self, decoded: Decoded, place: Place) -> DefinitionError:
+        return self.entries.explain(decoded, place)
 
 
 def only(prepared: Prepared, number: int) -> Prepared:

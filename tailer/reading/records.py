@@ -1,23 +1,25 @@
-"""Reads a span of a native log: changes that count at once, and at each commit the rows of its transaction.
+"""A service's payload: msgpack records. Changes that count at once, and at each commit the rows of its transaction.
 
-As stateless as `reader`, which calls it: the same task gives the same rows. A transaction's changes lie before its
-commit, perhaps in earlier segments: `transactions` finds them, once for a span and only if it has commits.
+A transaction's changes lie before its commit, perhaps in earlier segments: `transactions` finds them, once for a span
+and only if it has commits. A change names its own definition, wherever that stood.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from tailer.errors import ACCEPT, CdcError, LossError
+from tailer.errors import ACCEPT, CdcError, DefinitionError, LossError
 from tailer.position import Position, Span
 from tailer.reading.bundle import Bundle, Part, held_back
+from tailer.reading.payload import Entries
+from tailer.reading.task import DefinitionsById, ReadTask
 from tailer.reading.transactions import RunPlace, Transaction, TransactionWalk, runs_from
-from tailer.rows.explain import Misfit, explain_misfit, explain_value
+from tailer.rows.choice import AnyBatch, Decoded
 from tailer.rows.explain_record import explain_record
-from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.records import read_records
@@ -26,30 +28,79 @@ from tailer.scan.index import Status
 from tailer.scan.record.head import IN_TRANSACTION, NO_RECORD, UNUSUAL, change_head
 from tailer.scan.record.kinds import kinds_of
 from tailer.scan.record.record import CHANGE, COMMIT, KIND_IGNORABLE, STATE, Commit, decode_record
-from tailer.scan.record.scan import Scanned
-from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
+from tailer.schema.record_definitions import is_native
+from tailer.segments.group import Group, OnFault, entry_bytes
 from tailer.segments.run import Run
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import Segments
 
 if TYPE_CHECKING:
-    from tailer.reading.task import ReadTask
-    from tailer.rows.batch import Batch
-    from tailer.rows.typed.batch import TypedBatch
     from tailer.segments.run import Numbers
-
-    AnyBatch = Batch | TypedBatch
 
 FIRST_NUMBER: Final = 0
 ALONE_MAX: Final = 256
 """Changes that are worth a scan of their own."""
 
 
-class RecordSpan:
-    """One task's read. `unknown`: transactions left out because they began in a history that is not known.
+class _Changes(Entries):
+    """Changes that count at once."""
 
-    `most`: entries and bytes of one scan and build.
-    """
+    def __init__(self, group: Group, segment: int, task: ReadTask, prepared: Prepared) -> None:
+        super().__init__(group, segment)
+        self._task = task
+        self._prepared = prepared
+
+    def decode(self, chunk: Group, first: int) -> Decoded:
+        return self._read(chunk, first, None, Place(self._task.node, self.segment, chunk.offsets))
+
+    def explain(self, decoded: Decoded, place: Place) -> DefinitionError:
+        return explain_record(decoded.index, decoded.data, self._prepared, place)
+
+    def _read(self, chunk: Group, first: int, number_from: int | None, place: Place) -> Decoded:
+        what = chunk.data, chunk.starts, chunk.sizes, self._prepared, first, number_from
+        return read_records(*what, place, self._task.typed)
+
+
+class _Committed:
+    """A transaction that is being read. `number`: the next row's."""
+
+    def __init__(self, found: Transaction) -> None:
+        self.found = found
+        self.number = FIRST_NUMBER
+
+    def pass_over(self, group: Group, entry: int) -> None:
+        """The rows of a change that is left out keep their numbers."""
+        start = int(group.starts[entry])
+        head = change_head(group.data[start : start + int(group.sizes[entry])])
+        self.number += 0 if head is None else head.rows
+
+
+class _ChangesOf(_Changes):
+    """Changes of one transaction. Their rows stand where it was committed, whatever segment these lie in, and are told
+    apart by their numbers alone."""
+
+    def __init__(self, group: Group, segment: int, task: ReadTask, prepared: Prepared, of: _Committed) -> None:
+        super().__init__(group, segment, task, prepared)
+        self._of = of
+
+    def decode(self, chunk: Group, first: int) -> Decoded:
+        found, span = self._of.found, self._task.span
+        place = Place(self._task.node, span.segment, [found.commit] * len(chunk.offsets), found.name)
+        decoded = self._read(chunk, first, self._of.number, place)
+        self._of.number = decoded.number
+        if decoded.index.stopped.status != Status.OK:
+            self._of.pass_over(chunk, decoded.index.stopped.entry)
+        return decoded
+
+    def rows_before(self, batch: AnyBatch, decoded: Decoded, chunk: Group, entry: int) -> int:
+        index = decoded.index
+        own = index.rows["number"][index.updates["entry"][index.rows["update"]] == entry]
+        return bisect_left(batch.column("row"), int(own.min())) if len(own) else 0
+
+
+class Records:
+    """One task's records. `most`: entries and bytes of one scan and build. `left_out`: see `Reader`; `opened` closes
+    the other segments."""
 
     def __init__(
         self,
@@ -59,7 +110,8 @@ class RecordSpan:
         segments: Segments,
         on_fault: OnFault,
         most: tuple[int, int],
-        left_out: dict[str, int],
+        left_out: Counter[str],
+        opened: ExitStack,
     ) -> None:
         self.unknown = 0
         self._task = task
@@ -69,27 +121,20 @@ class RecordSpan:
         self._on_fault = on_fault
         self._most = most
         self._left_out = left_out
+        self._open = opened
         self._found: dict[int, Transaction] | None = None
-        self._number = FIRST_NUMBER
         self._others: tuple[int, SegmentFile] | None = None
-        self._open = ExitStack()
 
-    def read(self) -> Iterator[AnyBatch]:
-        """The task's rows, in log order."""
-        task = self._task
-        with self._open:
-            for group in read_groups(self._file, task.span, self._on_fault, task.skips):
-                yield from self._read_group(group)
-
-    def _read_group(self, group: Group) -> Iterator[AnyBatch]:
+    def parts(self, group: Group) -> Iterator[Entries | AnyBatch]:
+        """Changes and, each at its commit, the changes of transactions; what is small is read together at once."""
         import numpy as np
 
         kinds = kinds_of(group.data, group.starts, group.sizes)
-        if not self._schema_changes(group) and not (kinds == COMMIT).any():
-            # The scan passes over what is no change, and cheaper than they are sorted out.
-            yield from self._read_chosen(group, self._task.span.segment, None)
-            return
         changes = self._schema_changes(group)
+        if not changes and not (kinds == COMMIT).any():
+            # The scan passes over what is no change, and cheaper than they are sorted out.
+            yield self._changes(group)
+            return
         unknown = (kinds == UNUSUAL) | (kinds == NO_RECORD) | ((kinds > STATE) & (kinds < KIND_IGNORABLE))
         scanned = np.flatnonzero((kinds == CHANGE) | unknown)
         commits = np.flatnonzero(kinds == COMMIT).tolist()
@@ -103,13 +148,21 @@ class RecordSpan:
                 continue
             yield from self._flush(group, bundle)
             if number in changes:
-                yield self._schema_row(group, number)
+                yield self._schema_row(group, number, changes[number])
             else:
                 yield from self._commit(group, number)
         yield from self._flush(group, bundle)
-        yield from self._read_changes(group, scanned[begin:])
+        yield self._chosen(group, scanned[begin:])
 
-    def _between(self, group: Group, bundle: Bundle, numbers: Numbers) -> Iterator[AnyBatch]:
+    def _changes(self, group: Group) -> Entries:
+        return _Changes(group, self._task.span.segment, self._task, self._prepared)
+
+    def _chosen(self, group: Group, numbers: Numbers) -> Entries:
+        if len(numbers) == len(group.starts):
+            return self._changes(group)
+        return self._changes(Group(group.data, group.starts[numbers], group.sizes[numbers], group.offsets[numbers]))
+
+    def _between(self, group: Group, bundle: Bundle, numbers: Numbers) -> Iterator[Entries | AnyBatch]:
         """Changes that count at once: few go into the bundle, many are read by themselves."""
         if len(numbers) == 0:
             return
@@ -118,14 +171,12 @@ class RecordSpan:
             yield from self._flush(group, bundle)
         if len(numbers) > ALONE_MAX or not bundle.add(Part(None, numbers)):
             yield from self._flush(group, bundle)
-            yield from self._read_changes(group, numbers)
+            yield self._chosen(group, numbers)
 
     def _takes(self, bundle: Bundle, offset: int) -> bool:
         """Whether the transaction that is committed there goes into the bundle: all of it lies near, and nothing is
         known against it."""
-        if self._found is None:
-            self._found = self._walk()
-        found = self._found.get(offset)
+        found = self._transactions().get(offset)
         if found is None or found.lost is not None or held_back(self._task.walk_skips, found):
             return False
         import numpy as np
@@ -136,106 +187,30 @@ class RecordSpan:
             return False
         return bundle.add(Part(found, np.array(entries, np.int64)))
 
-    def _flush(self, group: Group, bundle: Bundle) -> Iterator[AnyBatch]:
-        """The bundle's rows; one part after another where something in it does not decode."""
+    def _flush(self, group: Group, bundle: Bundle) -> Iterator[Entries | AnyBatch]:
+        """The bundle's rows; one part after another where something in it does not decode.
+
+        A fault is told behind the rows before it, and of a bundle it is not known which those are.
+        """
         if not len(bundle):
             bundle.clear()
             return
-        parts = list(bundle.parts)
-        scanned, batch, faults, misfit, ignored = self._scan_and_build(
-            bundle.entries(), 0, 0, bundle.place(self._task.node), bundle.before()
-        )
-        good = scanned.index.stopped.status == Status.OK and scanned.number == bundle.rows
+        parts, entries, place = list(bundle.parts), bundle.entries(), bundle.place(self._task.node)
+        what = entries.data, entries.starts, entries.sizes, self._prepared, 0, FIRST_NUMBER, place
+        decoded = read_records(*what, self._task.typed, bundle.before())
+        good = decoded.index.stopped.status == Status.OK and decoded.number == bundle.rows
         bundle.clear()
+        batch, faults, misfit, ignored = decoded.made
         if good and not faults and misfit is None:
-            self._count_left_out(ignored)
+            self._left_out.update(ignored)
             if len(batch):
                 yield batch
             return
         for part in parts:
             if part.of is None:
-                yield from self._read_changes(group, part.entries)
+                yield self._chosen(group, part.entries)
             else:
                 yield from self._read_transaction(part.of)
-
-    def _read_changes(self, group: Group, numbers: Numbers) -> Iterator[AnyBatch]:
-        if len(numbers) == len(group.starts):
-            chosen = group
-        else:
-            chosen = Group(group.data, group.starts[numbers], group.sizes[numbers], group.offsets[numbers])
-        yield from self._read_chosen(chosen, self._task.span.segment, None)
-
-    def _read_chosen(self, group: Group, segment: int, of: Transaction | None) -> Iterator[AnyBatch]:
-        """Changes of a segment, in chunks of bounded size."""
-        most, most_bytes = self._most
-        begin, end = 0, len(group.starts)
-        while begin < end:
-            stop = min(bisect_left(group.starts, group.starts[begin] + most_bytes, begin, end), begin + most)
-            chunk = Group(group.data, group.starts[begin:stop], group.sizes[begin:stop], group.offsets[begin:stop])
-            yield from self._read_chunk(chunk, segment, of)
-            begin = stop
-
-    def _read_chunk(self, chunk: Group, segment: int, of: Transaction | None) -> Iterator[AnyBatch]:
-        own = Place(self._task.node, segment, chunk.offsets)
-        first = 0
-        while first < len(chunk.starts):
-            scanned, batch, faults, misfit = self._decode(chunk, first, of)
-            for fault in faults:
-                before = _rows_before(batch, scanned, chunk, fault.entry, of)
-                if before:
-                    yield batch.slice(0, before)
-                batch = batch.slice(before)
-                self._report(chunk, fault.entry, own, explain_value(fault, own))
-            if len(batch):
-                yield batch
-            if misfit is not None and self._task.typed is not None:
-                raise explain_misfit(misfit, self._task.typed.table, own)
-            stopped = scanned.index.stopped
-            if of is not None:
-                self._number = scanned.number
-            if stopped.status != Status.OK:
-                error = explain_record(scanned.index, scanned.data, self._prepared, own)
-                self._report(chunk, stopped.entry, own, error)
-                self._pass_over(chunk, stopped.entry)
-            first = stopped.entry + 1
-
-    def _decode(
-        self, chunk: Group, first: int, of: Transaction | None
-    ) -> tuple[Scanned, AnyBatch, list[ValueFault], Misfit | None]:
-        """What the changes from number `first` on give, up to the first that does not decode."""
-        task, number = self._task, None if of is None else self._number
-        place = Place(task.node, task.span.segment, chunk.offsets)
-        if of is not None:
-            place = Place(task.node, task.span.segment, [of.commit] * len(chunk.offsets), of.name)
-        scanned, batch, faults, misfit, ignored = self._scan_and_build(chunk, first, number, place, None)
-        self._count_left_out(ignored)
-        return scanned, batch, faults, misfit
-
-    def _scan_and_build(
-        self, chunk: Group, first: int, number: int | None, place: Place, before: Numbers | None
-    ) -> tuple[Scanned, AnyBatch, list[ValueFault], Misfit | None, Mapping[str, int]]:
-        """The last: how many values of which column the typed form has no place for."""
-        what = chunk.data, chunk.starts, chunk.sizes, self._prepared, first, number, place
-        if self._task.typed is None:
-            scanned, (batch, faults) = read_records(*what, before)
-            return scanned, batch, faults, None, {}
-        from tailer.rows.typed.choice import read_records as read_typed
-
-        scanned, made = read_typed(*what, self._task.typed, before)
-        return scanned, made.batch, made.faults, made.misfit, made.ignored
-
-    def _count_left_out(self, ignored: Mapping[str, int]) -> None:
-        for name, count in ignored.items():
-            self._left_out[name] = self._left_out.get(name, 0) + count
-
-    def _report(self, chunk: Group, entry: int, own: Place, error: CdcError) -> None:
-        self._on_fault(own.of(entry), error, entry_bytes(chunk, entry))
-
-    def _pass_over(self, chunk: Group, entry: int) -> None:
-        """The rows of a change that is left out keep their numbers."""
-        start = int(chunk.starts[entry])
-        head = change_head(chunk.data[start : start + int(chunk.sizes[entry])])
-        self._number += 0 if head is None else head.rows
 
     def _schema_changes(self, group: Group) -> dict[int, int]:
         """Numbers of the entries with a definition that the task's own have not, to the number of the change."""
@@ -249,17 +224,16 @@ class RecordSpan:
                 found[number] = at
         return found
 
-    def _schema_row(self, group: Group, number: int) -> AnyBatch:
+    def _schema_row(self, group: Group, number: int, which: int) -> AnyBatch:
         task = self._task
-        which = self._schema_changes(group)[number]
         before = dict(task.definitions)
         for change in task.changes[:which]:
             before.update(change.definitions)
         place = Place(task.node, task.span.segment, [int(group.offsets[number])])
         return schema_batch(task.changes[which].definitions, before, task.selection, place)
 
-    def _commit(self, group: Group, number: int) -> Iterator[AnyBatch]:
-        """The rows of the transaction that is committed there."""
+    def _commit(self, group: Group, number: int) -> Iterator[Entries]:
+        """The changes of the transaction that is committed there."""
         offset = int(group.offsets[number])
         at = Position(self._task.span.segment, offset)
         start = int(group.starts[number])
@@ -268,9 +242,7 @@ class RecordSpan:
         except CdcError as error:
             self._on_fault(at, error, entry_bytes(group, number))
             return
-        if self._found is None:
-            self._found = self._walk()
-        found = self._found.get(offset)
+        found = self._transactions().get(offset)
         if found is None:
             return
         if found.lost is not None:
@@ -278,35 +250,40 @@ class RecordSpan:
             return
         yield from self._read_transaction(found)
 
-    def _read_transaction(self, found: Transaction) -> Iterator[AnyBatch]:
-        self._number = FIRST_NUMBER
+    def _read_transaction(self, found: Transaction) -> Iterator[Entries]:
+        of = _Committed(found)
         for place in found.runs:
-            yield from self._read_run(found, place)
+            yield from self._read_run(of, place)
 
-    def _walk(self) -> dict[int, Transaction]:
-        task = self._task
-        if task.walk is not None:
-            return {each.commit: each for each in task.walk}
-        walk = walk_of(task, self._file, self._segments)
-        self.unknown += walk.unknown
-        return walk.found
+    def _transactions(self) -> dict[int, Transaction]:
+        """By their commits; the walk is made when it is first asked for."""
+        if self._found is None:
+            task = self._task
+            if task.walk is not None:
+                self._found = {each.commit: each for each in task.walk}
+            else:
+                walk = walk_of(task, self._file, self._segments)
+                self.unknown += walk.unknown
+                self._found = walk.found
+        return self._found
 
-    def _read_run(self, found: Transaction, place: RunPlace) -> Iterator[AnyBatch]:
+    def _read_run(self, of: _Committed, place: RunPlace) -> Iterator[Entries]:
+        """Changes of a transaction that lie in a run, but for those that are to be left out."""
         import numpy as np
 
         file = self._opened(place.segment)
         file.remember(place.start, place.at)
         for _, run in runs_from(file, place.start, place.edge):
-            numbers = np.array(_changes_of(found, place.segment, run), np.int64)
+            numbers = np.array(_changes_of(of.found, place.segment, run), np.int64)
             skipped = {offset for segment, offset, _ in self._task.walk_skips if segment == place.segment}
             cuts = [at for at, number in enumerate(numbers.tolist()) if int(run.offsets[number]) in skipped]
             begin = 0
             for cut in (*cuts, len(numbers)):
                 chosen = numbers[begin:cut]
                 group = Group(run.data, run.starts[chosen], run.sizes[chosen], run.offsets[chosen])
-                yield from self._read_chosen(group, place.segment, found)
+                yield _ChangesOf(group, place.segment, self._task, self._prepared, of)
                 if cut < len(numbers):
-                    self._pass_over(Group(run.data, run.starts, run.sizes, run.offsets), int(numbers[cut]))
+                    of.pass_over(Group(run.data, run.starts, run.sizes, run.offsets), int(numbers[cut]))
                 begin = cut + 1
 
     def _opened(self, segment: int) -> SegmentFile:
@@ -319,6 +296,14 @@ class RecordSpan:
             except FileNotFoundError:
                 raise lost_segment(segment, self._task.span) from None
         return self._others[1]
+
+
+def record_definitions(task: ReadTask) -> DefinitionsById:
+    """All that a task has, of its changes too: an entry names its definition, wherever in the span that stands."""
+    known = {key: held for key, held in task.definitions.items() if is_native(key)}
+    for change in task.changes:
+        known.update(change.definitions)
+    return known
 
 
 def walk_of(task: ReadTask, file: SegmentFile, segments: Segments) -> TransactionWalk:
@@ -373,12 +358,3 @@ def _changes_of(found: Transaction, segment: int, run: Run) -> list[int]:
         if head is not None and head.txn == found.txn and found.counts(Position(segment, int(run.offsets[number]))):
             numbers.append(number)
     return numbers
-
-
-def _rows_before(batch: AnyBatch, scanned: Scanned, chunk: Group, entry: int, of: Transaction | None) -> int:
-    """How many rows of a batch are of entries before one."""
-    if of is None:
-        return bisect_left(batch.column("offset"), int(chunk.offsets[entry]))
-    index = scanned.index
-    own = index.rows["number"][index.updates["entry"][index.rows["update"]] == entry]
-    return bisect_left(batch.column("row"), int(own.min())) if len(own) else 0

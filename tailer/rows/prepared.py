@@ -16,6 +16,9 @@ from tailer.types.jsontext import ToJson
 SYSTEM_LOCAL: Final = UUID("7ad54392-bcdd-35a6-8417-4e047860b377").hex
 TRUNCATED_AT: Final = "truncated_at"
 
+SHARED_MAX: Final = 2048
+"""Tables that are kept to be shared: more than a log has, and some megabytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedColumn:
@@ -59,6 +62,10 @@ class Prepared:
     delivered: Mapping[str, PreparedTable]
 
 
+_shared: Final[dict[tuple[str, bool, bool], PreparedTable]] = {}
+"""The latest of each key, with whether it is delivered and followed."""
+
+
 def prepare(
     definitions: Mapping[str, TableDefinition],
     wanted: Collection[str],
@@ -66,30 +73,20 @@ def prepare(
     followed: Collection[str] = (),
     unread: Collection[str] = (),
     skip_unknown: bool = False,
-    previous: Prepared | None = None,
 ) -> Prepared:
     """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
     are followed by the 16 of the fingerprint, wherever they are keys.
 
     `wanted` tables give change rows. Those of `followed` ones are in the index too, for `neutral_rows`; `system.local`
-    always is, for truncations. `unread` and `skip_unknown`: see ScanTables. What `previous` has of the same definitions
-    is taken over. Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed
-    is left out then, as if it were not known.
+    always is, for truncations. `unread` and `skip_unknown`: see ScanTables. Tables of equal definitions are shared.
+    Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed is left out then,
+    as if it were not known.
     """
-    known = {} if previous is None else {table.scan.id.hex(): table for table in previous.tables}
     tables: list[PreparedTable] = []
     for table_id, definition in definitions.items():
         delivered, follow = table_id in wanted, table_id in followed
-        held = known.get(table_id)
-        if (
-            held is not None
-            and (held.definition is definition or held.definition == definition)
-            and (held.delivered, held.followed) == (delivered, follow)
-        ):
-            tables.append(held)
-            continue
         try:
-            tables.append(_prepare_table(table_id, definition, delivered, follow))
+            tables.append(_shared_table(table_id, definition, delivered, follow))
         except DefinitionError:
             if delivered or follow:
                 raise
@@ -97,6 +94,17 @@ def prepare(
         tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
     )
     return Prepared(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
+
+
+def _shared_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> PreparedTable:
+    key = table_id, delivered, followed
+    held = _shared.get(key)
+    if held is None or not (held.definition is definition or held.definition == definition):
+        held = _prepare_table(table_id, definition, delivered, followed)
+        if len(_shared) >= SHARED_MAX:
+            _shared.clear()
+        _shared[key] = held
+    return held
 
 
 def _prepare_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> PreparedTable:

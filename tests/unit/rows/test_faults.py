@@ -7,7 +7,6 @@ import pytest
 from tailer.errors import DefinitionError
 from tailer.rows.explain import explain, explain_value
 from tailer.rows.place import Place
-from tailer.rows.prepared import prepare
 from tailer.scan.mutation.scan import scan
 from tailer.schema.model import Column, TypeField
 from tests.unit.rows.tables import EXAMPLE, OFFSET, SEGMENT, built, prepared, table
@@ -78,12 +77,3 @@ def test_a_wanted_table_of_a_type_that_does_not_parse_is_an_error() -> None:
     with pytest.raises(DefinitionError):
         prepared(broken)
     assert prepared(broken, wanted=()).tables == ()
-
-
-def test_definitions_are_prepared_once() -> None:
-    first = prepared(EXAMPLE)
-    again = prepare({EXAMPLE.id: EXAMPLE}, {EXAMPLE.id}, previous=first)
-    assert again.tables[0] is first.tables[0]
-    unwanted = prepare({EXAMPLE.id: EXAMPLE}, (), previous=first)
-    assert unwanted.tables[0] is not first.tables[0]
-    assert not unwanted.tables[0].delivered

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
+
+from tailer.rows import prepared as ready
 from tailer.scan.tables import LENGTH_PREFIX, ScanColumn
 from tailer.schema.model import Column
 from tests.unit.rows.tables import EXAMPLE, prepared, printed, table, told
@@ -54,3 +58,27 @@ def test_only_wanted_and_followed_tables_are_kept() -> None:
     assert prepared(EXAMPLE, wanted=()).scan_tables.kept_ids == ()
     assert prepared(EXAMPLE, wanted=(), followed=[EXAMPLE.id]).scan_tables.kept_ids == (TABLE,)
     assert prepared(unread=[EXAMPLE.id]).scan_tables.unread == {TABLE}
+
+
+def test_equal_definitions_share_their_tables() -> None:
+    first = prepared(EXAMPLE).tables[0]
+    assert prepared(msgspec.convert(msgspec.to_builtins(EXAMPLE), type(EXAMPLE))).tables[0] is first
+    unwanted = prepared(EXAMPLE, wanted=()).tables[0]
+    assert not unwanted.delivered
+    altered = prepared(table(Column("v", "regular", "bigint"))).tables[0]
+    assert altered.scan.columns == {b"v": ScanColumn(0, 8, False)}
+    assert prepared(EXAMPLE, wanted=()).tables[0] is unwanted
+    again = prepared(EXAMPLE).tables[0]
+    assert again is not altered
+    assert again.scan == first.scan
+
+
+def test_tables_beyond_the_bound_are_prepared_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready, "SHARED_MAX", 2)
+    first = prepared(EXAMPLE).tables[0]
+    for number in range(2):
+        prepared(msgspec.structs.replace(EXAMPLE, id=bytes([number] * 16).hex()))
+    assert len(ready._shared) <= 2
+    again = prepared(EXAMPLE).tables[0]
+    assert again is not first
+    assert again.scan == first.scan

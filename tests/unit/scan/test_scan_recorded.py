@@ -36,7 +36,7 @@ def test_every_mutation_as_the_server_sees_it(name: str, sets_root: Path) -> Non
     folder = sets_root / name
     changes = {at: deltas(rows) for at, rows in schema_mutations(folder)}
     state = SchemaState()
-    prepared = _prepare(state, None)
+    prepared = _prepare(state)
     count = 0
     for line, payload in _mutations(folder):
         at = (line["segment"], line["end"])
@@ -45,14 +45,14 @@ def test_every_mutation_as_the_server_sees_it(name: str, sets_root: Path) -> Non
         assert index.stopped.status == Status.OK, (at, index.stopped)
         assert list(_found(index, payload, prepared)) == list(_expected(line)), at
         if at in changes and state.apply(changes[at]):
-            prepared = _prepare(state, prepared)
+            prepared = _prepare(state)
         count += 1
     assert count > 1500
 
 
-def _prepare(state: SchemaState, previous: Prepared | None) -> Prepared:
+def _prepare(state: SchemaState) -> Prepared:
     known = {**builtin_definitions(), **state.definitions}
-    return prepare(known, known.keys(), previous=previous)
+    return prepare(known, known.keys())
 
 
 def _mutations(folder: Path) -> Iterator[tuple[Line, bytes]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tailer.jit.addresses import address_of
 from tailer.rows.prepared import Prepared, PreparedColumn, PreparedTable
+from tailer.scan.latest import Latest
 from tailer.scan.tables import NO_COLUMN
 from tailer.types import Shape
 from tailer.types.compiled.plan import PART_BYTES, WORD, Bytes, Numbers, TypePlan
@@ -51,27 +52,21 @@ class BuildTables(NamedTuple):
     names: Bytes
 
 
-def build_tables(prepared: Prepared) -> BuildTables:
-    """The tables of `prepared` laid out."""
+def _build_tables(prepared: tuple[PreparedTable, ...]) -> BuildTables:
     plan = TypePlan()
-    tables = np.array([_table(plan, table) for table in prepared.tables], np.int64).reshape(-1, TABLE_WIDTH)
+    tables = np.array([_table(plan, table) for table in prepared], np.int64).reshape(-1, TABLE_WIDTH)
     numbers, names = plan.arrays()
     for field in (KEY, CLUSTERING, COLUMNS):
         tables[:, field] = address_of(numbers) + WORD * tables[:, field]
     return BuildTables(tables, numbers, names)
 
 
-_latest: list[tuple[Prepared, BuildTables] | None] = [None]
-"""The tables of the last definitions built with: the same ones come many times in a row."""
+_TABLES: Final = Latest(_build_tables)
 
 
 def tables_of(prepared: Prepared) -> BuildTables:
-    """The same, kept for as long as it is asked for `prepared`."""
-    # Taken once: another thread may put its own there.
-    known = _latest[0]
-    if known is None or known[0] is not prepared:
-        known = _latest[0] = prepared, build_tables(prepared)
-    return known[1]
+    """The tables of `prepared` laid out; read only, for equal ones share them."""
+    return _TABLES.of(prepared.tables)
 
 
 def _table(plan: TypePlan, table: PreparedTable) -> tuple[int, int, int, int, int]:

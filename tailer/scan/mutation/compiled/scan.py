@@ -11,14 +11,15 @@ import numpy as np
 from tailer.jit.addresses import Numbers, address_of
 from tailer.limits import MIB
 from tailer.scan.index import CELL, ROW, UPDATE, VALUE, Index, Lines, Status, Stopped
+from tailer.scan.latest import Latest
 from tailer.scan.mutation.compiled import walk as w
 from tailer.scan.mutation.compiled.columns import K_WIDTH
-from tailer.scan.mutation.compiled.flat import Flat, flat_tables
+from tailer.scan.mutation.compiled.flat import flat_tables
 from tailer.scan.mutation.compiled.mutations import SKIP_FIELDS, scan_from
 from tailer.scan.mutation.compiled.one_row import OneRow
 from tailer.scan.mutation.scan import TABLE_ID_BYTES, Offsets
 from tailer.scan.mutation.walk import SLACK
-from tailer.scan.tables import ScanTables
+from tailer.scan.tables import ScanTable, ScanTables
 
 SKIP: Final = np.dtype([(field, np.int64) for field in SKIP_FIELDS])
 KINDS: Final = ((UPDATE, 48), (ROW, 32), (VALUE, 32), (CELL, 16), (SKIP, 4096))
@@ -53,7 +54,7 @@ def scan(
     `one_row`: what is noted there has no lines in the index. There is room for as many rows as entries are scanned.
     """
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
-    found = MutationScan(data, *where, _frame(tables))
+    found = MutationScan(data, *where, frame_of(tables, _FRAMES))
     found.block[w.UNSIGNED_TIMES] = unsigned_times
     found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
     found.block[w.ONE_ROW] = 0 if one_row is None else one_row.address
@@ -65,8 +66,9 @@ def scan(
 class Frame(NamedTuple):
     """What all scans with the same definitions begin with: the head of a block, up to the lines.
 
-    `zeroed`: how much of it is to be as it is here, the rest may be anything. `blocks`: those of the latest scans; see
-    `_free_block`. `flat` lives as long as its addresses in `head`.
+    All but `blocks` is shared by equal definitions, and read only. `zeroed`: how much of it is to be as it is here, the
+    rest may be anything. `blocks`: those of the latest scans; see `_free_block`. `flat` lives as long as its addresses
+    in `head`.
     """
 
     flat: object
@@ -75,15 +77,20 @@ class Frame(NamedTuple):
     blocks: list[Numbers]
 
 
-def _frame(tables: ScanTables) -> Frame:
-    """Made at the first call and kept with the definitions."""
+LaidOut = tuple[tuple[ScanTable, ...], frozenset[bytes]]
+"""What of ScanTables is laid out: not the object itself, whose own frame holds large blocks."""
+
+
+def frame_of(tables: ScanTables, frames: Latest[LaidOut, Frame]) -> Frame:
+    """That of the definitions, with blocks of their own: two threads may scan by equal ones."""
     if not isinstance(tables.flat, Frame):
-        object.__setattr__(tables, "flat", _new_frame(flat_tables(tables)))
+        object.__setattr__(tables, "flat", frames.of((tables.tables, tables.unread))._replace(blocks=[]))
     assert isinstance(tables.flat, Frame)
     return tables.flat
 
 
-def _new_frame(flat: Flat) -> Frame:
+def _new_frame(definitions: LaidOut) -> Frame:
+    flat = flat_tables(ScanTables(*definitions))
     tables, columns = len(flat.tables), len(flat.columns)
     known = w.STATE_SIZE
     seen = known + 2 * K_WIDTH * tables
@@ -99,6 +106,9 @@ def _new_frame(flat: Flat) -> Frame:
     head[w.TEXTS] = address_of(flat.texts)
     head[w.TAIL_FROM] = _NO_TAIL
     return Frame(flat, head, lists, [])
+
+
+_FRAMES: Final = Latest(_new_frame)
 
 
 class MutationScan:

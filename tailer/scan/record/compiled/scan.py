@@ -7,13 +7,14 @@ from typing import Final
 import numpy as np
 
 from tailer.jit.addresses import Numbers, address_of
+from tailer.scan.latest import Latest
 from tailer.scan.mutation.compiled import walk as w
 from tailer.scan.mutation.compiled.one_row import OneRow
-from tailer.scan.mutation.compiled.scan import Frame, MutationScan
+from tailer.scan.mutation.compiled.scan import Frame, LaidOut, MutationScan, frame_of
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled import state as s
 from tailer.scan.record.compiled.entries import scan_from
-from tailer.scan.record.compiled.flat import FlatRecords, flat_records
+from tailer.scan.record.compiled.flat import flat_records
 from tailer.scan.record.scan import ATTRS, Scanned, extent, needs_keys
 from tailer.scan.tables import ScanTables
 
@@ -34,7 +35,7 @@ def scan_records(
     has_keys = needs_keys(tables)
     low, high = extent(*where, first, len(data)) if has_keys else (0, len(data))
     held = memoryview(data)[low:high] if has_keys else data
-    found = RecordScan(held, *where, _frame(tables), low, first, has_keys)
+    found = RecordScan(held, *where, frame_of(tables, _FRAMES), low, first, has_keys)
     found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
     found.block[w.ONE_ROW] = 0 if one_row is None else one_row.address
     found.block[s.IN_TXN] = number_from is not None
@@ -44,20 +45,16 @@ def scan_records(
     return found.scanned(number_from is not None)
 
 
-def _frame(tables: ScanTables) -> Frame:
-    """Made at the first call and kept with the definitions."""
-    if not isinstance(tables.flat, Frame):
-        object.__setattr__(tables, "flat", _new_frame(flat_records(tables)))
-    assert isinstance(tables.flat, Frame)
-    return tables.flat
-
-
-def _new_frame(flat: FlatRecords) -> Frame:
+def _new_frame(definitions: LaidOut) -> Frame:
+    flat = flat_records(ScanTables(*definitions))
     head = np.zeros(s.MARKS + flat.columns_max, np.int64)
     head[w.IDS], head[w.IDS_MASK] = address_of(flat.ids), len(flat.ids) - 1
     head[w.TABLES], head[w.COLUMNS] = address_of(flat.tables), address_of(flat.columns)
     head[s.HEADS], head[s.HEADS_N] = address_of(flat.heads), len(flat.heads)
     return Frame(flat, head, len(head), [])
+
+
+_FRAMES: Final = Latest(_new_frame)
 
 
 class RecordScan(MutationScan):

@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.state.journal_records import AnyRecord, NativeRecord, RetractRecord, SchemaRecord
+from tailer.state.journal_records import AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
 class DefinitionEvent(NamedTuple):
@@ -39,13 +39,13 @@ class DefinitionHistory:
     """
 
     def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
-        self._records: list[SchemaRecord | NativeRecord] = []
+        self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
         self._late: dict[int, list[SchemaRecord]] = {}
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
-        self._native: dict[str, list[NativeRecord]] = {}
+        self._native: dict[str, list[DefinitionRecord]] = {}
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -88,7 +88,7 @@ class DefinitionHistory:
             if isinstance(record, RetractRecord):
                 self._retracted.add(record.of)
                 late = True
-            elif isinstance(record, SchemaRecord | NativeRecord):
+            elif isinstance(record, SchemaRecord | DefinitionRecord):
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
                 if isinstance(record, SchemaRecord) and record.found is not None:
@@ -158,10 +158,10 @@ class DefinitionHistory:
         self._generation += 1
         self._cached, self._valid = 0, {}
 
-    def _apply(self, record: SchemaRecord | NativeRecord) -> None:
+    def _apply(self, record: SchemaRecord | DefinitionRecord) -> None:
         if record.n and record.n in self._retracted:
             return
-        if isinstance(record, NativeRecord):
+        if isinstance(record, DefinitionRecord):
             self._native.setdefault(record.definition.id, []).append(record)
             changed = {record.key: record.definition}
         else:
@@ -171,5 +171,5 @@ class DefinitionHistory:
             self._positions.append(record.at)
 
 
-def _order(record: SchemaRecord | NativeRecord) -> tuple[Position, int]:
+def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:
     return record.at, record.n

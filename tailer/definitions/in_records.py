@@ -27,7 +27,7 @@ from tailer.scan.record.record import (
 )
 from tailer.schema.record_definitions import definition_key, definition_of
 from tailer.segments.run import Run
-from tailer.state.journal_records import NativeRecord
+from tailer.state.journal_records import DefinitionRecord
 
 EDGES_MAX: Final = 4096
 """Section edges whose restart is kept; what is older is read again."""
@@ -41,7 +41,7 @@ class _Found(NamedTuple):
     payload: bytes
 
 
-class NativeFinds:
+class RecordFinds:
     """What runs of native segments held, until somebody asks."""
 
     def __init__(self) -> None:
@@ -74,11 +74,11 @@ class NativeFinds:
 
     def learn_collected(
         self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]
-    ) -> list[NativeRecord]:
+    ) -> list[DefinitionRecord]:
         """The definitions met since the last call that are news, in log order. `refuse` gets what does not decode."""
         found = [(end, self._pending[end]) for end in sorted(self._pending)]
         self._pending.clear()
-        records: list[NativeRecord] = []
+        records: list[DefinitionRecord] = []
         newest: dict[str, str] = {}
         for end, item in found:
             try:
@@ -91,7 +91,7 @@ class NativeFinds:
                 continue
             key = definition_key(record.table_id, record.fingerprint)
             if key != newest.get(definition.id, history.native_key(definition.id, end)):
-                records.append(NativeRecord(at=end, fp=record.fingerprint.hex(), definition=definition))
+                records.append(DefinitionRecord(at=end, fp=record.fingerprint.hex(), definition=definition))
             newest[definition.id] = key
         return records
 

@@ -13,7 +13,7 @@ import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
 from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.in_records import NativeFinds
+from tailer.definitions.in_records import RecordFinds
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
@@ -33,7 +33,7 @@ from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import entries_of, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
-from tailer.state.journal_records import NativeRecord, SchemaRecord
+from tailer.state.journal_records import DefinitionRecord, SchemaRecord
 
 BEGINNING: Final = Position(0, 0)
 LOG: Final = "log"
@@ -68,7 +68,7 @@ class Definitions:
         self._at_spans = DefinitionsAtSpans(self._history)
         self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
         self._touched = False
-        self.native = NativeFinds()
+        self.in_records = RecordFinds()
         self.entries = 0
         """How many were collected."""
 
@@ -94,7 +94,7 @@ class Definitions:
         self.entries += len(run.starts)
         if run.native:
             ask = self._may_deliver
-            self._touched |= self.native.collect(segment, run, ask.change, ask.schema_rows)
+            self._touched |= self.in_records.collect(segment, run, ask.change, ask.schema_rows)
             return
         if not self._touched:
             self._touched = any(map(self._may_deliver.mutation, payloads(run)))
@@ -107,7 +107,7 @@ class Definitions:
 
         A native log's definitions count where they stand, planned or not: nothing else goes by their keys.
         """
-        self._add(self.native.learn_collected(self._history, self._refuse))
+        self._add(self.in_records.learn_collected(self._history, self._refuse))
         found = [self._pending[at] for at in sorted(self._pending)]
         self._pending.clear()
         records: list[SchemaRecord] = []
@@ -194,7 +194,7 @@ class Definitions:
             raise error
         self._notices.append(f"a definition at {at} was left out: {error.sentence()}")
 
-    def _add(self, records: Sequence[SchemaRecord | NativeRecord]) -> None:
+    def _add(self, records: Sequence[SchemaRecord | DefinitionRecord]) -> None:
         if records:
             self._journal.append(records)
             self.sync()

@@ -122,7 +122,7 @@ class Choice:
         if self._stage is _Stage.LOADING:
             if self._loader is None:
                 # Not a daemon: a process must not end while foreign code is being loaded.
-                self._loader = threading.Thread(target=self._load, name="cdc-tail-kernel")
+                self._loader = threading.Thread(target=self._load, name="cdc-tail-jit")
                 self._loader.start()
             if at_once:
                 self._loader.join()

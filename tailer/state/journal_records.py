@@ -40,7 +40,7 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     again: int = 0
 
 
-class NativeRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
+class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
     """A definition that a native log holds in itself, first met at `at` (its entry's end); holds for everyone.
 
     Changes name it by its table's id and `fp`, its fingerprint in hex digits.
@@ -124,7 +124,7 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 AnyRecord = (
     SchemaRecord
-    | NativeRecord
+    | DefinitionRecord
     | StartRecord
     | SegmentEndRecord
     | RetractRecord

@@ -194,7 +194,7 @@ class Tail:
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
-        return restart_of(offset or self.offset, self._survey, self._definitions.native.restart)
+        return restart_of(offset or self.offset, self._survey, self._definitions.in_records.restart)
 
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""

@@ -202,7 +202,7 @@ def test_pretty_is_refused(log: Log) -> None:
 
 
 def test_the_typed_form_is_what_the_plain_one_gives_without_numba(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailer.rows.typed import choice
+    from tailer.rows import choice
 
     with_it = rows(tailer.open(log.folder.path, table="ks.t").read())
     monkeypatch.setattr(choice, "twin_now", lambda module, enough: None)

@@ -11,8 +11,9 @@ from typing import Any, Final, Literal, get_args
 from tailer.limits import SETTLE_ONCE_SECONDS, SETTLE_SECONDS
 from tailer.options import kinds
 from tailer.options.kinds import Kind
-from tailer.schema.typed import Decimals, OnSchemaChange
+from tailer.schema.typed import OnSchemaChange
 from tailer.segments.keystore import KEY_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+from tailer.types.cql import Decimals
 
 OnError = Literal["stop", "quarantine"]
 

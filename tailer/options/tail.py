@@ -13,9 +13,10 @@ from tailer.errors import UsageError
 from tailer.limits import SETTLE_ONCE_SECONDS
 from tailer.options.declared import TAIL, OnError
 from tailer.schema.selection import Selection
-from tailer.schema.typed import Decimals, OnSchemaChange, TypedOptions
+from tailer.schema.typed import OnSchemaChange, TypedOptions
 from tailer.segments.keystore import key_source
 from tailer.segments.segment import KeySource
+from tailer.types.cql import Decimals
 
 _TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
 _DEFAULTS: Final[dict[str, Any]] = {option.name: option.default_for(spark=False) for option in TAIL}

@@ -13,6 +13,7 @@ import msgspec
 
 from tailer.errors import UsageError
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
+from tailer.types.cql import Decimals
 
 META: Final = (
     "op", "set", "deltas", "table_id", "is_static", "range", "write_ts", "ttl", "expires_at", "cells", "token", "node",
@@ -21,7 +22,6 @@ META: Final = (
 """What stands behind the table's own columns, in order; each with the prefix in front of its name."""
 
 OnSchemaChange = Literal["fail", "ignore"]
-Decimals = Literal["decimal", "string"]
 
 
 class TypedColumn(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.rebuilt import INCOMPLETE, SETS, rebuilt, recorded, tables_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_table_is_what_select_shows(name: str, sets_root: Path) -> None:

@@ -18,7 +18,7 @@ from tests.helpers.sets import STAGES, Place, folders, key_options
 from tests.unit.rows.twins import build_both
 from tests.unit.scan.compiled.twins import compiled_only
 
-pytestmark = compiled_only
+pytestmark = [compiled_only, pytest.mark.slow]
 
 LAST = {name: count - 1 for name, count in STAGES.items()}
 

@@ -22,6 +22,8 @@ from tests.helpers.logs.mutation import encode_mutation
 from tests.unit.rows.typed.generated import TYPES, tables, updates
 from tests.unit.rows.typed.reading import same_built
 
+pytestmark = pytest.mark.slow
+
 fast = pytest.importorskip("tailer.rows.typed.compiled.fast", exc_type=ImportError)
 
 FEWER = max(settings.default.max_examples // 4, 1)

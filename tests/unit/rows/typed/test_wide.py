@@ -25,6 +25,8 @@ from tests.unit.rows.typed.generated import (
 )
 from tests.unit.rows.typed.test_generated import check, definition_of, scanned
 
+pytestmark = pytest.mark.slow
+
 sparse_arrays = pytest.importorskip("tailer.rows.typed.compiled.sparse_arrays", exc_type=ImportError)
 
 LIVE = Liveness(TS)

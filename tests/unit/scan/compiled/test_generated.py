@@ -21,7 +21,7 @@ from tests.unit.scan import tables as example
 from tests.unit.scan.compiled.twins import compiled_only, entries_both, scan_both, scan_table
 from tests.unit.scan.mutations import FIRST, SECOND, mutation, update
 
-pytestmark = compiled_only
+pytestmark = [compiled_only, pytest.mark.slow]
 
 # Making a log takes far longer than reading it.
 fewer = settings(max_examples=max(25, settings.default.max_examples // 4))

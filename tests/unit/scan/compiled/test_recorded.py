@@ -21,7 +21,7 @@ from tests.helpers.sets import FRAMED, PLAIN
 from tests.unit.scan.compiled.twins import compiled_only, entries_both, scan_both
 from tests.unit.schema.recorded import schema_mutations
 
-pytestmark = compiled_only
+pytestmark = [compiled_only, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *FRAMED])

@@ -74,14 +74,7 @@ class Node:
         self._say = say
         self._today = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, form)
         self._on_driver = on_driver
-        self._batches = BatchTasks(
-            name,
-            parts.journal,
-            options.consumer,
-            self._open_segment,
-            accept_loss=options.accept_loss,
-            today=self._today,
-        )
+        self._batches = self._maker()
         self.given_up = GivenUp(self._journal, options.consumer)
         self._reader = Reader()
         self._stalled = Stalled(say, time.monotonic)
@@ -96,6 +89,17 @@ class Node:
         self.held: tuple[int, int] | None = None
         self.waiting = False
         self._silent, self._frozen = 0, False
+
+    def _maker(self) -> BatchTasks:
+        options = self.options
+        return BatchTasks(
+            self.name,
+            self._journal,
+            options.consumer,
+            self._open_segment,
+            accept_loss=options.accept_loss,
+            today=self._today,
+        )
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned. False while that cannot be told yet."""

@@ -26,7 +26,8 @@ from tailer.scan.tables import ScanColumn
 _HAS_ALL_COLUMNS: Final = 0x20
 _HAS_COMPLEX_DELETION: Final = 0x40
 _LIVENESS: Final = HAS_TIMESTAMP | HAS_TTL
-_RARE: Final = HAS_TTL | HAS_DELETION
+_USUAL: Final = HAS_TTL | HAS_DELETION | _HAS_ALL_COLUMNS
+"""Of these flags most rows have the last one alone."""
 
 _USE_ROW_TIMESTAMP: Final = 0x08
 _USE_ROW_TTL: Final = 0x10
@@ -56,12 +57,8 @@ def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Column
         else:
             walk.row_ts = walk.ts_base
             at += 1
-    if flags & _RARE:
+    if flags & _USUAL != _HAS_ALL_COLUMNS:
         at, deletion, columns = _scan_rare(walk, at, flags, columns)
-        if at == FAILED:
-            return FAILED
-    elif not flags & _HAS_ALL_COLUMNS:
-        at, columns = scan_subset(walk, at, columns)
         if at == FAILED:
             return FAILED
     at = scan_cells(walk, at, columns)

@@ -68,6 +68,10 @@ class _Committed:
         self.found = found
         self.number = FIRST_NUMBER
 
+    def go_on(self, number: int) -> None:
+        """Rows up to that number were made."""
+        self.number = number
+
     def pass_over(self, group: Group, entry: int) -> None:
         """The rows of a change that is left out keep their numbers."""
         start = int(group.starts[entry])
@@ -87,7 +91,7 @@ class _ChangesOf(_Changes):
         found, span = self._of.found, self._task.span
         place = Place(self._task.node, span.segment, [found.commit] * len(chunk.offsets), found.name)
         decoded = self._read(chunk, first, self._of.number, place)
-        self._of.number = decoded.number
+        self._of.go_on(decoded.number)
         if decoded.index.stopped.status != Status.OK:
             self._of.pass_over(chunk, decoded.index.stopped.entry)
         return decoded

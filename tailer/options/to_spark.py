@@ -20,8 +20,15 @@ PROGRAM: Final = "cdc_tail"
 CARRIED_BYTES: Final = 64 * MIB
 """Log in one micro-batch where the driver carries it and no other limit was given."""
 
-SPARK: Final = {option.spark: option for option in TABLE if option.spark}
-"""The valid options as users see them; Spark does not keep their case."""
+_FIRST: Final = ("path", "node", "tables")
+SPARK: Final = {
+    option.spark: option
+    for option in sorted(
+        TABLE, key=lambda option: _FIRST.index(option.spark) if option.spark in _FIRST else len(_FIRST)
+    )
+    if option.spark
+}
+"""The valid options as users see them, those that most need first; Spark does not keep their case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ _SOURCES: Final = {
     "tailer.framing": ("chain", "entry", "section"),
     "tailer.framing.compiled": ("blocks", "chain", "crc", "folding", "sections"),
     "tailer.scan": ("index", "tables"),
+    "tailer.scan.compiled": ("block", "lines", "one_row"),
     "tailer.scan.mutation": ("walk",),
     "tailer.scan.mutation.compiled": (
-        "bounds", "columns", "flat", "ids", "mutations", "one_row", "rows", "straight", "updates", "walk",
+        "bounds", "columns", "flat", "ids", "mutations", "rows", "straight", "times", "updates",
     ),
     "tailer.scan.record": ("cells", "head", "record", "rows", "scan", "times", "walk"),
     "tailer.scan.record.compiled": (
@@ -22,7 +23,7 @@ _SOURCES: Final = {
     ),
     "tailer.types": ("forms", "kinds", "printed"),
     "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
-    "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "work"),
+    "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "times", "work"),
     "tailer.rows.typed.compiled": (
         "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight", "straight_multi",
     ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tailer.jit.decorators import intrinsic, types
+from tailer.jit.decorators import inlined, intrinsic, types
 
 _LITTLE = sys.byteorder == "little"
 _I8 = ir.IntType(8)
@@ -136,3 +136,18 @@ def put_half(typing_context: Any, line: Any, number: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+@inlined
+def is_same(base: int, at: int, other: int, there: int, length: int) -> bool:
+    """Whether two runs of bytes are equal. Reads nothing beyond them."""
+    done = 0
+    while done + 8 <= length:
+        if word(base, at + done) != word(other, there + done):
+            return False
+        done += 8
+    while done < length:
+        if byte(base, at + done) != byte(other, there + done):
+            return False
+        done += 1
+    return True

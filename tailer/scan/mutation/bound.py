@@ -1,4 +1,9 @@
-"""Clustering values, and bounds of range tombstones (format page 5.5, 5.7)."""
+"""Clustering values, and bounds of range tombstones (format page 5.5, 5.7).
+
+values   before every 32: a vint, two bits a value, the first one lowest | values that are neither empty nor null,
+         each behind its length where its type has no fixed one
+bound    ordinal, 1 byte | count of values, 2 bytes | values | [closing deletion] | [opening deletion]
+"""
 
 from __future__ import annotations
 

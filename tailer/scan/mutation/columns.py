@@ -1,4 +1,9 @@
-"""Column lists and subsets of an update (format page 5.4)."""
+"""Column lists and subsets of an update (format page 5.4).
+
+list     count | for each: name length | name
+subset   of fewer than 64 columns: a vint with a bit for each that is missing, the first one lowest
+         else: count of the missing | numbers of those there if they are less than half, else of the missing
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Rows, static rows and their cells (format page 5.5, 5.6). The innermost loops of a scan."""
+"""Rows, static rows and their cells (format page 5.5, 5.6). The innermost loops of a scan.
+
+row      flags | [extended flags] | clustering values, not in a static row | [timestamp] | [TTL | expiration] |
+         [deletion] | [subset of the columns] | each column's cells
+column   of one cell: cell; else [complex deletion] | count | cells
+cell     flags | [timestamp] | [local deletion time] | [TTL] | [path length | path] | [[value length] | value]
+"""
 
 from __future__ import annotations
 
@@ -41,8 +47,7 @@ def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Column
 
     A row with neither liveness, deletion nor cells gives none, and takes no number.
     """
-    values_at, cells_at = len(walk.values) >> 1, len(walk.cells) // _CELL_WIDTH
-    number = walk.number
+    number, values_at, cells_at = walk.number, len(walk.values) >> 1, len(walk.cells) // _CELL_WIDTH
     lengths = walk.table.clustering if kind == ROW_LINE else ()
     if lengths:
         at = scan_values(walk, at, lengths)
@@ -59,8 +64,8 @@ def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Column
             at += 1
     if flags & _USUAL != _HAS_ALL_COLUMNS:
         at, deletion, columns = _scan_rare(walk, at, flags, columns)
-        if at == FAILED:
-            return FAILED
+    if at == FAILED:
+        return FAILED
     at = scan_cells(walk, at, columns)
     if at == FAILED:
         return FAILED

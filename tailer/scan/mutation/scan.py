@@ -2,6 +2,8 @@
 
 Errors are values: the scan stops at the first entry that does not decode, with all before it whole, and says why and
 where; it goes on from any later entry when called again. Any bytes at all end in a status.
+
+    mutation   count of updates, vint | updates, which end where the payload does
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""One partition update of a mutation (format page 5.3 to 5.5): head, deletion, static row, rows and bounds."""
+"""One partition update of a mutation (format page 5.3 to 5.5): head, deletion, static row, rows and bounds.
+
+    update   table id, 16 bytes | key length | key | flags | rest, unless it is empty
+    rest     smallest timestamp, local time, TTL, each less its epoch | [static column list] | column list |
+             [partition deletion] | [static row] | [row estimate] | rows and bounds | 01
+
+Numbers are vints unless a length is given; what stands in brackets is there if the flags say so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Cells of a row, and elements of its non-frozen columns, as lines of the index."""
+"""Cells of a row, and elements of its non-frozen columns, as lines of the index.
+
+cell       [column, value or nil, time or nil, TTL or nil, expiration or nil, elements or nil, …]
+elements   [time of the deletion of all before or nil, items, …]
+item       [path, value or nil, time or nil, TTL or nil, expiration or nil, …]
+"""
 
 from __future__ import annotations
 

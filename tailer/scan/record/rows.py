@@ -1,4 +1,9 @@
-"""Rows of a change: a key, times, cells or bounds, as lines of the index."""
+"""Rows of a change: a key, times, cells or bounds, as lines of the index.
+
+row      [operation, key values, clustering values or nil, is static, time or nil, TTL or nil, expiration or nil,
+          cells, bounds or nil, …]
+bounds   [values or nil, is inclusive, values or nil, is inclusive, …]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Scan of native entries (architecture section 10): the lines that a scan of mutations gives, of `change` records.
+"""Scan of a service's entries (architecture section 10): the lines that a scan of mutations gives, of `change` records.
+
+    change   [2, table id, fingerprint, transaction or nil, write time, rows, attributes or nil, …]
 
 Errors are values, as in `scan.mutation.scan`: any bytes at all end in a status.
 """

@@ -31,6 +31,7 @@ _SHORT: Final = 32
 """Bytes that are sooner copied than the function is called that copies more."""
 
 _ZERO: Final = 0x30
+_DASH: Final = 0x2D
 _U1: Final = np.uint64(1)
 _U10: Final = np.uint64(10)
 _U100: Final = np.uint64(100)
@@ -115,6 +116,17 @@ def put_hex(pos: int, off: int, length: int) -> int:
         store(pos + 2 * at, _HEX[pair])
         store(pos + 2 * at + 1, _HEX[pair + 1])
     return pos + 2 * length
+
+
+@compiled
+def put_uuid(pos: int, off: int) -> int:
+    """Sixteen bytes as a UUID's 36 letters."""
+    pos = put_hex(pos, off, 4)
+    for at in range(off + 4, off + 10, 2):
+        store(pos, _DASH)
+        pos = put_hex(pos + 1, at, 2)
+    store(pos, _DASH)
+    return put_hex(pos + 1, off + 10, 6)
 
 
 @compiled

@@ -17,6 +17,7 @@ from tailer.types.compiled.digits import (
     put_hex,
     put_number,
     put_unsigned,
+    put_uuid,
     read_signed,
 )
 
@@ -126,18 +127,10 @@ def put_blob(pos: int, off: int, length: int) -> int:
 
 
 @compiled
-def put_uuid(pos: int, off: int) -> int:
+def put_quoted_uuid(pos: int, off: int) -> int:
     """Sixteen bytes."""
     store(pos, _QUOTE)
-    pos = put_hex(pos + 1, off, 4)
-    store(pos, 0x2D)
-    pos = put_hex(pos + 1, off + 4, 2)
-    store(pos, 0x2D)
-    pos = put_hex(pos + 1, off + 6, 2)
-    store(pos, 0x2D)
-    pos = put_hex(pos + 1, off + 8, 2)
-    store(pos, 0x2D)
-    pos = put_hex(pos + 1, off + 10, 6)
+    pos = put_uuid(pos + 1, off)
     store(pos, _QUOTE)
     return pos + 1
 

@@ -113,6 +113,7 @@ def test_only_one_may_compile() -> None:
 PYTHON = {
     "tailer.framing.compiled": {"entries"},
     "tailer.jit": {"addresses", "ahead", "link", "ready", "sources", "store", "without_numba"},
+    "tailer.scan.compiled": {"block_scan"},
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},
     "tailer.types.compiled": set[str](),

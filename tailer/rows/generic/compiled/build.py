@@ -10,18 +10,9 @@ import numpy as np
 from tailer.jit.addresses import address_of
 from tailer.rows.generic.build import Built
 from tailer.rows.generic.build import build as plain_build
+from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled import work as w
-from tailer.rows.generic.compiled.arrays import (
-    ENTRY,
-    FIXED,
-    TEXT_BYTES_MAX,
-    Rows,
-    Texts,
-    empty_texts,
-    grown,
-    texts_of,
-    trimmed,
-)
+from tailer.rows.generic.compiled.arrays import Rows, Texts, empty_texts, grown, texts_of, trimmed
 from tailer.rows.generic.compiled.batch import ArrayBatch
 from tailer.rows.generic.compiled.lines import picked
 from tailer.rows.generic.compiled.merge import merged
@@ -30,6 +21,7 @@ from tailer.rows.generic.compiled.subset import lines_of_entries
 from tailer.rows.generic.compiled.tables import BuildTables, tables_of
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
+from tailer.scan.compiled import lines as ln
 from tailer.scan.index import HAS_DELETION, ROW_LINE, Index
 from tailer.types.compiled.plan import Numbers
 
@@ -47,7 +39,7 @@ def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
     rows, odd = _filled(index, data, place, tables_of(prepared))
     attrs = None
     if place.attrs:
-        attrs = _attrs(np.ascontiguousarray(rows.fixed[ENTRY]), place.attrs)
+        attrs = _attrs(np.ascontiguousarray(rows.fixed[a.ENTRY]), place.attrs)
         if attrs is None:
             return plain_build(index, data, prepared, place)
     batch = ArrayBatch(rows, None, prepared.tables, place.node, place.segment, place.txn, attrs)
@@ -68,8 +60,8 @@ def _filled(index: Index, data: bytes, place: Place, tables: BuildTables) -> tup
     while fill(address_of(block)):
         name = w.TEXTS[int(block[w.FULL])]
         texts: Texts = getattr(rows, name)
-        if len(texts.data) < TEXT_BYTES_MAX:
-            larger: Any = {name: grown(texts, min(2 * len(texts.data), TEXT_BYTES_MAX))}
+        if len(texts.data) < a.TEXT_BYTES_MAX:
+            larger: Any = {name: grown(texts, min(2 * len(texts.data), a.TEXT_BYTES_MAX))}
             rows = rows._replace(**larger)
             w.give_arrays(block, rows, odd)
         else:
@@ -88,7 +80,7 @@ def _attrs(entries: Numbers, attrs: Mapping[int, str]) -> Texts | None:
             places[entry] = place
     chosen = places[entries]
     sizes = np.diff(texts.offsets).astype(np.int64)
-    return picked(texts, chosen) if int(sizes[chosen].sum()) <= TEXT_BYTES_MAX else None
+    return picked(texts, chosen) if int(sizes[chosen].sum()) <= a.TEXT_BYTES_MAX else None
 
 
 def _expected(index: Index) -> Rows:
@@ -102,14 +94,14 @@ def _expected(index: Index) -> Rows:
         _LABEL_BYTES * (count + len(cells)) + _TEXT_PER_BYTE * int(cells["value_len"].sum()),
         0,
     )
-    texts = (empty_texts(count, min(size + _LEAST, TEXT_BYTES_MAX)) for size in sizes)
-    return Rows(np.empty((FIXED, count), np.int64), *texts)
+    texts = (empty_texts(count, min(size + _LEAST, a.TEXT_BYTES_MAX)) for size in sizes)
+    return Rows(np.empty((a.FIXED, count), np.int64), *texts)
 
 
 def _leave_entry(index: Index, odd: Numbers, block: Numbers) -> None:
     """Leaves the entry whose text is larger than Arrow can hold to the plain build."""
     entries = index.updates["entry"][index.rows["update"]]
-    entry = entries[(int(block[w.NEXT_LINE]) - address_of(index.rows)) // w.LINE_BYTES]
+    entry = entries[(int(block[w.NEXT_LINE]) - address_of(index.rows)) // ln.ROW_BYTES]
     odd[block[w.ODD_COUNT]] = entry
     block[w.ODD_COUNT] += 1
-    block[w.NEXT_LINE] = address_of(index.rows) + w.LINE_BYTES * int(np.searchsorted(entries, entry, side="right"))
+    block[w.NEXT_LINE] = address_of(index.rows) + ln.ROW_BYTES * int(np.searchsorted(entries, entry, side="right"))

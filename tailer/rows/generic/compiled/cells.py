@@ -12,24 +12,14 @@ from tailer.jit.decorators import compiled
 from tailer.jit.memory import store
 from tailer.jit.words import get
 from tailer.rows.generic.compiled.tables import LIST, MAP, SET, SHAPE, SIMPLE, UDT
-from tailer.rows.generic.compiled.work import CELL_BYTES, DATA, WRITER
-from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, CELL_FIELDS, COMPLEX_DELETION
+from tailer.rows.generic.compiled.times import differs
+from tailer.rows.generic.compiled.work import DATA, WRITER
+from tailer.scan.compiled import lines as ln
+from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION
 from tailer.types.compiled.digits import LEFT, NO_ROOM, literal, put, put_number, read_signed
 from tailer.types.compiled.plan import COUNT, LABEL, LABEL_LENGTH, PART, PART_BYTES, PARTS_BYTES
-from tailer.types.compiled.scalars import put_uuid
+from tailer.types.compiled.scalars import put_quoted_uuid
 from tailer.types.compiled.values import put_key, put_label, put_null, put_part, put_value
-
-COLUMN: Final = CELL_FIELDS.index("column")
-_FLAGS: Final = CELL_FIELDS.index("flags")
-_TS: Final = CELL_FIELDS.index("ts")
-_TTL: Final = CELL_FIELDS.index("ttl")
-_EXPIRES: Final = CELL_FIELDS.index("expires")
-_PATH: Final = CELL_FIELDS.index("path_off")
-_PATH_LENGTH: Final = CELL_FIELDS.index("path_len")
-_VALUE: Final = CELL_FIELDS.index("value_off")
-_VALUE_LENGTH: Final = CELL_FIELDS.index("value_len")
-
-_NO_VALUE: Final = CELL_DELETED | COMPLEX_DELETION
 
 DIFFERENCE_ROOM: Final = 160
 """The most that one cell's differing times take, with what stands around them."""
@@ -46,54 +36,21 @@ _REMOVED: Final = literal(b',"removed":[')
 
 
 @compiled
-def times_of_cells(cell: int, end: int) -> Any:
-    """write_ts, whether there is a TTL, ttl and expires_at of a row without liveness; `end` is behind its last cell."""
-    best = newest = cell
-    found = False
-    while cell < end:
-        if not get(cell, _FLAGS) & _NO_VALUE and (not found or get(cell, _TS) > get(best, _TS)):
-            best = cell
-            found = True
-        if get(cell, _TS) > get(newest, _TS):
-            newest = cell
-        cell += CELL_BYTES
-    if not found:
-        return get(newest, _TS), 0, 0, 0
-    if get(best, _FLAGS) & CELL_EXPIRING:
-        return get(best, _TS), 1, get(best, _TTL), get(best, _EXPIRES)
-    return get(best, _TS), 0, 0, 0
-
-
-@compiled
-def differs(cell: int, times: Any) -> bool:
-    """Whether a cell's times are not those of its row."""
-    write_ts, has_ttl, ttl, expires = times
-    if get(cell, _TS) != write_ts:
-        return True
-    flags = get(cell, _FLAGS)
-    if flags & CELL_DELETED:
-        return False
-    if not flags & CELL_EXPIRING:
-        return has_ttl != 0
-    return has_ttl == 0 or get(cell, _TTL) != ttl or get(cell, _EXPIRES) != expires
-
-
-@compiled
 def put_difference(pos: int, cell: int, times: Any) -> int:
     """The object of what a cell has other than its row; only where there is something."""
     write_ts, has_ttl, ttl, expires = times
-    flags = get(cell, _FLAGS)
+    flags = get(cell, ln.C_FLAGS)
     expiring = flags & CELL_EXPIRING != 0
     begun = pos
-    if get(cell, _TS) != write_ts:
-        pos = put_number(put(pos + 1, _WRITE_TS), get(cell, _TS))
+    if get(cell, ln.C_TS) != write_ts:
+        pos = put_number(put(pos + 1, _WRITE_TS), get(cell, ln.C_TS))
     if not flags & CELL_DELETED:
-        if expiring != (has_ttl != 0) or (expiring and get(cell, _TTL) != ttl):
+        if expiring != (has_ttl != 0) or (expiring and get(cell, ln.C_TTL) != ttl):
             store(pos, 0x2C)
-            pos = _put_time(put(pos + 1, _TTL_NAME), get(cell, _TTL), expiring)
-        if expiring != (has_ttl != 0) or (expiring and get(cell, _EXPIRES) != expires):
+            pos = _put_time(put(pos + 1, _TTL_NAME), get(cell, ln.C_TTL), expiring)
+        if expiring != (has_ttl != 0) or (expiring and get(cell, ln.C_EXPIRES) != expires):
             store(pos, 0x2C)
-            pos = _put_time(put(pos + 1, _EXPIRES_AT), get(cell, _EXPIRES), expiring)
+            pos = _put_time(put(pos + 1, _EXPIRES_AT), get(cell, ln.C_EXPIRES), expiring)
     store(begun, 0x7B)
     store(pos, 0x7D)
     return pos + 1
@@ -107,10 +64,15 @@ def _put_time(pos: int, number: int, expiring: bool) -> int:
 @compiled
 def put_simple(pos: int, limit: int, work: int, column: int, cell: int) -> int:
     """What `columns` has for a column of one cell."""
-    if get(cell, _FLAGS) & CELL_DELETED:
+    if get(cell, ln.C_FLAGS) & CELL_DELETED:
         return put_null(pos)
     return put_value(
-        get(work, WRITER), pos, limit, get(column, PART), get(work, DATA) + get(cell, _VALUE), get(cell, _VALUE_LENGTH)
+        get(work, WRITER),
+        pos,
+        limit,
+        get(column, PART),
+        get(work, DATA) + get(cell, ln.C_VALUE),
+        get(cell, ln.C_VALUE_LENGTH),
     )
 
 
@@ -119,9 +81,9 @@ def put_multi(pos: int, limit: int, work: int, column: int, cell: int, end: int)
     """What `columns` has for one non-frozen column, whose cells are the lines from `cell` to before `end`."""
     if pos + DIFFERENCE_ROOM > limit:
         return NO_ROOM
-    deleted = get(cell, _FLAGS) & COMPLEX_DELETION != 0
+    deleted = get(cell, ln.C_FLAGS) & COMPLEX_DELETION != 0
     if deleted:
-        cell += CELL_BYTES
+        cell += ln.CELL_BYTES
     if cell == end:
         return put_null(pos)
     pos = put(pos, _REPLACED) if deleted else put(pos, _NOT_REPLACED)
@@ -129,8 +91,8 @@ def put_multi(pos: int, limit: int, work: int, column: int, cell: int, end: int)
     is_object = shape == MAP or shape == UDT
     removed = 0
     first = True
-    for line in range(cell, end, CELL_BYTES):
-        if get(line, _FLAGS) & CELL_DELETED:
+    for line in range(cell, end, ln.CELL_BYTES):
+        if get(line, ln.C_FLAGS) & CELL_DELETED:
             removed += 1
             continue
         if first:
@@ -154,8 +116,8 @@ def put_multi(pos: int, limit: int, work: int, column: int, cell: int, end: int)
 @compiled
 def _put_removed(pos: int, limit: int, work: int, column: int, cell: int, end: int) -> int:
     first = True
-    for line in range(cell, end, CELL_BYTES):
-        if not get(line, _FLAGS) & CELL_DELETED:
+    for line in range(cell, end, ln.CELL_BYTES):
+        if not get(line, ln.C_FLAGS) & CELL_DELETED:
             continue
         if first:
             pos = put(pos, _REMOVED)
@@ -185,15 +147,15 @@ def _put_element(pos: int, limit: int, work: int, column: int, cell: int) -> int
         if shape == MAP:
             part += PART_BYTES
         elif shape == UDT:
-            part += PART_BYTES * read_signed(get(work, DATA) + get(cell, _PATH), 2)
+            part += PART_BYTES * read_signed(get(work, DATA) + get(cell, ln.C_PATH), 2)
         store(pos, 0x2C if shape == LIST else 0x3A)
         pos = put_part(
             get(work, WRITER),
             pos + 1,
             limit,
             get(part, PART),
-            get(work, DATA) + get(cell, _VALUE),
-            get(cell, _VALUE_LENGTH),
+            get(work, DATA) + get(cell, ln.C_VALUE),
+            get(cell, ln.C_VALUE_LENGTH),
         )
         if pos >= 0 and shape == LIST:
             store(pos, 0x5D)
@@ -205,14 +167,14 @@ def _put_element(pos: int, limit: int, work: int, column: int, cell: int) -> int
 def _put_name(pos: int, limit: int, work: int, column: int, cell: int) -> int:
     """The text that names an element."""
     shape, type_ = get(column, SHAPE), get(column, PART)
-    path, length = get(work, DATA) + get(cell, _PATH), get(cell, _PATH_LENGTH)
+    path, length = get(work, DATA) + get(cell, ln.C_PATH), get(cell, ln.C_PATH_LENGTH)
     part = type_ + PARTS_BYTES
     if shape == SET:
         return put_part(get(work, WRITER), pos, limit, get(part, PART), path, length)
     if shape == MAP:
         return put_key(get(work, WRITER), pos, limit, get(part, PART), path, length)
     if shape == LIST:
-        return put_uuid(pos, path) if length == 16 else LEFT
+        return put_quoted_uuid(pos, path) if length == 16 else LEFT
     field = read_signed(path, 2) if length == 2 else -1
     if field < 0 or field >= get(type_, COUNT):
         return LEFT
@@ -225,14 +187,14 @@ def put_multi_times(pos: int, limit: int, work: int, column: int, cell: int, end
     """What `cells` has for one non-frozen column: `pos` itself where nothing differs."""
     write_ts = times[0]
     begun = pos
-    if get(cell, _FLAGS) & COMPLEX_DELETION:
-        deletion = get(cell, _TS)
-        cell += CELL_BYTES
+    if get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
+        deletion = get(cell, ln.C_TS)
+        cell += ln.CELL_BYTES
         # An overwrite deletes what was a microsecond before the statement.
         if deletion != (write_ts if cell == end else write_ts - 1):
             pos = put_number(put(pos + 1, _DELETED_TS), deletion)
     first = True
-    for line in range(cell, end, CELL_BYTES):
+    for line in range(cell, end, ln.CELL_BYTES):
         if not differs(line, times):
             continue
         store(pos, 0x2C)

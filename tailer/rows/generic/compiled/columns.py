@@ -9,9 +9,7 @@ from tailer.jit.memory import load, store
 from tailer.jit.words import get
 from tailer.rows.generic.compiled import work as w
 from tailer.rows.generic.compiled.cells import (
-    COLUMN,
     DIFFERENCE_ROOM,
-    differs,
     is_simple,
     put_column_label,
     put_difference,
@@ -20,7 +18,9 @@ from tailer.rows.generic.compiled.cells import (
     put_simple,
 )
 from tailer.rows.generic.compiled.tables import CLUSTERING, COLUMN_BYTES, COLUMNS, KEY, KEY_COUNT
+from tailer.rows.generic.compiled.times import differs
 from tailer.rows.generic.compiled.work import add_no_text, add_text, full, text_end
+from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.digits import LEFT, NO_ROOM
 from tailer.types.compiled.plan import PART
 from tailer.types.compiled.values import put_null, put_value
@@ -32,8 +32,8 @@ _ROOM: Final = 160
 def put_partition_key(work: int, table: int, update: int, row: int) -> int:
     """The object of the key's columns. Several stand with 16-bit lengths and a zero behind each (format page 8)."""
     pos, limit = text_end(work, w.KEY, row), full(work, w.KEY)
-    at = get(work, w.DATA) + get(update, w.KEY_AT)
-    end = at + get(update, w.KEY_LENGTH)
+    at = get(work, w.DATA) + get(update, ln.U_KEY)
+    end = at + get(update, ln.U_KEY_LENGTH)
     count, column = get(table, KEY_COUNT), get(table, KEY)
     for number in range(count):
         start, length = at, end - at
@@ -57,20 +57,20 @@ def put_partition_key(work: int, table: int, update: int, row: int) -> int:
 @compiled
 def put_clustering(work: int, table: int, line: int, row: int) -> int:
     """The object of a row's clustering values, which becomes the row's; none if there are none."""
-    count = get(line, w.VALUES_COUNT)
+    count = get(line, ln.R_VALUES_N)
     if count == 0:
         add_no_text(work, w.CLUSTERING, row)
         return 0
     pos, limit = text_end(work, w.CLUSTERING, row), full(work, w.CLUSTERING)
-    value = get(work, w.VALUES) + w.VALUE_BYTES * get(line, w.VALUES_AT)
+    value = get(work, w.VALUES) + ln.VALUE_BYTES * get(line, ln.R_VALUES)
     column = get(table, CLUSTERING)
     for number in range(count):
-        at = get(work, w.DATA) + get(value, w.VALUE_AT)
-        pos = _put_field(work, pos, limit, column, at, get(value, w.VALUE_LENGTH), number == 0)
+        at = get(work, w.DATA) + get(value, ln.V_OFF)
+        pos = _put_field(work, pos, limit, column, at, get(value, ln.V_LENGTH), number == 0)
         if pos < 0:
             return pos
         column += COLUMN_BYTES
-        value += w.VALUE_BYTES
+        value += ln.VALUE_BYTES
     store(pos, 0x7D)
     add_text(work, w.CLUSTERING, row, pos + 1)
     return 0
@@ -100,12 +100,12 @@ def put_columns(work: int, table: int, line: int, row: int, times: Any) -> int:
     begun, more_begun = pos, more
     while cell < end:
         first = cell
-        number = get(cell, COLUMN)
+        number = get(cell, ln.C_COLUMN)
         column = columns + COLUMN_BYTES * number
         simple = is_simple(column)
-        cell += w.CELL_BYTES
-        while not simple and cell < end and get(cell, COLUMN) == number:
-            cell += w.CELL_BYTES
+        cell += ln.CELL_BYTES
+        while not simple and cell < end and get(cell, ln.C_COLUMN) == number:
+            cell += ln.CELL_BYTES
         pos = put_change(pos, full(work, w.COLUMNS), work, column, first, cell)
         if pos < 0:
             return pos

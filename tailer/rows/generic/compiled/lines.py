@@ -10,20 +10,8 @@ from tailer.jit.addresses import address_of
 from tailer.jit.decorators import compiled, entry_point
 from tailer.jit.memory import get_offset, give_offset, load
 from tailer.jit.words import get
-from tailer.rows.generic.compiled.arrays import (
-    EXPIRES_AT,
-    HAS_ROW_TTL,
-    HAS_TOKEN,
-    IS_STATIC,
-    NUMBER,
-    OFFSET,
-    TOKEN,
-    TTL,
-    WRITE_TS,
-    Rows,
-    Texts,
-    text_bytes,
-)
+from tailer.rows.generic.compiled import arrays as a
+from tailer.rows.generic.compiled.arrays import Rows, Texts, text_bytes
 from tailer.types.compiled.digits import literal, put, put_copy, put_number
 from tailer.types.compiled.plan import Bytes, Numbers
 
@@ -108,17 +96,17 @@ def put_lines(work: int) -> int:
         pos = _put_text(work, _HEADS, get(get(work, _HEAD), row), pos)
         pos = _put_text(work, _KEY, row, pos)
         pos = _put_text(work, _CLUSTERING, row, put(pos, _CLUSTERING_NAME))
-        pos = put(pos, _STATIC) if get(fixed + room * IS_STATIC, row) else put(pos, _NOT_STATIC)
+        pos = put(pos, _STATIC) if get(fixed + room * a.IS_STATIC, row) else put(pos, _NOT_STATIC)
         pos = _put_text(work, _COLUMNS, row, pos)
         pos = _put_text(work, _RANGE, row, put(pos, _RANGE_NAME))
-        pos = put_number(put(pos, _WRITE_TS), get(fixed + room * WRITE_TS, row))
-        has_ttl = get(fixed + room * HAS_ROW_TTL, row)
-        pos = _put_number(put(pos, _TTL), get(fixed + room * TTL, row), has_ttl)
-        pos = _put_number(put(pos, _EXPIRES_AT), get(fixed + room * EXPIRES_AT, row), has_ttl)
+        pos = put_number(put(pos, _WRITE_TS), get(fixed + room * a.WRITE_TS, row))
+        has_ttl = get(fixed + room * a.HAS_ROW_TTL, row)
+        pos = _put_number(put(pos, _TTL), get(fixed + room * a.TTL, row), has_ttl)
+        pos = _put_number(put(pos, _EXPIRES_AT), get(fixed + room * a.EXPIRES_AT, row), has_ttl)
         pos = _put_text(work, _CELLS, row, put(pos, _CELLS_NAME))
-        pos = _put_number(put(pos, _TOKEN), get(fixed + room * TOKEN, row), get(fixed + room * HAS_TOKEN, row))
+        pos = _put_number(put(pos, _TOKEN), get(fixed + room * a.TOKEN, row), get(fixed + room * a.HAS_TOKEN, row))
         pos = put_copy(pos, get(work, _SEGMENT), get(work, _SEGMENT_LENGTH))
-        offset, number = get(fixed + room * OFFSET, row), get(fixed + room * NUMBER, row)
+        offset, number = get(fixed + room * a.OFFSET, row), get(fixed + room * a.NUMBER, row)
         pos = put_number(put(put_number(put(pos, _OFFSET), offset), _ROW), number)
         pos = put_copy(pos, get(work, _EVENT), get(work, _EVENT_LENGTH))
         pos = put_number(put(put_number(pos, offset), _COLON), number)

@@ -8,18 +8,8 @@ from typing import Any
 import numpy as np
 
 from tailer.rows.batch import Batch
-from tailer.rows.generic.compiled.arrays import (
-    FIXED,
-    NUMBER,
-    OFFSET,
-    OPS,
-    TEXT_BYTES_MAX,
-    Rows,
-    Texts,
-    no_texts,
-    text_bytes,
-    texts_of,
-)
+from tailer.rows.generic.compiled import arrays as a
+from tailer.rows.generic.compiled.arrays import Rows, Texts, no_texts, text_bytes, texts_of
 from tailer.rows.generic.compiled.batch import ArrayBatch
 from tailer.rows.generic.compiled.lines import picked
 from tailer.types.compiled.plan import Numbers
@@ -31,11 +21,11 @@ def merged(batch: ArrayBatch, plain: Batch) -> ArrayBatch | None:
         return batch
     fixed = np.concatenate((batch.arrays.fixed, _fixed(plain, batch)), axis=1)
     # Numbers count through a transaction, whose rows all stand at one offset.
-    order = np.lexsort((fixed[NUMBER], fixed[OFFSET]))
+    order = np.lexsort((fixed[a.NUMBER], fixed[a.OFFSET]))
     names = ("partition_key", "clustering", "columns", "cells", "range", "attrs")
     ours = (*batch.arrays[1:], *(texts or no_texts(len(batch)) for texts in (batch.range, batch.attrs)))
     pairs = [(texts, texts_of(plain.column(name))) for texts, name in zip(ours, names, strict=True)]
-    if any(text_bytes(one) + text_bytes(other) > TEXT_BYTES_MAX for one, other in pairs):
+    if any(text_bytes(one) + text_bytes(other) > a.TEXT_BYTES_MAX for one, other in pairs):
         return None
     *texts, ranges, attrs = (picked(_joined(*pair), order) for pair in pairs)
     rows = Rows(np.ascontiguousarray(fixed[:, order]), *texts)
@@ -49,7 +39,7 @@ def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:
     ttl, token = plain.column("ttl"), plain.column("token")
     lines: list[list[Any]] = [
         [numbers[names] for names in named],
-        [OPS.index(op) for op in plain.column("op")],
+        [a.OPS.index(op) for op in plain.column("op")],
         plain.column("is_static"),
         plain.column("write_ts"),
         [value is not None for value in ttl],
@@ -61,7 +51,7 @@ def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:
         plain.column("row"),
         [0] * len(plain),
     ]
-    return np.array(lines, np.int64).reshape(FIXED, len(plain))
+    return np.array(lines, np.int64).reshape(a.FIXED, len(plain))
 
 
 def _joined(one: Texts, other: Texts) -> Texts:

@@ -11,29 +11,13 @@ from typing import Any
 from tailer.jit.decorators import compiled, entry_point
 from tailer.jit.words import get
 from tailer.jit.words import put as give
+from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled import work as w
-from tailer.rows.generic.compiled.arrays import (
-    DELETE_PARTITION,
-    DELETE_ROW,
-    ENTRY,
-    EXPIRES_AT,
-    HAS_ROW_TTL,
-    HAS_TOKEN,
-    INSERT,
-    IS_STATIC,
-    NUMBER,
-    OFFSET,
-    OP,
-    TABLE,
-    TOKEN,
-    TTL,
-    UPDATE,
-    WRITE_TS,
-)
-from tailer.rows.generic.compiled.cells import times_of_cells
 from tailer.rows.generic.compiled.columns import put_clustering, put_columns, put_partition_key
 from tailer.rows.generic.compiled.tables import DELIVERED, LEFT_TO_PLAIN, READING
+from tailer.rows.generic.compiled.times import times_of_cells
 from tailer.rows.generic.compiled.work import add_no_text, add_text, copy_text, give_fixed
+from tailer.scan.compiled import lines as ln
 from tailer.scan.index import HAS_DELETION, HAS_TIMESTAMP, HAS_TTL, PARTITION_DELETION, ROW_LINE, STATIC_ROW
 from tailer.types.compiled.digits import LEFT, NO_ROOM
 from tailer.types.compiled.token import token
@@ -42,7 +26,7 @@ from tailer.types.compiled.token import token
 @compiled
 def _add_line(work: int, line: int, update: int, row: int, update_row: int) -> int:
     """How many change rows the line gave, from number `row` on; NO_ROOM or LEFT."""
-    kind = get(line, w.KIND)
+    kind = get(line, ln.R_KIND)
     if kind != ROW_LINE and kind != STATIC_ROW and kind != PARTITION_DELETION:
         return LEFT
     table = w.table_of(work, update)
@@ -50,7 +34,7 @@ def _add_line(work: int, line: int, update: int, row: int, update_row: int) -> i
     if end < 0:
         return end
     if kind == PARTITION_DELETION:
-        _add_deletion(work, DELETE_PARTITION, line, row, 0)
+        _add_deletion(work, a.DELETE_PARTITION, line, row, 0)
         add_no_text(work, w.CLUSTERING, row)
         return 1
     end = put_clustering(work, table, line, row)
@@ -62,61 +46,61 @@ def _add_line(work: int, line: int, update: int, row: int, update_row: int) -> i
 @compiled
 def _add_data(work: int, table: int, update: int, line: int, row: int, is_static: int) -> int:
     """A row whose key and clustering are there: its deletion, then its data."""
-    flags, deleted = get(line, w.FLAGS), 0
+    flags, deleted = get(line, ln.R_FLAGS), 0
     if flags & HAS_DELETION:
-        _add_deletion(work, DELETE_ROW, line, row, is_static)
-        if not flags & HAS_TIMESTAMP and get(line, w.CELLS_COUNT) == 0:
+        _add_deletion(work, a.DELETE_ROW, line, row, is_static)
+        if not flags & HAS_TIMESTAMP and get(line, ln.R_CELLS_N) == 0:
             return 1
         deleted = 1
         row += 1
         if _add_key(work, table, update, row, row - 1) < 0 or copy_text(work, w.CLUSTERING, row - 1, row) < 0:
             return NO_ROOM
     times = _times(work, line)
-    give_fixed(work, OP, row, INSERT if flags & HAS_TIMESTAMP and not is_static else UPDATE)
-    _add_times(work, row, is_static, get(line, w.NUMBER) + deleted, times)
+    give_fixed(work, a.OP, row, a.INSERT if flags & HAS_TIMESTAMP and not is_static else a.UPDATE)
+    _add_times(work, row, is_static, get(line, ln.R_NUMBER) + deleted, times)
     end = put_columns(work, table, line, row, times)
     return end if end < 0 else 1 + deleted
 
 
 @compiled
 def _add_deletion(work: int, op: int, line: int, row: int, is_static: int) -> None:
-    give_fixed(work, OP, row, op)
-    _add_times(work, row, is_static, get(line, w.NUMBER), (get(line, w.DELETION), 0, 0, 0))
+    give_fixed(work, a.OP, row, op)
+    _add_times(work, row, is_static, get(line, ln.R_NUMBER), (get(line, ln.R_DELETION), 0, 0, 0))
     add_no_text(work, w.COLUMNS, row)
     add_no_text(work, w.CELLS, row)
 
 
 @compiled
 def _times(work: int, line: int) -> Any:
-    if get(line, w.FLAGS) & HAS_TTL:
-        return get(line, w.TS), 1, get(line, w.LINE_TTL), get(line, w.EXPIRES)
-    if get(line, w.FLAGS) & HAS_TIMESTAMP:
-        return get(line, w.TS), 0, 0, 0
+    if get(line, ln.R_FLAGS) & HAS_TTL:
+        return get(line, ln.R_TS), 1, get(line, ln.R_TTL), get(line, ln.R_EXPIRES)
+    if get(line, ln.R_FLAGS) & HAS_TIMESTAMP:
+        return get(line, ln.R_TS), 0, 0, 0
     return times_of_cells(w.first_cell(work, line), w.last_cell(work, line))
 
 
 @compiled
 def _add_times(work: int, row: int, is_static: int, number: int, times: Any) -> None:
-    give_fixed(work, IS_STATIC, row, is_static)
-    give_fixed(work, NUMBER, row, number)
-    give_fixed(work, WRITE_TS, row, times[0])
-    give_fixed(work, HAS_ROW_TTL, row, times[1])
-    give_fixed(work, TTL, row, times[2])
-    give_fixed(work, EXPIRES_AT, row, times[3])
+    give_fixed(work, a.IS_STATIC, row, is_static)
+    give_fixed(work, a.NUMBER, row, number)
+    give_fixed(work, a.WRITE_TS, row, times[0])
+    give_fixed(work, a.HAS_ROW_TTL, row, times[1])
+    give_fixed(work, a.TTL, row, times[2])
+    give_fixed(work, a.EXPIRES_AT, row, times[3])
 
 
 @compiled
 def _add_key(work: int, table: int, update: int, row: int, known: int) -> int:
     """Table, offset, token and key: copied from row `known` of the same update, or made if that is this one."""
-    give_fixed(work, TABLE, row, get(update, w.UPDATE_TABLE))
-    give_fixed(work, ENTRY, row, get(update, w.ENTRY))
-    give_fixed(work, OFFSET, row, get(get(work, w.LOGICAL), get(update, w.ENTRY)))
-    give_fixed(work, HAS_TOKEN, row, 1)
+    give_fixed(work, a.TABLE, row, get(update, ln.U_TABLE))
+    give_fixed(work, a.ENTRY, row, get(update, ln.U_ENTRY))
+    give_fixed(work, a.OFFSET, row, get(get(work, w.LOGICAL), get(update, ln.U_ENTRY)))
+    give_fixed(work, a.HAS_TOKEN, row, 1)
     if row != known:
-        give_fixed(work, TOKEN, row, w.get_fixed(work, TOKEN, known))
+        give_fixed(work, a.TOKEN, row, w.get_fixed(work, a.TOKEN, known))
         return copy_text(work, w.KEY, known, row)
     data = get(work, w.DATA)
-    give_fixed(work, TOKEN, row, token(data + get(update, w.KEY_AT), get(update, w.KEY_LENGTH)))
+    give_fixed(work, a.TOKEN, row, token(data + get(update, ln.U_KEY), get(update, ln.U_KEY_LENGTH)))
     end = put_partition_key(work, table, update, row)
     if end >= 0:
         add_text(work, w.KEY, row, end)
@@ -138,8 +122,8 @@ def fill(work: int) -> int:
         end = 0
         if found != update:
             update, update_row = found, row
-            if entry_line == 0 or get(update, w.ENTRY) != entry:
-                entry, entry_line, entry_row = get(update, w.ENTRY), line, row
+            if entry_line == 0 or get(update, ln.U_ENTRY) != entry:
+                entry, entry_line, entry_row = get(update, ln.U_ENTRY), line, row
             reading = get(w.table_of(work, update), READING)
             if reading == LEFT_TO_PLAIN:
                 end = LEFT
@@ -147,7 +131,7 @@ def fill(work: int) -> int:
             end = _add_line(work, line, update, row, update_row)
         if end >= 0:
             row += end
-            line += w.LINE_BYTES
+            line += ln.ROW_BYTES
             continue
         row = entry_row
         if end == NO_ROOM:
@@ -156,7 +140,7 @@ def fill(work: int) -> int:
             return NO_ROOM
         give(get(work, w.ODD), get(work, w.ODD_COUNT), entry)
         give(work, w.ODD_COUNT, get(work, w.ODD_COUNT) + 1)
-        while line < end_of_lines and get(w.update_of(work, line), w.ENTRY) == entry:
-            line += w.LINE_BYTES
+        while line < end_of_lines and get(w.update_of(work, line), ln.U_ENTRY) == entry:
+            line += ln.ROW_BYTES
     give(work, w.NEXT_ROW, row)
     return 0

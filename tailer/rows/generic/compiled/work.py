@@ -17,7 +17,8 @@ from tailer.jit.words import get
 from tailer.jit.words import put as give
 from tailer.rows.generic.compiled.arrays import Rows
 from tailer.rows.generic.compiled.tables import TABLE_BYTES, BuildTables
-from tailer.scan.index import CELL, ROW, ROW_FIELDS, UPDATE, UPDATE_FIELDS, VALUE, VALUE_FIELDS, Index
+from tailer.scan.compiled import lines as ln
+from tailer.scan.index import Index
 from tailer.types.compiled.digits import NO_ROOM
 from tailer.types.compiled.plan import Bytes, Numbers
 from tailer.types.compiled.values import write_value
@@ -53,32 +54,6 @@ _VALID: Final = 1
 _BYTES: Final = 2
 _LIMIT: Final = 3
 
-LINE_UPDATE: Final = ROW_FIELDS.index("update")
-NUMBER: Final = ROW_FIELDS.index("number")
-KIND: Final = ROW_FIELDS.index("kind")
-FLAGS: Final = ROW_FIELDS.index("flags")
-TS: Final = ROW_FIELDS.index("ts")
-LINE_TTL: Final = ROW_FIELDS.index("ttl")
-EXPIRES: Final = ROW_FIELDS.index("expires")
-DELETION: Final = ROW_FIELDS.index("deletion")
-VALUES_AT: Final = ROW_FIELDS.index("clustering_at")
-VALUES_COUNT: Final = ROW_FIELDS.index("clustering_n")
-CELLS_AT: Final = ROW_FIELDS.index("cells_at")
-CELLS_COUNT: Final = ROW_FIELDS.index("cells_n")
-
-ENTRY: Final = UPDATE_FIELDS.index("entry")
-UPDATE_TABLE: Final = UPDATE_FIELDS.index("table")
-KEY_AT: Final = UPDATE_FIELDS.index("key_off")
-KEY_LENGTH: Final = UPDATE_FIELDS.index("key_len")
-
-VALUE_AT: Final = VALUE_FIELDS.index("off")
-VALUE_LENGTH: Final = VALUE_FIELDS.index("len")
-
-LINE_BYTES: Final = ROW.itemsize
-CELL_BYTES: Final = CELL.itemsize
-UPDATE_BYTES: Final = UPDATE.itemsize
-VALUE_BYTES: Final = VALUE.itemsize
-
 
 def source_block(index: Index, data: Bytes, logical: Numbers, tables: BuildTables) -> Numbers:
     """A block with what is read; all of it must live as long as the block is used."""
@@ -108,25 +83,25 @@ def give_arrays(block: Numbers, rows: Rows, odd: Numbers) -> None:
 @compiled
 def update_of(work: int, line: int) -> int:
     """The update of a line."""
-    return get(work, UPDATES) + UPDATE_BYTES * get(line, LINE_UPDATE)
+    return get(work, UPDATES) + ln.UPDATE_BYTES * get(line, ln.R_UPDATE)
 
 
 @compiled
 def table_of(work: int, update: int) -> int:
     """The table of an update."""
-    return get(work, TABLES) + TABLE_BYTES * get(update, UPDATE_TABLE)
+    return get(work, TABLES) + TABLE_BYTES * get(update, ln.U_TABLE)
 
 
 @compiled
 def first_cell(work: int, line: int) -> int:
     """The first cell of a line."""
-    return get(work, CELL_LINES) + CELL_BYTES * get(line, CELLS_AT)
+    return get(work, CELL_LINES) + ln.CELL_BYTES * get(line, ln.R_CELLS)
 
 
 @compiled
 def last_cell(work: int, line: int) -> int:
     """Where the cells of a line end."""
-    return first_cell(work, line) + CELL_BYTES * get(line, CELLS_COUNT)
+    return first_cell(work, line) + ln.CELL_BYTES * get(line, ln.R_CELLS_N)
 
 
 @compiled

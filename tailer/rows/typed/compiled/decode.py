@@ -14,7 +14,7 @@ from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import half_word, put, word
 from tailer.limits import OFFSET_MAX
-from tailer.types.compiled.digits import put_hex
+from tailer.types.compiled.digits import put_uuid
 from tailer.types.compiled.runs import copy_run
 from tailer.types.forms import BOOLEAN, BYTE, DATE, INT, LONG, MILLIS, SHORT, UUID
 from tailer.types.kinds import ROWS
@@ -27,7 +27,6 @@ SIZES: Final = np.array([size for _, size in sorted({(native.form, native.size) 
 _SIGN: Final = 0x8000_0000
 _MILLIS_MAX: Final = (2**63 - 1) // 1000
 _MILLIS_MIN: Final = -(2**63 // 1000)
-_DASH: Final = 0x2D
 
 
 @compiled
@@ -78,7 +77,7 @@ def put_value(form: int, at: int, row: int, count: int, out: int) -> Any:
         store(out + 2 * row, load(at + 1))
         store(out + 2 * row + 1, load(at))
     else:
-        _put_uuid(out + UUID_LETTERS * count, at)
+        put_uuid(out + UUID_LETTERS * count, at)
     return True
 
 
@@ -93,16 +92,6 @@ def _put_zero(form: int, row: int, out: int) -> None:
         store(out + 2 * row + 1, 0)
     else:
         store(out + row, 0)
-
-
-@compiled
-def _put_uuid(pos: int, at: int) -> None:
-    pos = put_hex(pos, at, 4)
-    for step in range(4, 10, 2):
-        store(pos, _DASH)
-        pos = put_hex(pos + 1, at + step, 2)
-    store(pos, _DASH)
-    put_hex(pos + 1, at + 10, 6)
 
 
 @entry_point

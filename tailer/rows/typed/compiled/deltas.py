@@ -11,8 +11,7 @@ from tailer.jit.decorators import compiled, entry_point
 from tailer.jit.memory import get_offset, give_offset, store
 from tailer.jit.words import get, put
 from tailer.rows.generic.compiled.columns import put_change, put_times
-from tailer.rows.typed.compiled.straight_multi import CELL_BYTES
-from tailer.scan.index import CELL_FIELDS
+from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.digits import NO_ROOM
 
 # Numbers of `work`. What is read: the block of the generic form; the index's cells; by slot the column's line of the
@@ -44,8 +43,6 @@ SIZE: Final = 18
 DELTAS: Final = 0
 TIMES: Final = 1
 
-_CELL_TS: Final = CELL_FIELDS.index("ts")
-
 
 @compiled
 def _put_row(work: int, begin: int, row: int) -> int:
@@ -58,11 +55,11 @@ def _put_row(work: int, begin: int, row: int) -> int:
         if column != 0:
             first = get_offset(get(work, OFF) + slot * get(work, LINE), row)
             count = max(get_offset(get(work, LENGTH) + slot * get(work, LINE), row), 0)
-            cell = get(work, CELLS) + CELL_BYTES * (first - 1)
-            end = cell + CELL_BYTES * (count + 1)
+            cell = get(work, CELLS) + ln.CELL_BYTES * (first - 1)
+            end = cell + ln.CELL_BYTES * (count + 1)
             ts = get(get(work, TS), row)
             # With elements all times are the row's own.
-            differs = count == 0 and get(cell, _CELL_TS) != ts
+            differs = count == 0 and get(cell, ln.C_TS) != ts
             if get(work, WHAT) == DELTAS:
                 pos = put_change(pos, limit, get(work, BLOCK), column, cell, end)
                 if differs:

@@ -23,6 +23,7 @@ from tailer.rows.typed.compiled import straight_multi as m
 from tailer.rows.typed.compiled.nested import field_arrays, has_plain_keys, key_marks, no_places, part_array
 from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows
 from tailer.rows.typed.form import MISSING, Bound, FormColumn
+from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.values import write_value
 
 Numbers = npt.NDArray[Any]
@@ -71,7 +72,7 @@ def elements_array(column: FormColumn, source: Source, cells: Numbers, places: C
     return list_array(column.arrow, ends, made[0], valid, count)
 
 
-_FIELDS: Final = {"list": (m.VALUE,), "set": (m.PATH,), "map": (m.PATH, m.VALUE)}
+_FIELDS: Final = {"list": (ln.C_VALUE,), "set": (ln.C_PATH,), "map": (ln.C_PATH, ln.C_VALUE)}
 """What of the elements' cells is a part of the value."""
 
 
@@ -99,7 +100,7 @@ def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Colu
     assert read is not None
     parts = [
         [data[off : off + length] for off, length in zip(made.off.tolist(), made.length.tolist(), strict=True)]
-        for made in (_elements(field, cells, places, ends) for field in (m.PATH, m.VALUE))
+        for made in (_elements(field, cells, places, ends) for field in (ln.C_PATH, ln.C_VALUE))
     ]
     pairs = list(zip(*parts, strict=True))
     values: list[Any] = []

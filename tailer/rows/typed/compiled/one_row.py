@@ -19,8 +19,8 @@ from tailer.rows.typed.compiled.multi import multi_columns
 from tailer.rows.typed.compiled.straight_rows import Places, StraightRows, Table
 from tailer.rows.typed.compiled.wide import COLUMNS_LEAST
 from tailer.rows.typed.form import Bound, Form
+from tailer.scan.compiled.one_row import OneRow
 from tailer.scan.index import Index
-from tailer.scan.mutation.compiled.one_row import OneRow
 from tailer.scan.mutation.compiled.scan import scan
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled.scan import scan_records

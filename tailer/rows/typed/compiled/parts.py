@@ -13,7 +13,7 @@ import numpy as np
 
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
-from tailer.jit.words import half_word
+from tailer.jit.words import half_word, is_same
 from tailer.limits import OFFSET_MAX
 from tailer.types.compiled.times import read_vint, vint_size
 
@@ -116,19 +116,11 @@ def _are_different(data: int, off: int, length: int, begin: int, end: int) -> bo
     for one in range(begin, end):
         for other in range(begin, one):
             size = get_offset(length, one)
-            if size == get_offset(length, other) and _is_same(
-                data + get_offset(off, one), data + get_offset(off, other), size
-            ):
+            if size != get_offset(length, other):
+                continue
+            if is_same(data, get_offset(off, one), data, get_offset(off, other), size):
                 return False
     return True
-
-
-@compiled
-def _is_same(first: int, second: int, size: int) -> bool:
-    at = 0
-    while at < size and load(first + at) == load(second + at):
-        at += 1
-    return at == size
 
 
 @entry_point

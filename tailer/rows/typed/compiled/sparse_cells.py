@@ -11,7 +11,7 @@ from typing import Any, Final
 from tailer.jit.decorators import entry_point, inlined
 from tailer.jit.memory import copy, get_offset, give_offset, load
 from tailer.jit.words import get, put
-from tailer.scan.index import CELL_FIELDS, ROW_FIELDS, UPDATE_FIELDS
+from tailer.scan.compiled import lines as ln
 
 # Numbers of `work`: the index's lines, the table, its columns' slots, the most values of a row; by column the last row
 # that has it, below zero before; cells to write to.
@@ -30,17 +30,10 @@ ENDS: Final = 10
 SETS: Final = 11
 SIZE: Final = 12
 
-_UPDATE_BYTES: Final = 8 * len(UPDATE_FIELDS)
-_ROW_BYTES: Final = 8 * len(ROW_FIELDS)
-_CELL_BYTES: Final = 8 * len(CELL_FIELDS)
-_U_TABLE: Final = UPDATE_FIELDS.index("table")
-_R_UPDATE, _R_CELLS, _R_COUNT = (ROW_FIELDS.index(name) for name in ("update", "cells_at", "cells_n"))
-_COLUMN: Final = CELL_FIELDS.index("column")
-
 
 @inlined
 def _is_of_table(work: int, line: int) -> Any:
-    return get(get(work, UPDATES) + _UPDATE_BYTES * get(line, _R_UPDATE), _U_TABLE) == get(work, TABLE)
+    return get(get(work, UPDATES) + ln.UPDATE_BYTES * get(line, ln.R_UPDATE), ln.U_TABLE) == get(work, TABLE)
 
 
 @entry_point
@@ -52,15 +45,15 @@ def put_places(work: int) -> int:
     line, slots, seen = get(work, ROWS), get(work, SLOTS), get(work, SEEN)
     for row in range(get(work, ROW_COUNT)):
         if _is_of_table(work, line):
-            first = _CELL_BYTES * get(line, _R_CELLS)
-            for place in range(get(line, _R_COUNT)):
-                cell = get(work, CELLS) + first + _CELL_BYTES * place
-                to, column = get(work, TO_CELLS) + first + _CELL_BYTES * place, get(cell, _COLUMN)
-                copy(to, cell, _CELL_BYTES)
+            first = ln.CELL_BYTES * get(line, ln.R_CELLS)
+            for place in range(get(line, ln.R_CELLS_N)):
+                cell = get(work, CELLS) + first + ln.CELL_BYTES * place
+                to, column = get(work, TO_CELLS) + first + ln.CELL_BYTES * place, get(cell, ln.C_COLUMN)
+                copy(to, cell, ln.CELL_BYTES)
                 is_left = get_offset(slots, column) < 0 or get_offset(seen, column) == row
-                put(to, _COLUMN, get(work, WIDTH) if is_left else place)
+                put(to, ln.C_COLUMN, get(work, WIDTH) if is_left else place)
                 give_offset(seen, column, row)
-        line += _ROW_BYTES
+        line += ln.ROW_BYTES
     return 0
 
 
@@ -71,10 +64,10 @@ def real_slots(work: int) -> Any:
     straight = 0
     for row in range(get(work, ROW_COUNT)):
         if load(get(work, SLOW_ROWS) + row) == 0 and _is_of_table(work, line):
-            cell = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS)
+            cell = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
             for place in range(get_offset(ends, straight), get_offset(ends, straight + 1)):
-                give_offset(sets, place, get_offset(slots, get(cell, _COLUMN)))
-                cell += _CELL_BYTES
+                give_offset(sets, place, get_offset(slots, get(cell, ln.C_COLUMN)))
+                cell += ln.CELL_BYTES
             straight += 1
-        line += _ROW_BYTES
+        line += ln.ROW_BYTES
     return 0

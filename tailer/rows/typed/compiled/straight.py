@@ -14,19 +14,17 @@ import numpy as np
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import get, put
+from tailer.rows.generic.compiled.times import times_of_cells
+from tailer.scan.compiled import lines as ln
 from tailer.scan.index import (
     CELL_DELETED,
     CELL_EXPIRING,
-    CELL_FIELDS,
     HAS_DELETION,
     HAS_TIMESTAMP,
     HAS_TTL,
     PARTITION_DELETION,
-    ROW_FIELDS,
     ROW_LINE,
     STATIC_ROW,
-    UPDATE_FIELDS,
-    VALUE_FIELDS,
 )
 from tailer.types.compiled.token import token
 
@@ -88,23 +86,7 @@ SEEN_NUMBER: Final = 33
 MIXED: Final = 34
 SIZE: Final = 35
 
-_UPDATE_BYTES: Final = 8 * len(UPDATE_FIELDS)
-_ROW_BYTES: Final = 8 * len(ROW_FIELDS)
-_VALUE_BYTES: Final = 8 * len(VALUE_FIELDS)
-_CELL_BYTES: Final = 8 * len(CELL_FIELDS)
 
-_U_ENTRY, _U_TABLE, _U_KEY, _U_KEY_LENGTH = (
-    UPDATE_FIELDS.index(name) for name in ("entry", "table", "key_off", "key_len")
-)
-_R_UPDATE, _R_NUMBER, _R_KIND, _R_FLAGS, _R_TS, _R_TTL, _R_EXPIRES, _R_DELETION = (
-    ROW_FIELDS.index(name) for name in ("update", "number", "kind", "flags", "ts", "ttl", "expires", "deletion")
-)
-_R_VALUES, _R_VALUES_COUNT, _R_CELLS, _R_CELLS_COUNT = (
-    ROW_FIELDS.index(name) for name in ("clustering_at", "clustering_n", "cells_at", "cells_n")
-)
-_C_COLUMN, _C_FLAGS, _C_TS, _C_TTL, _C_EXPIRES, _C_VALUE, _C_LENGTH = (
-    CELL_FIELDS.index(name) for name in ("column", "flags", "ts", "ttl", "expires", "value_off", "value_len")
-)
 _NOT: Final = -1
 _TIMED: Final = CELL_DELETED | CELL_EXPIRING
 
@@ -120,10 +102,10 @@ def _take_rows(work: int) -> int:
     seen_static = seen_number = np.int64(0)
     give_offset(ends, 0, 0)
     for row in range(rows):
-        update = updates + _UPDATE_BYTES * get(line, _R_UPDATE)
-        if get(update, _U_TABLE) == table:
+        update = updates + ln.UPDATE_BYTES * get(line, ln.R_UPDATE)
+        if get(update, ln.U_TABLE) == table:
             end: Any = np.int64(_NOT)
-            if load(forced + get(update, _U_ENTRY)) == 0:
+            if load(forced + get(update, ln.U_ENTRY)) == 0:
                 end = _take_alike(work, line, count, place, width)
                 if end == _NOT:
                     mixed = count != 0
@@ -133,11 +115,11 @@ def _take_rows(work: int) -> int:
             else:
                 width, place = end - place, end
                 last = _put_head(work, line, update, count, last)
-                seen_static |= np.int64(get(line, _R_KIND) == STATIC_ROW)
-                seen_number |= get(line, _R_NUMBER)
+                seen_static |= np.int64(get(line, ln.R_KIND) == STATIC_ROW)
+                seen_number |= get(line, ln.R_NUMBER)
                 count += 1
                 give_offset(ends, count, place)
-        line += _ROW_BYTES
+        line += ln.ROW_BYTES
     put(work, SEEN_STATIC, seen_static)
     put(work, SEEN_NUMBER, seen_number)
     _see_ops(work, count)
@@ -148,20 +130,20 @@ def _take_rows(work: int) -> int:
 @inlined
 def _take_alike(work: int, line: int, at: int, place: int, width: int) -> int:
     """The same as `_take_row` for what most rows are: an insert of the same `width` columns as the row before."""
-    if get(line, _R_KIND) != ROW_LINE or get(line, _R_FLAGS) != HAS_TIMESTAMP or get(line, _R_CELLS_COUNT) != width:
+    if get(line, ln.R_KIND) != ROW_LINE or get(line, ln.R_FLAGS) != HAS_TIMESTAMP or get(line, ln.R_CELLS_N) != width:
         return _NOT
-    cell, ts = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS), get(line, _R_TS)
+    cell, ts = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS), get(line, ln.R_TS)
     slots, sets, off, length = get(work, SLOTS), get(work, SETS), get(work, OFF), get(work, LENGTH)
     room = 4 * get(work, ROOM)
     for taken in range(place, place + width):
-        slot = get_offset(slots, get(cell, _C_COLUMN))
-        if slot != get_offset(sets, taken - width) or get(cell, _C_FLAGS) & _TIMED or get(cell, _C_TS) != ts:
+        slot = get_offset(slots, get(cell, ln.C_COLUMN))
+        if slot != get_offset(sets, taken - width) or get(cell, ln.C_FLAGS) & _TIMED or get(cell, ln.C_TS) != ts:
             _forget(work, at, place, taken)
             return _NOT
-        give_offset(off + slot * room, at, get(cell, _C_VALUE))
-        give_offset(length + slot * room, at, get(cell, _C_LENGTH))
+        give_offset(off + slot * room, at, get(cell, ln.C_VALUE))
+        give_offset(length + slot * room, at, get(cell, ln.C_VALUE_LENGTH))
         give_offset(sets, taken, slot)
-        cell += _CELL_BYTES
+        cell += ln.CELL_BYTES
     store(get(work, OP) + at, INSERT)
     put(get(work, TS), at, ts)
     return place + width
@@ -178,19 +160,19 @@ def _forget(work: int, at: int, begin: int, end: int) -> None:
 @compiled
 def _take_row(work: int, line: int, at: int, place: int) -> int:
     """Where its sets end, or _NOT where the row is not plain."""
-    kind, flags, count = get(line, _R_KIND), get(line, _R_FLAGS), get(line, _R_CELLS_COUNT)
+    kind, flags, count = get(line, ln.R_KIND), get(line, ln.R_FLAGS), get(line, ln.R_CELLS_N)
     if kind == PARTITION_DELETION or (kind <= ROW_LINE and flags & HAS_DELETION):
         if kind != PARTITION_DELETION and (flags & HAS_TIMESTAMP or count):
             return _NOT
         store(get(work, OP) + at, DELETE_PARTITION if kind == PARTITION_DELETION else DELETE_ROW)
-        put(get(work, TS), at, get(line, _R_DELETION))
+        put(get(work, TS), at, get(line, ln.R_DELETION))
         return place
     if kind > ROW_LINE:
         return _NOT
-    first = get(work, CELLS) + _CELL_BYTES * get(line, _R_CELLS)
-    ts, ttl, expires = get(line, _R_TS), np.int64(NO_TTL), np.int64(0)
+    first = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
+    ts, ttl, expires = get(line, ln.R_TS), np.int64(NO_TTL), np.int64(0)
     if flags & HAS_TTL:
-        ttl, expires = get(line, _R_TTL), get(line, _R_EXPIRES)
+        ttl, expires = get(line, ln.R_TTL), get(line, ln.R_EXPIRES)
     if not flags & HAS_TIMESTAMP:
         ts, ttl, expires = _newest(first, count)
     end = _take_cells(work, first, count, at, place, ts, ttl, expires)
@@ -210,39 +192,39 @@ def _take_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, 
     off, length, room = get(work, OFF), get(work, LENGTH), 4 * get(work, ROOM)
     begin = place
     for _ in range(count):
-        slot, flags = get_offset(slots, get(cell, _C_COLUMN)), get(cell, _C_FLAGS)
+        slot, flags = get_offset(slots, get(cell, ln.C_COLUMN)), get(cell, ln.C_FLAGS)
         size = np.int64(DELETED)
-        plain = slot != SLOW and get(cell, _C_TS) == ts
+        plain = slot != SLOW and get(cell, ln.C_TS) == ts
         if not flags & CELL_DELETED:
-            size = get(cell, _C_LENGTH)
+            size = get(cell, ln.C_VALUE_LENGTH)
             if flags & CELL_EXPIRING:
-                plain &= get(cell, _C_TTL) == ttl and get(cell, _C_EXPIRES) == expires
+                plain &= get(cell, ln.C_TTL) == ttl and get(cell, ln.C_EXPIRES) == expires
             else:
                 plain &= ttl == NO_TTL
         if not plain or get_offset(length + slot * room, at) != ABSENT:
             _forget(work, at, begin, place)
             return _NOT
-        give_offset(off + slot * room, at, get(cell, _C_VALUE))
+        give_offset(off + slot * room, at, get(cell, ln.C_VALUE))
         give_offset(length + slot * room, at, size)
         give_offset(sets, place, slot)
         place += 1
-        cell += _CELL_BYTES
+        cell += ln.CELL_BYTES
     return place
 
 
 @inlined
 def _put_head(work: int, line: int, update: int, at: int, last: int) -> int:
     """What a straight row has from its update and line: place, key, clustering. `last`: where the key before lies."""
-    entry, key = get(update, _U_ENTRY), get(update, _U_KEY)
+    entry, key = get(update, ln.U_ENTRY), get(update, ln.U_KEY)
     put(get(work, ENTRY), at, entry)
-    put(get(work, NUMBER), at, get(line, _R_NUMBER))
-    store(get(work, STATIC) + at, get(line, _R_KIND) == STATIC_ROW)
-    _put_key(work, at, entry, key, get(update, _U_KEY_LENGTH), last)
+    put(get(work, NUMBER), at, get(line, ln.R_NUMBER))
+    store(get(work, STATIC) + at, get(line, ln.R_KIND) == STATIC_ROW)
+    _put_key(work, at, entry, key, get(update, ln.U_KEY_LENGTH), last)
     slots = get(work, CLUSTERING_SLOTS)
-    value = get(work, VALUES) + _VALUE_BYTES * get(line, _R_VALUES)
-    for column in range(min(get(work, CLUSTERING_COUNT), get(line, _R_VALUES_COUNT))):
+    value = get(work, VALUES) + ln.VALUE_BYTES * get(line, ln.R_VALUES)
+    for column in range(min(get(work, CLUSTERING_COUNT), get(line, ln.R_VALUES_N))):
         _put_place(work, get(slots, column), at, get(value, 0), max(get(value, 1), ABSENT))
-        value += _VALUE_BYTES
+        value += ln.VALUE_BYTES
     return key
 
 
@@ -286,20 +268,9 @@ def _is_mixed(work: int, count: int) -> bool:
 
 @compiled
 def _newest(cell: int, count: int) -> Any:
-    """The times of a row without liveness: of its newest value, the first on a tie; else of its newest deletion."""
-    found = False
-    ts, ttl, expires = get(cell, _C_TS), np.int64(NO_TTL), np.int64(0)
-    for _ in range(count):
-        if not get(cell, _C_FLAGS) & CELL_DELETED:
-            if not found or get(cell, _C_TS) > ts:
-                ts, ttl, expires = get(cell, _C_TS), np.int64(NO_TTL), np.int64(0)
-                if get(cell, _C_FLAGS) & CELL_EXPIRING:
-                    ttl, expires = get(cell, _C_TTL), get(cell, _C_EXPIRES)
-            found = True
-        elif not found and get(cell, _C_TS) > ts:
-            ts = get(cell, _C_TS)
-        cell += _CELL_BYTES
-    return ts, ttl, expires
+    """The times of a row without liveness."""
+    ts, has_ttl, ttl, expires = times_of_cells(cell, cell + ln.CELL_BYTES * count)
+    return ts, ttl if has_ttl else np.int64(NO_TTL), expires
 
 
 @compiled

@@ -14,16 +14,14 @@ import numpy as np
 from tailer.jit.decorators import entry_point, inlined
 from tailer.jit.memory import copy, get_offset, give_offset, load, store
 from tailer.jit.words import get, put
+from tailer.rows.generic.compiled.times import times_of_cells
+from tailer.scan.compiled import lines as ln
 from tailer.scan.index import (
     CELL_DELETED,
     CELL_EXPIRING,
-    CELL_FIELDS,
     COMPLEX_DELETION,
     HAS_TIMESTAMP,
-    NO_DELETION,
-    ROW_FIELDS,
     ROW_LINE,
-    UPDATE_FIELDS,
 )
 
 # Numbers of `work`: addresses of the index's lines and of lines to write to, the table, its columns, marks of those to
@@ -39,21 +37,7 @@ TO_ROWS: Final = 7
 TO_CELLS: Final = 8
 SIZE: Final = 9
 
-PATH: Final = CELL_FIELDS.index("path_off")
-VALUE: Final = CELL_FIELDS.index("value_off")
-"""Where of a cell an offset lies, and behind it a length."""
 
-CELL_BYTES: Final = 8 * len(CELL_FIELDS)
-
-_UPDATE_BYTES: Final = 8 * len(UPDATE_FIELDS)
-_ROW_BYTES: Final = 8 * len(ROW_FIELDS)
-_U_TABLE: Final = UPDATE_FIELDS.index("table")
-_R_UPDATE, _R_KIND, _R_FLAGS, _R_TS, _R_CELLS, _R_COUNT = (
-    ROW_FIELDS.index(name) for name in ("update", "kind", "flags", "ts", "cells_at", "cells_n")
-)
-_COLUMN, _FLAGS, _TS, _TTL, _EXPIRES, _LENGTH = (
-    CELL_FIELDS.index(name) for name in ("column", "flags", "ts", "ttl", "expires", "value_len")
-)
 _NOT: Final = -1
 _NO_ELEMENT: Final = CELL_DELETED | COMPLEX_DELETION
 
@@ -64,77 +48,66 @@ def _straighten_row(work: int, first: int, count: int, begin: int) -> Any:
     cells, marks = get(work, CELLS), get(work, MARKS)
     to, number, end = begin, first, first + count
     while number < end:
-        cell = cells + CELL_BYTES * number
-        copy(to, cell, CELL_BYTES)
+        cell = cells + ln.CELL_BYTES * number
+        copy(to, cell, ln.CELL_BYTES)
         number += 1
-        if load(marks + get(cell, _COLUMN)):
+        if load(marks + get(cell, ln.C_COLUMN)):
             after = _straighten_column(work, cell, number, end, to)
             if after == _NOT:
-                copy(begin, cell, CELL_BYTES)
+                copy(begin, cell, ln.CELL_BYTES)
                 return 1
             number = after
-        to += CELL_BYTES
-    return (to - begin) // CELL_BYTES
+        to += ln.CELL_BYTES
+    return (to - begin) // ln.CELL_BYTES
 
 
 @inlined
 def _straighten_column(work: int, deletion: int, first: int, end: int, to: int) -> Any:
     """Makes the cell at `to` that of a whole column whose elements begin at number `first`; the one behind, or _NOT."""
-    if not get(deletion, _FLAGS) & COMPLEX_DELETION:
+    if not get(deletion, ln.C_FLAGS) & COMPLEX_DELETION:
         return _NOT
-    cells, column, number = get(work, CELLS), get(deletion, _COLUMN), first
-    one = cell = cells + CELL_BYTES * first
-    while number < end and get(cell, _COLUMN) == column:
-        if get(cell, _FLAGS) & _NO_ELEMENT or not _is_alike(cell, one):
+    cells, column, number = get(work, CELLS), get(deletion, ln.C_COLUMN), first
+    one = cell = cells + ln.CELL_BYTES * first
+    while number < end and get(cell, ln.C_COLUMN) == column:
+        if get(cell, ln.C_FLAGS) & _NO_ELEMENT or not _is_alike(cell, one):
             return _NOT
         number += 1
-        cell += CELL_BYTES
-    put(to, _FLAGS, CELL_DELETED)
+        cell += ln.CELL_BYTES
+    put(to, ln.C_FLAGS, CELL_DELETED)
     if number > first:
-        if get(deletion, _TS) != get(one, _TS) - 1:
+        if get(deletion, ln.C_TS) != get(one, ln.C_TS) - 1:
             return _NOT
-        for field in (_TS, _TTL, _EXPIRES):
+        for field in (ln.C_TS, ln.C_TTL, ln.C_EXPIRES):
             put(to, field, get(one, field))
-        put(to, _FLAGS, get(one, _FLAGS) & CELL_EXPIRING)
-    put(to, _COLUMN, column + get(work, COLUMNS))
-    put(to, VALUE, first)
-    put(to, _LENGTH, number - first)
+        put(to, ln.C_FLAGS, get(one, ln.C_FLAGS) & CELL_EXPIRING)
+    put(to, ln.C_COLUMN, column + get(work, COLUMNS))
+    put(to, ln.C_VALUE, first)
+    put(to, ln.C_VALUE_LENGTH, number - first)
     return number
 
 
 @inlined
 def _straighten_times(work: int, line: int, first: int, count: int) -> None:
     """Gives columns that are assigned empty the row's own time, as those that are deleted have it."""
-    columns, ts = get(work, COLUMNS), get(line, _R_TS)
-    if not get(line, _R_FLAGS) & HAS_TIMESTAMP:
-        ts = _newest(first, count)
+    columns, ts = get(work, COLUMNS), get(line, ln.R_TS)
+    if not get(line, ln.R_FLAGS) & HAS_TIMESTAMP and count:
+        ts = times_of_cells(first, first + ln.CELL_BYTES * count)[0]
     cell = first
     for _ in range(count):
-        if get(cell, _COLUMN) >= columns and get(cell, _FLAGS) & CELL_DELETED and get(cell, _TS) == ts - 1:
-            put(cell, _TS, ts)
-        cell += CELL_BYTES
-
-
-@inlined
-def _newest(first: int, count: int) -> Any:
-    """The time of the newest value, or else of the newest deletion."""
-    value = deletion = np.int64(NO_DELETION)
-    cell = first
-    for _ in range(count):
-        if get(cell, _FLAGS) & CELL_DELETED:
-            deletion = max(deletion, get(cell, _TS))
-        else:
-            value = max(value, get(cell, _TS))
-        cell += CELL_BYTES
-    return value if value != NO_DELETION else deletion
+        if get(cell, ln.C_COLUMN) >= columns and get(cell, ln.C_FLAGS) & CELL_DELETED and get(cell, ln.C_TS) == ts - 1:
+            put(cell, ln.C_TS, ts)
+        cell += ln.CELL_BYTES
 
 
 @inlined
 def _is_alike(cell: int, one: int) -> Any:
     """Whether two elements were written at once."""
-    expiring = get(cell, _FLAGS) & CELL_EXPIRING
-    same = get(cell, _TS) == get(one, _TS) and expiring == get(one, _FLAGS) & CELL_EXPIRING
-    return same and (not expiring or (get(cell, _TTL) == get(one, _TTL) and get(cell, _EXPIRES) == get(one, _EXPIRES)))
+    expiring = get(cell, ln.C_FLAGS) & CELL_EXPIRING
+    same = get(cell, ln.C_TS) == get(one, ln.C_TS) and expiring == get(one, ln.C_FLAGS) & CELL_EXPIRING
+    return same and (
+        not expiring
+        or (get(cell, ln.C_TTL) == get(one, ln.C_TTL) and get(cell, ln.C_EXPIRES) == get(one, ln.C_EXPIRES))
+    )
 
 
 @entry_point
@@ -148,16 +121,16 @@ def straighten(work: int) -> Any:
     line, to_line, table = get(work, ROWS), get(work, TO_ROWS), get(work, TABLE)
     first = 0
     for _ in range(get(work, ROW_COUNT)):
-        update = get(work, UPDATES) + _UPDATE_BYTES * get(line, _R_UPDATE)
-        if get(update, _U_TABLE) == table and get(line, _R_KIND) <= ROW_LINE:
-            begin = get(work, TO_CELLS) + CELL_BYTES * first
-            count = _straighten_row(work, get(line, _R_CELLS), get(line, _R_COUNT), begin)
-            put(to_line, _R_CELLS, first)
-            put(to_line, _R_COUNT, count)
+        update = get(work, UPDATES) + ln.UPDATE_BYTES * get(line, ln.R_UPDATE)
+        if get(update, ln.U_TABLE) == table and get(line, ln.R_KIND) <= ROW_LINE:
+            begin = get(work, TO_CELLS) + ln.CELL_BYTES * first
+            count = _straighten_row(work, get(line, ln.R_CELLS), get(line, ln.R_CELLS_N), begin)
+            put(to_line, ln.R_CELLS, first)
+            put(to_line, ln.R_CELLS_N, count)
             _straighten_times(work, line, begin, count)
             first += count
-        line += _ROW_BYTES
-        to_line += _ROW_BYTES
+        line += ln.ROW_BYTES
+        to_line += ln.ROW_BYTES
     return 0
 
 
@@ -166,12 +139,12 @@ def put_elements(field: int, cells: int, off: int, length: int, rows: int, to_of
     """Where the paths or values of all elements lie: `off` and `length` are those of straightened cells."""
     place = 0
     for row in range(rows):
-        cell = cells + CELL_BYTES * get_offset(off, row)
+        cell = cells + ln.CELL_BYTES * get_offset(off, row)
         for _ in range(get_offset(length, row)):
             give_offset(to_off, place, get(cell, field))
             give_offset(to_length, place, get(cell, field + 1))
             place += 1
-            cell += CELL_BYTES
+            cell += ln.CELL_BYTES
     return 0
 
 
@@ -184,16 +157,16 @@ def put_fields(
     `to_length` is below zero everywhere. A row with a field that is not known, or comes twice, is marked.
     """
     for row in range(rows):
-        cell = cells + CELL_BYTES * get_offset(off, row)
+        cell = cells + ln.CELL_BYTES * get_offset(off, row)
         for _ in range(get_offset(length, row)):
-            path = data + get(cell, PATH)
+            path = data + get(cell, ln.C_PATH)
             field = np.int64(-1)
-            if get(cell, PATH + 1) == 2:
+            if get(cell, ln.C_PATH + 1) == 2:
                 field = load(path) << 8 | load(path + 1)
             if field < 0 or field >= fields or get_offset(to_length, field * rows + row) >= 0:
                 store(bad + row, 1)
             else:
-                give_offset(to_off, field * rows + row, get(cell, VALUE))
-                give_offset(to_length, field * rows + row, get(cell, VALUE + 1))
-            cell += CELL_BYTES
+                give_offset(to_off, field * rows + row, get(cell, ln.C_VALUE))
+                give_offset(to_length, field * rows + row, get(cell, ln.C_VALUE + 1))
+            cell += ln.CELL_BYTES
     return 0

@@ -11,7 +11,7 @@ from tailer.jit.addresses import address_of
 from tailer.rows.typed.compiled import sparse_cells as s
 from tailer.rows.typed.compiled.straight import SLOW
 from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows, Table, straight_rows
-from tailer.scan.index import ROW_FIELDS
+from tailer.scan.compiled import lines as ln
 
 Numbers = npt.NDArray[Any]
 
@@ -19,12 +19,11 @@ COLUMNS_LEAST: Final = 24
 """Of a table that may be called wide."""
 
 _SHARE: Final = 4
-_CELLS_COUNT: Final = ROW_FIELDS.index("cells_n")
 
 
 def most_values(lines: Lines) -> int:
     """The most that a row has."""
-    return int(lines.rows[:, _CELLS_COUNT].max(initial=0))
+    return int(lines.rows[:, ln.R_CELLS_N].max(initial=0))
 
 
 def is_wide(lines: Lines, columns: int) -> bool:

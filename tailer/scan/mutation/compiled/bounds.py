@@ -7,47 +7,13 @@ from typing import Final
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_length, read_vint
 from tailer.jit.words import byte, get, put
-from tailer.scan.index import (
-    CLOSE_INCLUSIVE,
-    NO_DELETION,
-    NULL_LENGTH,
-    OPEN_INCLUSIVE,
-    RANGE_BOUNDARY,
-    RANGE_END,
-    RANGE_START,
-    ROW_FIELDS,
-    VALUE_FIELDS,
-    Status,
-)
-from tailer.scan.mutation.compiled.flat import T_LENGTHS_AT, T_LENGTHS_N
-from tailer.scan.mutation.compiled.walk import (
-    CELLS,
-    END,
-    FAILED,
-    FULL,
-    LENGTHS,
-    NUMBER,
-    ROWS,
-    ROWS_AT,
-    ROWS_ROOM,
-    TABLE_AT,
-    UPDATE,
-    VALUES,
-    VALUES_AT,
-    VALUES_ROOM,
-    fail,
-    fail_length,
-    is_beyond,
-    read_deletion,
-)
-
-TRUNCATED: Final = int(Status.TRUNCATED)
-BAD_VALUE: Final = int(Status.BAD_VALUE)
-BAD_FLAGS: Final = int(Status.BAD_FLAGS)
-UNPAIRED_BOUND: Final = int(Status.UNPAIRED_BOUND)
-
-VALUE_WIDTH: Final = len(VALUE_FIELDS)
-ROW_WIDTH: Final = len(ROW_FIELDS)
+from tailer.scan import index as ix
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled import lines as ln
+from tailer.scan.compiled.block import fail, fail_length, is_beyond
+from tailer.scan.compiled.lines import add_row, put_value
+from tailer.scan.mutation.compiled import flat as f
+from tailer.scan.mutation.compiled.times import read_deletion
 
 _BLOCK_MASK: Final = 31
 _EMPTY: Final = 1
@@ -59,12 +25,12 @@ _SHIFT_MASK: Final = 2**62 - 1
 @inlined
 def scan_values(walk: int, base: int, at: int, count: int) -> int:
     """The offset behind the first `count` clustering values. Adds a line for each."""
-    end = get(walk, END)
-    lengths = get(walk, LENGTHS) + 8 * get(get(walk, TABLE_AT), T_LENGTHS_AT)
-    line = get(walk, VALUES)
-    if line + count > get(walk, VALUES_ROOM):
-        return fail(walk, FULL, at, 0)
-    value = get(walk, VALUES_AT) + 8 * VALUE_WIDTH * line
+    end = get(walk, b.END)
+    lengths = get(walk, b.LENGTHS) + 8 * get(get(walk, b.TABLE_AT), f.T_LENGTHS_AT)
+    line = get(walk, b.VALUES)
+    if line + count > get(walk, b.VALUES_ROOM):
+        return fail(walk, b.FULL, at, 0)
+    value = get(walk, b.VALUES_AT) + ln.VALUE_BYTES * line
     header = 0
     for number in range(count):
         if number & _BLOCK_MASK == 0:
@@ -72,80 +38,43 @@ def scan_values(walk: int, base: int, at: int, count: int) -> int:
                 break
             header, at = read_vint(base, at)
             if at > end:
-                return fail(walk, TRUNCATED, at, 0)
+                return fail(walk, b.TRUNCATED, at, 0)
         form = header & 3
         header = header >> 2 & _SHIFT_MASK
         length = 0
         if form == 0:
             length, at = read_length(base, at, get(lengths, number))
             if is_beyond(length, end - at):
-                return fail_length(walk, TRUNCATED, at, length)
+                return fail_length(walk, b.TRUNCATED, at, length)
         elif form == _NULL:
-            length = NULL_LENGTH
+            length = ix.NULL_LENGTH
         elif form != _EMPTY:
-            return fail(walk, BAD_FLAGS, at, form)
-        put(value, 0, at)
-        put(value, 1, length)
-        value += 8 * VALUE_WIDTH
+            return fail(walk, b.BAD_FLAGS, at, form)
+        put_value(value, at, length)
+        value += ln.VALUE_BYTES
         if form == 0:
             at += length
     if header != 0:
-        return fail_length(walk, BAD_FLAGS, at, header)
-    put(walk, VALUES, line + count)
+        return fail_length(walk, b.BAD_FLAGS, at, header)
+    put(walk, b.VALUES, line + count)
     return at
-
-
-@inlined
-def add_row(
-    walk: int,
-    kind: int,
-    flags: int,
-    ts: int,
-    ttl: int,
-    expires: int,
-    deletion: int,
-    values_at: int,
-    values_n: int,
-    cells_at: int,
-    cells_n: int,
-) -> bool:
-    """Adds a line of the update being read; whether there was room for it."""
-    line = get(walk, ROWS)
-    if line == get(walk, ROWS_ROOM):
-        fail(walk, FULL, 0, 0)
-        return False
-    row = get(walk, ROWS_AT) + 8 * ROW_WIDTH * line
-    put(row, 0, get(walk, UPDATE))
-    put(row, 1, get(walk, NUMBER))
-    put(row, 2, kind)
-    put(row, 3, flags)
-    put(row, 4, ts)
-    put(row, 5, ttl)
-    put(row, 6, expires)
-    put(row, 7, deletion)
-    put(row, 8, values_at)
-    put(row, 9, values_n)
-    put(row, 10, cells_at)
-    put(row, 11, cells_n)
-    put(walk, ROWS, line + 1)
-    return True
 
 
 @compiled
 def _bound_kind(ordinal: int) -> tuple[int, int]:
     """The kind and the flags of a bound, by its ordinal in the log; kind -1 for an ordinal that is none."""
     if ordinal == 0:
-        return RANGE_END, 0
+        return ix.RANGE_END, 0
     if ordinal == 1:
-        return RANGE_START, OPEN_INCLUSIVE
+        return ix.RANGE_START, ix.OPEN_INCLUSIVE
     if ordinal == 2:
-        return RANGE_BOUNDARY, OPEN_INCLUSIVE
+        return ix.RANGE_BOUNDARY, ix.OPEN_INCLUSIVE
     if ordinal == 5:
-        return RANGE_BOUNDARY, CLOSE_INCLUSIVE
+        return ix.RANGE_BOUNDARY, ix.CLOSE_INCLUSIVE
     if ordinal == 6:
-        return RANGE_END, CLOSE_INCLUSIVE
+        return ix.RANGE_END, ix.CLOSE_INCLUSIVE
     if ordinal == 7:
-        return RANGE_START, 0
+        return ix.RANGE_START, 0
     return -1, 0
 
 
@@ -155,25 +84,25 @@ def scan_bound(walk: int, base: int, at: int, is_open: bool) -> tuple[int, bool]
     ordinal = byte(base, at)
     kind, flags = _bound_kind(ordinal)
     if kind < 0:
-        return fail(walk, BAD_VALUE, at, ordinal), is_open
-    if is_open == (kind == RANGE_START):
-        return fail(walk, UNPAIRED_BOUND, at, ordinal), is_open
+        return fail(walk, b.BAD_VALUE, at, ordinal), is_open
+    if is_open == (kind == ix.RANGE_START):
+        return fail(walk, b.UNPAIRED_BOUND, at, ordinal), is_open
     size = byte(base, at + 1) << 8 | byte(base, at + 2)
-    if size > get(get(walk, TABLE_AT), T_LENGTHS_N):
-        return fail(walk, BAD_VALUE, at + 1, size), is_open
-    values_at = get(walk, VALUES)
+    if size > get(get(walk, b.TABLE_AT), f.T_LENGTHS_N):
+        return fail(walk, b.BAD_VALUE, at + 1, size), is_open
+    values_at = get(walk, b.VALUES)
     at = scan_values(walk, base, at + 3, size)
-    if at == FAILED:
-        return FAILED, is_open
-    closing = opening = NO_DELETION
-    if kind != RANGE_START:
+    if at == b.FAILED:
+        return b.FAILED, is_open
+    closing = opening = ix.NO_DELETION
+    if kind != ix.RANGE_START:
         closing, at = read_deletion(walk, base, at)
-    if kind != RANGE_END:
+    if kind != ix.RANGE_END:
         opening, at = read_deletion(walk, base, at)
-    if at > get(walk, END):
-        return fail(walk, TRUNCATED, at, 0), is_open
-    if not add_row(walk, kind, flags, opening, 0, 0, closing, values_at, size, get(walk, CELLS), 0):
-        return FAILED, is_open
-    if kind != RANGE_END:
-        put(walk, NUMBER, get(walk, NUMBER) + 1)
-    return at, kind != RANGE_END
+    if at > get(walk, b.END):
+        return fail(walk, b.TRUNCATED, at, 0), is_open
+    if not add_row(walk, kind, flags, opening, 0, 0, closing, values_at, size, get(walk, b.CELLS), 0):
+        return b.FAILED, is_open
+    if kind != ix.RANGE_END:
+        put(walk, b.NUMBER, get(walk, b.NUMBER) + 1)
+    return at, kind != ix.RANGE_END

@@ -8,44 +8,11 @@ import numpy as np
 
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_vint
-from tailer.jit.words import byte, get, put
+from tailer.jit.words import byte, get, is_same, put
 from tailer.limits import COLUMNS_MAX
-from tailer.scan.index import Status
-from tailer.scan.mutation.compiled.flat import (
-    C_WIDTH,
-    FREE,
-    N_COLUMN,
-    N_LEN,
-    N_OFF,
-    N_WIDTH,
-    T_COLUMNS_AT,
-    T_COLUMNS_N,
-    T_NAMES_AT,
-    T_NAMES_MASK,
-)
-from tailer.scan.mutation.compiled.walk import (
-    CHOSEN,
-    COLUMNS,
-    END,
-    FAILED,
-    KNOWN,
-    LISTS,
-    NAMES,
-    SEEN,
-    STAMP,
-    TABLE,
-    TABLE_AT,
-    TEXTS,
-    fail,
-    fail_length,
-    fail_name,
-    is_beyond,
-    is_same,
-)
-
-TRUNCATED: Final = int(Status.TRUNCATED)
-BAD_VALUE: Final = int(Status.BAD_VALUE)
-UNKNOWN_COLUMN: Final = int(Status.UNKNOWN_COLUMN)
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled.block import fail, fail_length, fail_name, is_beyond
+from tailer.scan.mutation.compiled import flat as f
 
 BITMAP_COLUMNS: Final = 64
 K_BASE: Final = 0
@@ -65,8 +32,8 @@ _ONE: Final = np.uint64(1)
 @inlined
 def list_place(walk: int, is_static: int) -> int:
     """The address of the last column list of that kind of the current table: addresses of lines of `flat.columns`."""
-    table = get(walk, TABLE_AT)
-    return get(walk, LISTS) + 8 * (2 * get(table, T_COLUMNS_AT) + is_static * get(table, T_COLUMNS_N))
+    table = get(walk, b.TABLE_AT)
+    return get(walk, b.LISTS) + 8 * (2 * get(table, f.T_COLUMNS_AT) + is_static * get(table, f.T_COLUMNS_N))
 
 
 @compiled
@@ -75,59 +42,59 @@ def _find_column(walk: int, base: int, at: int, length: int) -> int:
     value = _BASIS
     for step in range(length):
         value = (value ^ np.uint64(byte(base, at + step))) * _PRIME
-    table = get(walk, TABLE_AT)
-    mask = get(table, T_NAMES_MASK)
-    first = get(walk, NAMES) + 8 * N_WIDTH * get(table, T_NAMES_AT)
+    table = get(walk, b.TABLE_AT)
+    mask = get(table, f.T_NAMES_MASK)
+    first = get(walk, b.NAMES) + 8 * f.N_WIDTH * get(table, f.T_NAMES_AT)
     slot = np.int64(value >> _HALF ^ value & _LOW) & mask
     while True:
-        name = first + 8 * N_WIDTH * slot
-        if get(name, N_LEN) == FREE:
+        name = first + 8 * f.N_WIDTH * slot
+        if get(name, f.N_LEN) == f.FREE:
             return -1
-        if get(name, N_LEN) == length and is_same(base, at, get(walk, TEXTS), get(name, N_OFF), length):
-            return get(name, N_COLUMN)
+        if get(name, f.N_LEN) == length and is_same(base, at, get(walk, b.TEXTS), get(name, f.N_OFF), length):
+            return get(name, f.N_COLUMN)
         slot = slot + 1 & mask
 
 
 @compiled
 def _read_list(walk: int, base: int, at: int, place: int) -> tuple[int, int]:
-    end = get(walk, END)
+    end = get(walk, b.END)
     count, at = read_vint(base, at)
     if is_beyond(count, end - at):
-        return fail_length(walk, TRUNCATED, at, count), 0
+        return fail_length(walk, b.TRUNCATED, at, count), 0
     if count > COLUMNS_MAX:
-        return fail_length(walk, BAD_VALUE, at, count), 0
-    room = get(get(walk, TABLE_AT), T_COLUMNS_N)
-    stamp = get(walk, STAMP) + 1
-    put(walk, STAMP, stamp)
+        return fail_length(walk, b.BAD_VALUE, at, count), 0
+    room = get(get(walk, b.TABLE_AT), f.T_COLUMNS_N)
+    stamp = get(walk, b.STAMP) + 1
+    put(walk, b.STAMP, stamp)
     twice = False
     for number in range(count):
         length, at = read_vint(base, at)
         if is_beyond(length, end - at):
-            return fail_length(walk, TRUNCATED, at, length), 0
+            return fail_length(walk, b.TRUNCATED, at, length), 0
         column = _find_column(walk, base, at, length)
         if column < 0:
-            return fail_name(walk, UNKNOWN_COLUMN, at, length), 0
-        twice |= get(get(walk, SEEN), column) == stamp
-        put(get(walk, SEEN), column, stamp)
+            return fail_name(walk, b.UNKNOWN_COLUMN, at, length), 0
+        twice |= get(get(walk, b.SEEN), column) == stamp
+        put(get(walk, b.SEEN), column, stamp)
         if number < room:
-            put(place, number, get(walk, COLUMNS) + 8 * C_WIDTH * column)
+            put(place, number, get(walk, b.COLUMNS) + 8 * f.C_WIDTH * column)
         at += length
     if twice:
-        return fail_length(walk, BAD_VALUE, at, count), 0
+        return fail_length(walk, b.BAD_VALUE, at, count), 0
     return at, count
 
 
 @inlined
 def read_column_list(walk: int, base: int, at: int, is_static: int) -> tuple[int, int]:
     """The offset behind the list at `at`, and how many columns it has: they lie at `list_place`."""
-    known = get(walk, KNOWN) + 8 * K_WIDTH * (2 * get(walk, TABLE) + is_static)
+    known = get(walk, b.KNOWN) + 8 * K_WIDTH * (2 * get(walk, b.TABLE) + is_static)
     length = get(known, K_LEN)
-    if 0 < length <= get(walk, END) - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length):
+    if 0 < length <= get(walk, b.END) - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length):
         return at + length, get(known, K_COUNT)
     # A list that fails overwrites what is known.
     put(known, K_LEN, 0)
     after, count = _read_list(walk, base, at, list_place(walk, is_static))
-    if after != FAILED:
+    if after != b.FAILED:
         put(known, K_BASE, base)
         put(known, K_AT, at)
         put(known, K_LEN, after - at)
@@ -146,18 +113,18 @@ def _choose(place: int, first: int, end: int, chosen: int, n: int) -> int:
 @compiled
 def _read_numbers(walk: int, base: int, at: int, place: int, count: int, missing: int) -> tuple[int, int, int]:
     if is_beyond(missing, count):
-        return fail_length(walk, BAD_VALUE, at, missing), 0, 0
+        return fail_length(walk, b.BAD_VALUE, at, missing), 0, 0
     present = count - missing
     names_present = present < count // 2
-    chosen = get(walk, CHOSEN)
+    chosen = get(walk, b.CHOSEN)
     n = 0
     last = -1
     for _ in range(present if names_present else missing):
-        if at >= get(walk, END):
-            return fail(walk, TRUNCATED, at, 0), 0, 0
+        if at >= get(walk, b.END):
+            return fail(walk, b.TRUNCATED, at, 0), 0, 0
         number, at = read_vint(base, at)
         if number <= last or number >= count:
-            return fail_length(walk, BAD_VALUE, at, number), 0, 0
+            return fail_length(walk, b.BAD_VALUE, at, number), 0, 0
         first, end = (number, number + 1) if names_present else (last + 1, number)
         n = _choose(place, first, end, chosen, n)
         last = number
@@ -176,8 +143,8 @@ def read_subset(walk: int, base: int, at: int, place: int, count: int) -> tuple[
         return _read_numbers(walk, base, after, place, count, missing)
     bits = np.uint64(missing)
     if bits >> np.uint64(count) != _ZERO:
-        return fail_length(walk, BAD_VALUE, at, missing), 0, 0
-    chosen = get(walk, CHOSEN)
+        return fail_length(walk, b.BAD_VALUE, at, missing), 0, 0
+    chosen = get(walk, b.CHOSEN)
     n = 0
     for bit in range(count):
         if bits >> np.uint64(bit) & _ONE == _ZERO:

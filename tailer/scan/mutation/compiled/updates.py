@@ -7,50 +7,18 @@ from typing import Final
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_vint
 from tailer.jit.words import byte, get, put
-from tailer.scan.index import (
-    CELL_DELETED,
-    COMPLEX_DELETION,
-    NO_DELETION,
-    PARTITION_DELETION,
-    ROW_LINE,
-    STATIC_ROW,
-    UPDATE_FIELDS,
-    Status,
-)
-from tailer.scan.mutation.compiled.bounds import ROW_WIDTH, add_row, scan_bound
+from tailer.scan import index as ix
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled import lines as ln
+from tailer.scan.compiled.block import fail, fail_length, is_beyond
+from tailer.scan.compiled.lines import add_row, add_update, set_counts
+from tailer.scan.mutation.compiled import flat as f
+from tailer.scan.mutation.compiled.bounds import scan_bound
 from tailer.scan.mutation.compiled.columns import list_place, read_column_list
-from tailer.scan.mutation.compiled.flat import T_KEPT, T_TRUNCATIONS, T_WIDTH
 from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES
-from tailer.scan.mutation.compiled.rows import CELL_WIDTH, scan_row
-from tailer.scan.mutation.compiled.walk import (
-    CELLS,
-    CELLS_AT,
-    END,
-    ENTRY,
-    FAILED,
-    FULL,
-    NUMBER,
-    ROWS,
-    ROWS_AT,
-    TABLE,
-    TABLE_AT,
-    TABLES,
-    UPDATE,
-    UPDATES,
-    UPDATES_AT,
-    UPDATES_ROOM,
-    VALUES,
-    fail,
-    fail_length,
-    is_beyond,
-    read_bases,
-    read_deletion,
-)
+from tailer.scan.mutation.compiled.rows import scan_row
+from tailer.scan.mutation.compiled.times import read_bases, read_deletion
 from tailer.scan.tables import NO_COLUMN
-
-TRUNCATED: Final = int(Status.TRUNCATED)
-BAD_FLAGS: Final = int(Status.BAD_FLAGS)
-UNPAIRED_BOUND: Final = int(Status.UNPAIRED_BOUND)
 
 IS_EMPTY: Final = 0x01
 HAS_PARTITION_DELETION: Final = 0x04
@@ -65,58 +33,47 @@ EXTENSION: Final = 0x80
 IS_STATIC: Final = 0x01
 SHADOWABLE: Final = 0x02
 
-UPDATE_WIDTH: Final = len(UPDATE_FIELDS)
-
-
-@inlined
-def drop_lines(walk: int, updates: int, rows: int, values: int, cells: int) -> None:
-    """Takes back all lines but so many."""
-    put(walk, UPDATES, updates)
-    put(walk, ROWS, rows)
-    put(walk, VALUES, values)
-    put(walk, CELLS, cells)
-
 
 @compiled
 def _number_truncations(walk: int, rows: int, cells: int, column: int) -> None:
     """Gives the truncations that the update names the numbers before its own rows."""
     count = 0
-    for number in range(cells, get(walk, CELLS)):
-        cell = get(walk, CELLS_AT) + 8 * CELL_WIDTH * number
-        gone = get(cell, 1) & (CELL_DELETED | COMPLEX_DELETION)
-        count += get(cell, 0) == column and gone == 0
-    for number in range(rows, get(walk, ROWS)):
-        row = get(walk, ROWS_AT) + 8 * ROW_WIDTH * number
-        put(row, 1, get(row, 1) + count)
-    put(walk, NUMBER, get(walk, NUMBER) + count)
+    for number in range(cells, get(walk, b.CELLS)):
+        cell = get(walk, b.CELLS_AT) + ln.CELL_BYTES * number
+        gone = get(cell, ln.C_FLAGS) & (ix.CELL_DELETED | ix.COMPLEX_DELETION)
+        count += get(cell, ln.C_COLUMN) == column and gone == 0
+    for number in range(rows, get(walk, b.ROWS)):
+        row = get(walk, b.ROWS_AT) + ln.ROW_BYTES * number
+        put(row, ln.R_NUMBER, get(row, ln.R_NUMBER) + count)
+    put(walk, b.NUMBER, get(walk, b.NUMBER) + count)
 
 
 @compiled
 def _scan_partition_deletion(walk: int, base: int, at: int) -> int:
     deletion, at = read_deletion(walk, base, at)
-    if deletion != NO_DELETION:
-        if not add_row(walk, PARTITION_DELETION, 0, NO_DELETION, 0, 0, deletion, 0, 0, 0, 0):
-            return FAILED
-        put(walk, NUMBER, get(walk, NUMBER) + 1)
+    if deletion != ix.NO_DELETION:
+        if not add_row(walk, ix.PARTITION_DELETION, 0, ix.NO_DELETION, 0, 0, deletion, 0, 0, 0, 0):
+            return b.FAILED
+        put(walk, b.NUMBER, get(walk, b.NUMBER) + 1)
     return at
 
 
 @compiled
 def _scan_static(walk: int, base: int, at: int, count: int) -> int:
     flags, extended = byte(base, at), byte(base, at + 1)
-    if at + 2 > get(walk, END):
-        return fail(walk, TRUNCATED, at, 0)
+    if at + 2 > get(walk, b.END):
+        return fail(walk, b.TRUNCATED, at, 0)
     if not flags & EXTENSION or flags & NO_ROW or not extended & IS_STATIC:
-        return fail(walk, BAD_FLAGS, at, flags)
+        return fail(walk, b.BAD_FLAGS, at, flags)
     if extended & ~(IS_STATIC | SHADOWABLE):
-        return fail(walk, BAD_FLAGS, at + 1, extended)
-    return scan_row(walk, base, at + 2, flags, STATIC_ROW, list_place(walk, 1), count)
+        return fail(walk, b.BAD_FLAGS, at + 1, extended)
+    return scan_row(walk, base, at + 2, flags, ix.STATIC_ROW, list_place(walk, 1), count)
 
 
 @inlined
 def _scan_unfiltereds(walk: int, base: int, at: int, count: int) -> int:
     """Rows and bounds up to the end of the partition."""
-    end = get(walk, END)
+    end = get(walk, b.END)
     place = list_place(walk, 0)
     is_open = False
     while at < end:
@@ -125,18 +82,18 @@ def _scan_unfiltereds(walk: int, base: int, at: int, count: int) -> int:
         if not flags & NO_ROW:
             if flags & EXTENSION:
                 if byte(base, at) & ~SHADOWABLE:
-                    return fail(walk, BAD_FLAGS, at, byte(base, at))
+                    return fail(walk, b.BAD_FLAGS, at, byte(base, at))
                 at += 1
-            at = scan_row(walk, base, at, flags, ROW_LINE, place, count)
+            at = scan_row(walk, base, at, flags, ix.ROW_LINE, place, count)
         elif flags == IS_MARKER:
             at, is_open = scan_bound(walk, base, at, is_open)
         elif flags != END_OF_PARTITION:
-            return fail(walk, BAD_FLAGS, at - 1, flags)
+            return fail(walk, b.BAD_FLAGS, at - 1, flags)
         else:
-            return fail(walk, UNPAIRED_BOUND, at - 1, 0) if is_open else at
-        if at == FAILED:
-            return FAILED
-    return fail(walk, TRUNCATED, at, 0)
+            return fail(walk, b.UNPAIRED_BOUND, at - 1, 0) if is_open else at
+        if at == b.FAILED:
+            return b.FAILED
+    return fail(walk, b.TRUNCATED, at, 0)
 
 
 @inlined
@@ -147,19 +104,19 @@ def _scan_body(walk: int, base: int, at: int, flags: int) -> int:
     statics = 0
     if flags & HAS_STATIC_ROW:
         at, statics = read_column_list(walk, base, at, 1)
-        if at == FAILED:
-            return FAILED
+        if at == b.FAILED:
+            return b.FAILED
     at, columns = read_column_list(walk, base, at, 0)
-    if at == FAILED:
-        return FAILED
+    if at == b.FAILED:
+        return b.FAILED
     if flags & HAS_PARTITION_DELETION:
         at = _scan_partition_deletion(walk, base, at)
-        if at == FAILED:
-            return FAILED
+        if at == b.FAILED:
+            return b.FAILED
     if flags & HAS_STATIC_ROW:
         at = _scan_static(walk, base, at, statics)
-        if at == FAILED:
-            return FAILED
+        if at == b.FAILED:
+            return b.FAILED
     if flags & HAS_ROW_ESTIMATE:
         at = read_vint(base, at)[1]
     return _scan_unfiltereds(walk, base, at, columns)
@@ -168,31 +125,24 @@ def _scan_body(walk: int, base: int, at: int, flags: int) -> int:
 @compiled
 def scan_update(walk: int, base: int, at: int, number: int) -> int:
     """The offset behind the update at `at`, of the table of that number. Adds its lines; counts its change rows."""
-    table = get(walk, TABLES) + 8 * T_WIDTH * number
-    put(walk, TABLE, number)
-    put(walk, TABLE_AT, table)
+    table = get(walk, b.TABLES) + 8 * f.T_WIDTH * number
+    put(walk, b.TABLE, number)
+    put(walk, b.TABLE_AT, table)
     length, at = read_vint(base, at + TABLE_ID_BYTES)
-    if is_beyond(length, get(walk, END) - at - 1):
-        return fail_length(walk, TRUNCATED, at, length)
-    updates, rows, values, cells = get(walk, UPDATES), get(walk, ROWS), get(walk, VALUES), get(walk, CELLS)
-    if updates == get(walk, UPDATES_ROOM):
-        return fail(walk, FULL, at, 0)
-    update = get(walk, UPDATES_AT) + 8 * UPDATE_WIDTH * updates
-    put(update, 0, get(walk, ENTRY))
-    put(update, 1, number)
-    put(update, 2, at)
-    put(update, 3, length)
-    put(walk, UPDATE, updates)
-    put(walk, UPDATES, updates + 1)
+    if is_beyond(length, get(walk, b.END) - at - 1):
+        return fail_length(walk, b.TRUNCATED, at, length)
+    updates, rows, values, cells = get(walk, b.UPDATES), get(walk, b.ROWS), get(walk, b.VALUES), get(walk, b.CELLS)
+    if not add_update(walk, at, length):
+        return b.FAILED
     at += length
     flags = byte(base, at)
     if flags & UNKNOWN_FLAGS:
-        return fail(walk, BAD_FLAGS, at, flags)
+        return fail(walk, b.BAD_FLAGS, at, flags)
     at = _scan_body(walk, base, at + 1, flags)
-    if at == FAILED:
-        return FAILED
-    if get(table, T_TRUNCATIONS) != NO_COLUMN:
-        _number_truncations(walk, rows, cells, get(table, T_TRUNCATIONS))
-    if not get(table, T_KEPT):
-        drop_lines(walk, updates, rows, values, cells)
+    if at == b.FAILED:
+        return b.FAILED
+    if get(table, f.T_TRUNCATIONS) != NO_COLUMN:
+        _number_truncations(walk, rows, cells, get(table, f.T_TRUNCATIONS))
+    if not get(table, f.T_KEPT):
+        set_counts(walk, updates, rows, values, cells)
     return at

@@ -7,63 +7,19 @@ from typing import Final
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.words import byte, get, put
 from tailer.limits import ATTRS_BYTES_MAX
-from tailer.scan.index import Status
-from tailer.scan.mutation.compiled.flat import UNKNOWN
-from tailer.scan.mutation.compiled.mutations import TRIES_APART, note_skip
-from tailer.scan.mutation.compiled.updates import drop_lines
-from tailer.scan.mutation.compiled.walk import (
-    CELLS,
-    END,
-    ENTRY,
-    FAILED,
-    KEPT_INSIDE,
-    NUMBER,
-    PLACES,
-    PLACES_N,
-    ROWS,
-    SKIP_UNKNOWN,
-    START,
-    STATUS,
-    TABLE,
-    UPDATES,
-    UPDATES_AT,
-    VALUES,
-    fail,
-    fail_name,
-)
-from tailer.scan.record.compiled.flat import P_KEPT, P_NUMBER
-from tailer.scan.record.compiled.heads import (
-    BAD_VALUE,
-    TRUNCATED,
-    WRONG_TYPE,
-    is_nil,
-    read_array,
-    read_bytes,
-    read_int,
-    skip,
-)
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled.block import begin_entry, fail, fail_name, find_places
+from tailer.scan.compiled.lines import note_skip, set_counts
+from tailer.scan.mutation.compiled import flat as f
+from tailer.scan.record.compiled import flat as r
+from tailer.scan.record.compiled import state as s
+from tailer.scan.record.compiled.heads import is_nil, read_array, read_bytes, read_int, skip
 from tailer.scan.record.compiled.ids import find_print, is_kept_head, turn_to
 from tailer.scan.record.compiled.rows import scan_row
-from tailer.scan.record.compiled.state import (
-    ATTRS,
-    ATTRS_AT,
-    CLUSTERING,
-    COUNTS_ONLY,
-    EXTRA,
-    IN_TXN,
-    KEY_COLUMNS,
-    WRITE_TS,
-)
 from tailer.scan.record.compiled.straight import scan_straight
 from tailer.scan.record.compiled.times import read_time
 from tailer.scan.record.record import CHANGE, DEFINITION, KIND_IGNORABLE, STATE
 from tailer.scan.record.scan import ATTRS_FIELDS, CHANGE_ELEMENTS, FINGERPRINT_BYTES, TABLE_ID_BYTES
-from tailer.scan.record.walk import NO_TABLE
-
-OK: Final = int(Status.OK)
-UNKNOWN_TABLE: Final = int(Status.UNKNOWN_TABLE)
-UNKNOWN_KIND: Final = int(Status.UNKNOWN_KIND)
-WRONG_SIZE: Final = int(Status.WRONG_SIZE)
 
 _ATTRS_WIDTH: Final = len(ATTRS_FIELDS)
 
@@ -72,8 +28,8 @@ _ATTRS_WIDTH: Final = len(ATTRS_FIELDS)
 def _read_exactly(walk: int, base: int, at: int, size: int) -> int:
     """The offset of so many bytes."""
     off, length = read_bytes(walk, base, at)
-    if off != FAILED and length != size:
-        return fail(walk, BAD_VALUE, at, length)
+    if off != b.FAILED and length != size:
+        return fail(walk, b.BAD_VALUE, at, length)
     return off
 
 
@@ -82,23 +38,23 @@ def _scan_attrs(walk: int, base: int, at: int, count: int) -> int:
     """The offset behind attributes and all elements that are not known."""
     if count == CHANGE_ELEMENTS:
         return at
-    if at >= get(walk, END):
-        return fail(walk, TRUNCATED, at, 0)
+    if at >= get(walk, b.END):
+        return fail(walk, b.TRUNCATED, at, 0)
     head = byte(base, at)
     behind = at + 1
     if not is_nil(walk, base, at):
         behind = skip(walk, base, at, 1)
-        if behind == FAILED:
-            return FAILED
+        if behind == b.FAILED:
+            return b.FAILED
         if head & 0xF0 != 0x80 and head != 0xDE and head != 0xDF:
-            return fail(walk, WRONG_TYPE, at, head)
+            return fail(walk, b.WRONG_TYPE, at, head)
         if behind - at > ATTRS_BYTES_MAX:
-            return fail(walk, BAD_VALUE, at, behind - at)
-        line = get(walk, ATTRS_AT) + 8 * _ATTRS_WIDTH * get(walk, ATTRS)
-        put(line, 0, get(walk, ENTRY))
+            return fail(walk, b.BAD_VALUE, at, behind - at)
+        line = get(walk, s.ATTRS_AT) + 8 * _ATTRS_WIDTH * get(walk, s.ATTRS)
+        put(line, 0, get(walk, b.ENTRY))
         put(line, 1, at)
         put(line, 2, behind - at)
-        put(walk, ATTRS, get(walk, ATTRS) + 1)
+        put(walk, s.ATTRS, get(walk, s.ATTRS) + 1)
     return skip(walk, base, behind, count - CHANGE_ELEMENTS - 1)
 
 
@@ -106,98 +62,86 @@ def _scan_attrs(walk: int, base: int, at: int, count: int) -> int:
 def _scan_rows(walk: int, base: int, at: int, count: int) -> int:
     """All that stands behind `txn`, with the table known."""
     ts, at = read_time(walk, base, at)
-    if at == FAILED:
-        return FAILED
-    put(walk, WRITE_TS, ts)
+    if at == b.FAILED:
+        return b.FAILED
+    put(walk, s.WRITE_TS, ts)
     rows, at = read_array(walk, base, at, 0)
-    if at == FAILED:
-        return FAILED
+    if at == b.FAILED:
+        return b.FAILED
     for _ in range(rows):
         at = scan_row(walk, base, at)
-        if at == FAILED:
-            return FAILED
+        if at == b.FAILED:
+            return b.FAILED
     at = _scan_attrs(walk, base, at, count)
-    if at != FAILED and at != get(walk, END):
-        return fail(walk, WRONG_SIZE, at, get(walk, END) - at)
+    if at != b.FAILED and at != get(walk, b.END):
+        return fail(walk, b.WRONG_SIZE, at, get(walk, b.END) - at)
     return at
 
 
 @compiled
 def _count_rows(walk: int, base: int, at: int, id_at: int, count: int) -> int:
     """A change of a table that is not kept: in a transaction its rows are counted."""
-    if get(walk, IN_TXN):
-        updates, rows, values, cells = get(walk, UPDATES), get(walk, ROWS), get(walk, VALUES), get(walk, CELLS)
-        attrs = get(walk, ATTRS)
-        put(walk, KEY_COLUMNS, COUNTS_ONLY)
-        put(walk, CLUSTERING, 0)
+    if get(walk, s.IN_TXN):
+        updates, rows, values, cells = get(walk, b.UPDATES), get(walk, b.ROWS), get(walk, b.VALUES), get(walk, b.CELLS)
+        attrs = get(walk, s.ATTRS)
+        put(walk, s.KEY_COLUMNS, s.COUNTS_ONLY)
+        put(walk, s.CLUSTERING, 0)
         at = _scan_rows(walk, base, at, count)
-        if at == FAILED:
-            return FAILED
-        drop_lines(walk, updates, rows, values, cells)
-        put(walk, ATTRS, attrs)
-    return at if note_skip(walk, base, id_at) else FAILED
+        if at == b.FAILED:
+            return b.FAILED
+        set_counts(walk, updates, rows, values, cells)
+        put(walk, s.ATTRS, attrs)
+    return at if note_skip(walk, base, id_at) else b.FAILED
 
 
 @compiled
 def _scan_change(walk: int, base: int, at: int, count: int) -> int:
     id_at = _read_exactly(walk, base, at, TABLE_ID_BYTES)
-    if id_at == FAILED:
-        return FAILED
+    if id_at == b.FAILED:
+        return b.FAILED
     print_at = _read_exactly(walk, base, id_at + TABLE_ID_BYTES, FINGERPRINT_BYTES)
-    if print_at == FAILED:
-        return FAILED
+    if print_at == b.FAILED:
+        return b.FAILED
     at = print_at + FINGERPRINT_BYTES
     if is_nil(walk, base, at):
         at += 1
     else:
         at_txn = at
         txn, at = read_int(walk, base, at)
-        if at == FAILED:
-            return FAILED
+        if at == b.FAILED:
+            return b.FAILED
         if txn < 0:
-            return fail(walk, BAD_VALUE, at_txn, txn)
-        if not get(walk, IN_TXN):
+            return fail(walk, b.BAD_VALUE, at_txn, txn)
+        if not get(walk, s.IN_TXN):
             return at
     line = find_print(walk, base, id_at, print_at)
-    number = get(line, P_NUMBER)
-    if number != UNKNOWN and get(line, P_KEPT):
+    number = get(line, r.P_NUMBER)
+    if number != f.UNKNOWN and get(line, r.P_KEPT):
         turn_to(walk, number)
         return _scan_rows(walk, base, at, count)
-    if number == UNKNOWN and (not get(walk, SKIP_UNKNOWN) or is_kept_head(walk, base, id_at)):
-        return fail_name(walk, UNKNOWN_TABLE, id_at, TABLE_ID_BYTES)
+    if number == f.UNKNOWN and (not get(walk, b.SKIP_UNKNOWN) or is_kept_head(walk, base, id_at)):
+        return fail_name(walk, b.UNKNOWN_TABLE, id_at, TABLE_ID_BYTES)
     return _count_rows(walk, base, at, id_at, count)
 
 
 @inlined
 def _scan_entry(walk: int, base: int) -> int:
-    start, end = get(walk, START), get(walk, END)
+    start, end = get(walk, b.START), get(walk, b.END)
     if start >= end:
-        return fail(walk, TRUNCATED, start, 0)
+        return fail(walk, b.TRUNCATED, start, 0)
     head = byte(base, start)
     if head & 0xF0 != 0x90:
-        return fail(walk, WRONG_TYPE, start, head)
+        return fail(walk, b.WRONG_TYPE, start, head)
     if start + 1 >= end:
-        return fail(walk, TRUNCATED, start + 1, 0)
+        return fail(walk, b.TRUNCATED, start + 1, 0)
     kind, count = byte(base, start + 1), head & 0x0F
     if kind == CHANGE:
         if count < CHANGE_ELEMENTS:
-            return fail(walk, BAD_VALUE, start, count)
+            return fail(walk, b.BAD_VALUE, start, count)
         return _scan_change(walk, base, start + 2, count)
     if DEFINITION <= kind <= STATE or KIND_IGNORABLE <= kind < 0x80 or 0xCC <= kind <= 0xCF:
         return end
-    return fail(walk, UNKNOWN_KIND, start + 1, kind)
-
-
-@inlined
-def _begin(walk: int, entry: int, start: int, size: int) -> None:
-    """Where the scan is."""
-    put(walk, ENTRY, entry)
-    put(walk, TABLE, NO_TABLE)
-    put(walk, START, start)
-    put(walk, END, start + size)
-    put(walk, KEPT_INSIDE, 0)
-    if not get(walk, IN_TXN):
-        put(walk, NUMBER, 0)
+    return fail(walk, b.UNKNOWN_KIND, start + 1, kind)
 
 
 @entry_point
@@ -208,29 +152,30 @@ def scan_from(
 
     Addresses: of the block, the data (`limit` bytes), and of the entries' starts, each `moved` too large, and sizes.
     """
-    for place in range(PLACES_N):
-        put(walk, UPDATES_AT + place, walk + get(walk, PLACES + place))
+    find_places(walk)
     entry, wait = first, 0
     while entry < count:
         if wait == 0:
             before = entry
             entry = scan_straight(walk, base, starts_at, sizes_at, moved, before, count, limit)
-            wait = TRIES_APART if entry == before else 1
+            wait = b.TRIES_APART if entry == before else 1
             continue
         wait -= 1
         start, size = get(starts_at, entry) - moved, get(sizes_at, entry)
-        _begin(walk, entry, start, size)
+        begin_entry(walk, entry, start, size)
+        if not get(walk, s.IN_TXN):
+            put(walk, b.NUMBER, 0)
         if start < 0 or size < 0 or start > limit or size > limit - start:
-            fail(walk, TRUNCATED, start, size)
+            fail(walk, b.TRUNCATED, start, size)
             return entry
-        updates, rows, values, cells = get(walk, UPDATES), get(walk, ROWS), get(walk, VALUES), get(walk, CELLS)
-        number, attrs, extra = get(walk, NUMBER), get(walk, ATTRS), get(walk, EXTRA)
-        if _scan_entry(walk, base) == FAILED:
-            drop_lines(walk, updates, rows, values, cells)
-            put(walk, NUMBER, number)
-            put(walk, ATTRS, attrs)
-            put(walk, EXTRA, extra)
+        updates, rows, values, cells = get(walk, b.UPDATES), get(walk, b.ROWS), get(walk, b.VALUES), get(walk, b.CELLS)
+        number, attrs, extra = get(walk, b.NUMBER), get(walk, s.ATTRS), get(walk, s.EXTRA)
+        if _scan_entry(walk, base) == b.FAILED:
+            set_counts(walk, updates, rows, values, cells)
+            put(walk, b.NUMBER, number)
+            put(walk, s.ATTRS, attrs)
+            put(walk, s.EXTRA, extra)
             return entry
         entry += 1
-    put(walk, STATUS, OK)
+    put(walk, b.STATUS, b.OK)
     return count

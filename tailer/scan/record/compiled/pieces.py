@@ -11,7 +11,7 @@ import numpy as np
 
 from tailer.jit.decorators import inlined
 from tailer.jit.words import byte, half_word, word
-from tailer.scan.mutation.compiled.walk import FAILED
+from tailer.scan.compiled import block as b
 from tailer.scan.record.compiled.heads import NIL
 from tailer.scan.record.record import CHANGE, DEFINITION, STATE
 
@@ -28,10 +28,10 @@ def straight_bytes(base: int, at: int, end: int) -> tuple[int, int]:
     off, length = at + 2, byte(base, at + 1)
     if head != 0xC4:
         if head != 0xC5:
-            return FAILED, 0
+            return b.FAILED, 0
         off, length = at + 3, length << 8 | byte(base, at + 2)
     if length > end - off:
-        return FAILED, 0
+        return b.FAILED, 0
     return off, length
 
 
@@ -49,7 +49,7 @@ def scan_count(base: int, at: int) -> tuple[int, int]:
         return head & 0x0F, at + 1
     if head == 0xDC:
         return byte(base, at + 1) << 8 | byte(base, at + 2), at + 3
-    return 0, FAILED
+    return 0, b.FAILED
 
 
 @inlined
@@ -57,10 +57,10 @@ def scan_column(base: int, at: int) -> tuple[int, int]:
     """The column that a cell of six names, and the offset behind or FAILED."""
     number = byte(base, at + 1)
     if byte(base, at) != 0x96:
-        return 0, FAILED
+        return 0, b.FAILED
     if number < 0x80:
         return number, at + 2
-    return byte(base, at + 2), at + 3 if number == 0xCC else FAILED
+    return byte(base, at + 2), at + 3 if number == 0xCC else b.FAILED
 
 
 @inlined
@@ -70,10 +70,10 @@ def scan_value(base: int, at: int, end: int) -> tuple[int, int, int]:
     behind = off
     if byte(base, at) != NIL:
         off, length = straight_bytes(base, at, end)
-        if off == FAILED:
-            return 0, 0, FAILED
+        if off == b.FAILED:
+            return 0, 0, b.FAILED
         behind = off + length
-    return off, length, behind + 4 if half_word(base, behind) == NO_TIMES else FAILED
+    return off, length, behind + 4 if half_word(base, behind) == NO_TIMES else b.FAILED
 
 
 @inlined

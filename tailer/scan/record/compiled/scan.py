@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from tailer.jit.addresses import Numbers, address_of
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled.block_scan import BlockScan, Frame, LaidOut, frame_of
+from tailer.scan.compiled.one_row import OneRow
 from tailer.scan.latest import Latest
-from tailer.scan.mutation.compiled import walk as w
-from tailer.scan.mutation.compiled.one_row import OneRow
-from tailer.scan.mutation.compiled.scan import Frame, LaidOut, MutationScan, frame_of
 from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled import state as s
 from tailer.scan.record.compiled.entries import scan_from
@@ -36,10 +36,10 @@ def scan_records(
     low, high = extent(*where, first, len(data)) if has_keys else (0, len(data))
     held = memoryview(data)[low:high] if has_keys else data
     found = RecordScan(held, *where, frame_of(tables, _FRAMES), low, first, has_keys)
-    found.block[w.SKIP_UNKNOWN] = tables.skip_unknown
-    found.block[w.ONE_ROW] = 0 if one_row is None else one_row.address
+    found.block[b.SKIP_UNKNOWN] = tables.skip_unknown
+    found.block[b.ONE_ROW] = 0 if one_row is None else one_row.address
     found.block[s.IN_TXN] = number_from is not None
-    found.block[w.NUMBER] = number_from or 0
+    found.block[b.NUMBER] = number_from or 0
     found.run(first)
     found.keep_block()
     return found.scanned(number_from is not None)
@@ -48,8 +48,8 @@ def scan_records(
 def _new_frame(definitions: LaidOut) -> Frame:
     flat = flat_records(ScanTables(*definitions))
     head = np.zeros(s.MARKS + flat.columns_max, np.int64)
-    head[w.IDS], head[w.IDS_MASK] = address_of(flat.ids), len(flat.ids) - 1
-    head[w.TABLES], head[w.COLUMNS] = address_of(flat.tables), address_of(flat.columns)
+    head[b.IDS], head[b.IDS_MASK] = address_of(flat.ids), len(flat.ids) - 1
+    head[b.TABLES], head[b.COLUMNS] = address_of(flat.tables), address_of(flat.columns)
     head[s.HEADS], head[s.HEADS_N] = address_of(flat.heads), len(flat.heads)
     return Frame(flat, head, len(head), [])
 
@@ -57,7 +57,7 @@ def _new_frame(definitions: LaidOut) -> Frame:
 _FRAMES: Final = Latest(_new_frame)
 
 
-class RecordScan(MutationScan):
+class RecordScan(BlockScan):
     """One scan's buffers, and those of attributes and of keys that are put together."""
 
     def __init__(
@@ -85,13 +85,13 @@ class RecordScan(MutationScan):
         where = address_of(self.starts), address_of(self.sizes), self.moved, len(self.starts)
         while True:
             first = scan_from(address_of(self.block), address_of(data), len(data), *where, first)
-            if self.block[w.STATUS] != w.FULL:
+            if self.block[b.STATUS] != b.FULL:
                 return
             self.grow()
 
     def scanned(self, in_txn: bool) -> Scanned:
         """What was found."""
         index = self.index()
-        count, extra, number = (int(self.block[place]) for place in (s.ATTRS, s.EXTRA, w.NUMBER))
+        count, extra, number = (int(self.block[place]) for place in (s.ATTRS, s.EXTRA, b.NUMBER))
         data = bytes(self.data) if not (extra or self.moved) else bytes(self.data) + self.extra[:extra].tobytes()
         return Scanned(index, data, self.attrs[:count], number if in_txn else 0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from tailer.jit.decorators import compiled
+from tailer.scan.compiled import block as b
+from tailer.scan.compiled.block import fail
 from tailer.scan.index import NO_DELETION
-from tailer.scan.mutation.compiled.walk import FAILED, fail
-from tailer.scan.record.compiled.heads import BAD_VALUE, is_nil, read_int
+from tailer.scan.record.compiled.heads import is_nil, read_int
 from tailer.scan.record.times import NO_TTL, TTL_MAX
 
 _NOT_THERE: Final = NO_TTL
@@ -17,8 +18,8 @@ _NOT_THERE: Final = NO_TTL
 def read_time(walk: int, base: int, at: int) -> tuple[int, int]:
     """A timestamp and the offset behind it."""
     ts, behind = read_int(walk, base, at)
-    if behind != FAILED and ts == NO_DELETION:
-        return 0, fail(walk, BAD_VALUE, at, ts)
+    if behind != b.FAILED and ts == NO_DELETION:
+        return 0, fail(walk, b.BAD_VALUE, at, ts)
     return ts, behind
 
 
@@ -37,20 +38,20 @@ def _read_both(walk: int, base: int, at: int) -> tuple[int, int, int]:
         at += 1
     else:
         ttl, behind = read_int(walk, base, at)
-        if behind == FAILED:
-            return 0, 0, FAILED
+        if behind == b.FAILED:
+            return 0, 0, b.FAILED
         if ttl < 0 or ttl > TTL_MAX:
-            return 0, 0, fail(walk, BAD_VALUE, at, ttl)
+            return 0, 0, fail(walk, b.BAD_VALUE, at, ttl)
         at = behind
     if is_nil(walk, base, at):
         if ttl != _NOT_THERE:
-            return 0, 0, fail(walk, BAD_VALUE, at, ttl)
+            return 0, 0, fail(walk, b.BAD_VALUE, at, ttl)
         return ttl, expires, at + 1
     expires, behind = read_int(walk, base, at)
-    if behind == FAILED:
-        return 0, 0, FAILED
+    if behind == b.FAILED:
+        return 0, 0, b.FAILED
     if expires < 0 or ttl == _NOT_THERE:
-        return 0, 0, fail(walk, BAD_VALUE, at, expires)
+        return 0, 0, fail(walk, b.BAD_VALUE, at, expires)
     return ttl, expires, behind
 
 

@@ -10,11 +10,8 @@ from typing import Final
 import numpy as np
 
 from tailer.jit.addresses import Numbers, address_of
-from tailer.jit.decorators import compiled
-from tailer.jit.words import get, put
-from tailer.scan.mutation.compiled.columns import K_COUNT, K_LEN
-from tailer.scan.mutation.compiled.flat import C_NUMBER
-from tailer.scan.mutation.compiled.walk import ONE_ROW
+from tailer.jit.decorators import inlined
+from tailer.jit.words import get, put, put_half
 from tailer.scan.record.record import UPDATE
 
 # Numbers of its array. What is given: the table, by column number and by clustering column the place of the values (or
@@ -42,6 +39,10 @@ SIZE: Final = 15
 
 UNWANTED: Final = -1
 UNSET: Final = -1
+
+# Where the values of a straight row go, given as a constant: one walk is made into the code of either.
+TO_LINES: Final = False
+BY_COLUMN: Final = True
 
 
 class OneRow:
@@ -81,21 +82,28 @@ class OneRow:
         return self._sets[: self._numbers[WIDTH]]
 
 
-@compiled
-def one_row_for(walk: int, number: int, known: int, place: int) -> int:
-    """Where inserts into the table of that number with the column list at `place` are noted; 0: nowhere."""
-    one_row = get(walk, ONE_ROW)
-    if one_row == 0 or get(one_row, TABLE) != number or get(known, K_LEN) == 0:
-        return 0
-    width, sets, slots = get(known, K_COUNT), get(one_row, SETS), get(one_row, SLOTS)
-    first = get(one_row, WIDTH) == UNSET
-    if not first and get(one_row, WIDTH) != width:
-        return 0
-    for column in range(width):
-        slot = get(slots, get(get(place, column), C_NUMBER))
-        if slot == UNWANTED or (not first and get(sets, column) != slot):
-            return 0
-        if first:
-            put(sets, column, slot)
-    put(one_row, WIDTH, width)
-    return one_row
+@inlined
+def places(one_row: int, slots: int) -> tuple[int, int, int, int]:
+    """Where values of the next row are noted: addresses of offset and length, bytes of a line, their slots in order."""
+    row = 4 * get(one_row, COUNT)
+    return get(one_row, OFF) + row, get(one_row, LENGTH) + row, 4 * get(one_row, ROOM), slots
+
+
+@inlined
+def put_place(to: tuple[int, int, int, int], number: int, at: int, length: int) -> None:
+    """Where the value of that number lies. Until its row is counted, it can be written over."""
+    off, lengths, room, slots = to
+    line = room * get(slots, number)
+    put_half(off + line, 0, at)
+    put_half(lengths + line, 0, length)
+
+
+@inlined
+def add_row(one_row: int, entry: int, ts: int, key: int, key_length: int) -> None:
+    """Counts the row whose values were put."""
+    row = get(one_row, COUNT)
+    put(get(one_row, ENTRY), row, entry)
+    put(get(one_row, TS), row, ts)
+    put(get(one_row, KEY), row, key)
+    put(get(one_row, KEY_LENGTH), row, key_length)
+    put(one_row, COUNT, row + 1)

@@ -1,4 +1,4 @@
-"""The compiled scan's state and its basic reads: the twin of `scan.mutation.walk`, with preallocated arrays.
+"""The block that a compiled scan works on: where it is, how many lines there are, and what has failed.
 
 State and lines are one block of 64-bit integers. Every function of the compiled scan takes its address (`walk`), the
 address of the data (`base`) and an offset in them, and gives the offset behind what it read, or FAILED. Offsets always
@@ -10,17 +10,35 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailer.jit.decorators import compiled, inlined
-from tailer.jit.vints import read_vint
-from tailer.jit.words import byte, get, put, word
+from tailer.jit.decorators import inlined
+from tailer.jit.words import get, put
+from tailer.scan.index import Status
 
 FAILED: Final = -1
 
 FULL: Final = -1
 """In place of a status: an array of lines is full; the entry is to be scanned again with larger ones."""
 
+NO_TABLE: Final = -1
+
 NO_SLACK: Final = -2
 """The same: the entry lies too near the end of the data to be read without a copy."""
+
+TRIES_APART: Final = 32
+"""Where two entries in a row are not straight, so many are scanned before one is taken for one again."""
+
+# Statuses, as the plain numbers that compiled code knows.
+OK: Final = int(Status.OK)
+UNKNOWN_TABLE: Final = int(Status.UNKNOWN_TABLE)
+UNKNOWN_COLUMN: Final = int(Status.UNKNOWN_COLUMN)
+TRUNCATED: Final = int(Status.TRUNCATED)
+WRONG_SIZE: Final = int(Status.WRONG_SIZE)
+BAD_FLAGS: Final = int(Status.BAD_FLAGS)
+BAD_VALUE: Final = int(Status.BAD_VALUE)
+UNPAIRED_BOUND: Final = int(Status.UNPAIRED_BOUND)
+WRONG_TYPE: Final = int(Status.WRONG_TYPE)
+TOO_DEEP: Final = int(Status.TOO_DEEP)
+UNKNOWN_KIND: Final = int(Status.UNKNOWN_KIND)
 
 # Numbers of the block. Where the scan is: `TABLE_AT` is the address of the current table's line.
 ENTRY: Final = 0
@@ -84,14 +102,25 @@ COLUMNS: Final = 57
 TEXTS: Final = 58
 STAMP: Final = 59
 ONE_ROW: Final = 60
-"""The address of what `one_row` says, or 0."""
+"""The address of `one_row`'s array, or 0."""
 STATE_SIZE: Final = 61
 
-TIMESTAMP_EPOCH: Final = 1442880000000000
-_LOCAL_EPOCH: Final = 1442880000
-_U32: Final = 2**32 - 1
-_OVERFLOW: Final = 2**31
-_INVALID_TIME: Final = _U32 - 1
+
+@inlined
+def find_places(walk: int) -> None:
+    """Makes addresses of the places in the block, which may lie elsewhere than before."""
+    for number in range(PLACES_N):
+        put(walk, UPDATES_AT + number, walk + get(walk, PLACES + number))
+
+
+@inlined
+def begin_entry(walk: int, entry: int, start: int, size: int) -> None:
+    """Where the scan is; no table yet."""
+    put(walk, ENTRY, entry)
+    put(walk, TABLE, NO_TABLE)
+    put(walk, START, start)
+    put(walk, END, start + size)
+    put(walk, KEPT_INSIDE, 0)
 
 
 @inlined
@@ -125,62 +154,3 @@ def fail_name(walk: int, status: int, at: int, length: int) -> int:
 def is_beyond(length: int, rest: int) -> bool:
     """Whether a length that the log gives is more than what is left. A negative one is 2^63 or more."""
     return length < 0 or length > rest
-
-
-@inlined
-def read_bases(walk: int, base: int, at: int) -> int:
-    """The update's smallest timestamp, local time and TTL."""
-    value, at = read_vint(base, at)
-    put(walk, TS_BASE, value + TIMESTAMP_EPOCH)
-    value, at = read_vint(base, at)
-    put(walk, TIME_BASE, value + _LOCAL_EPOCH)
-    value, at = read_vint(base, at)
-    put(walk, TTL_BASE, value)
-    return at
-
-
-@inlined
-def read_timestamp(walk: int, base: int, at: int) -> tuple[int, int]:
-    """Microseconds, modulo 2^64."""
-    delta, at = read_vint(base, at)
-    return get(walk, TS_BASE) + delta, at
-
-
-@compiled
-def read_local_time(walk: int, base: int, at: int) -> tuple[int, int]:
-    """Seconds since 1970, modulo 2^32; signed before descriptor 8."""
-    delta, at = read_vint(base, at)
-    seconds = get(walk, TIME_BASE) + delta & _U32
-    if seconds >= _OVERFLOW and get(walk, UNSIGNED_TIMES) == 0:
-        seconds = _INVALID_TIME
-    return seconds, at
-
-
-@compiled
-def read_ttl(walk: int, base: int, at: int) -> tuple[int, int]:
-    """Seconds; negative where the bytes are no TTL."""
-    delta, at = read_vint(base, at)
-    ttl = get(walk, TTL_BASE) + delta & _U32
-    return ttl - (ttl >= _OVERFLOW) * (_U32 + 1), at
-
-
-@compiled
-def read_deletion(walk: int, base: int, at: int) -> tuple[int, int]:
-    """A deletion's timestamp."""
-    timestamp, at = read_timestamp(walk, base, at)
-    return timestamp, read_vint(base, at)[1]
-
-
-@inlined
-def is_same(base: int, at: int, other: int, there: int, length: int) -> bool:
-    """Whether two runs of bytes are equal. Reads nothing beyond them."""
-    done = 0
-    while done + 8 <= length:
-        if word(base, at + done) != word(other, there + done):
-            return False
-        done += 8
-    while done < length:
-        if byte(base, at + done) != byte(other, there + done):
-            return False
-        done += 1
-    return True

@@ -1,0 +1,1 @@
+"""What the compiled scans of both payloads share."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import (
+    checkouts,
     decode,
     handover,
     idle,
@@ -104,6 +105,25 @@ def test_decode(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     ours = {f"{prefix}{form}" for prefix in ("", "lz4 ") for form in ("typed", "arrow", "json")}
     assert result["runs"].keys() == {*ours, "whole typed", "whole arrow", "crc32"}
     assert all(len(seconds) == 2 for seconds in result["runs"].values())
+
+
+def test_checkouts(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    asked = ["--", folder, "--table", name, "--repeat", "1", "--no-server"]
+    checkouts.main([str(ROOT), str(ROOT), "decode", "--turns", "2", "--python", sys.executable, *asked])
+    result = told(capsys)
+    assert result["runs"].keys() == {"before", "after"}
+    assert all(len(seconds) == 2 for found in result["runs"].values() for seconds in found.values())
+    assert result["cases"].keys() >= {"typed", "arrow", "json", "lz4 typed", "crc32"}
+    assert result["cases"]["crc32"].keys() == {"before", "after", "median", "best"}
+    assert result["only_in_one"] == []
+
+
+def test_what_was_measured_is_compared_by_its_place() -> None:
+    ran = {"way": [{"ms": {"p50": 2.0}, "what": "text"}, {"ms": {"p50": 4.0}}], "flag": True}
+    assert list(checkouts.numbers(ran)) == [("way / ms / p50", 2.0), ("way / ms / p50", 4.0)]
+    found = checkouts.compared({"a": [2.0, 4.0, 3.0], "gone": [1.0]}, {"a": [6.0, 5.0, 7.0], "new": [1.0]})
+    assert found == {"a": {"before": 3.0, "after": 6.0, "median": 2.0, "best": 2.5}}
 
 
 def test_native(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,15 +137,6 @@ class ChangeBatch:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def concat(batches: Iterable[Batch]) -> ChangeBatch:
-    """All rows of `batches`, in order."""
-    columns: tuple[list[Any], ...] = tuple([] for _ in COLUMNS)
-    for batch in batches:
-        for column, name in zip(columns, COLUMNS, strict=True):
-            column += batch.column(name)
-    return ChangeBatch(columns)
-
-
 @cache
 def arrow_schema() -> pyarrow.Schema:
     """The Arrow schema of change rows."""

@@ -88,18 +88,10 @@ _TABLES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-SYSTEM_TABLE_IDS: Final = frozenset(_TABLES)
-"""Ids (32 hex digits) of the system tables of 4.0 to 5.0."""
-
 
 def system_tables() -> Mapping[str, str]:
     """Id (32 hex digits) → `keyspace.table` of every system table of 4.0 to 5.0."""
     return _TABLES
-
-
-def system_table_name(id: str) -> str | None:
-    """`keyspace.table` of a system table's id (32 hex digits), None for any other."""
-    return _TABLES.get(id)
 
 
 @cache

@@ -46,10 +46,6 @@ class SchemaState:
         """Tables (`keyspace.table`) that a file described without an id, and that no single id is known for yet."""
         return frozenset(f"{keyspace}.{name}" for (keyspace, name), bases in self._bases.items() if "" in bases)
 
-    def known_ids(self, keyspace: str, table: str) -> frozenset[str]:
-        """Every id that the log, a file or a server gave to this name."""
-        return frozenset(self._ids.get((keyspace, table), ()))
-
     def newest(self, table: str, keyspace: str, clustering: tuple[str, ...]) -> int:
         """The highest timestamp that the log gave to a row of `system_schema.<table>`, `BASE_TS` if it gave none."""
         return self._rows(keyspace).newest(table, clustering)

@@ -20,7 +20,6 @@ import msgspec
 
 from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
-from tailer.schema.rows import SchemaDelta
 from tailer.state.journal_records import (
     AnyRecord,
     LossRecord,
@@ -132,10 +131,6 @@ class Journal:
     def keep(self, record: AnyRecord) -> None:
         """Keep a record for this run alone: in memory, without a number."""
         self._kept.append(record)
-
-    def append_schema(self, at: Position, deltas: Sequence[SchemaDelta], source: str) -> int:
-        """Journal changes of definitions, valid for entries from `at` on; gives the record's number."""
-        return self.append([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])[0]
 
     def append_retract(self, of: int) -> int:
         """Journal that a schema record has no effect any more; gives the number of the record that says so.

@@ -21,12 +21,12 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import changed, truncation
 from tailer.rebuild.facts import Fact
 from tailer.rebuild.rows import rows_at
-from tailer.rebuild.show import row_json
 from tailer.rebuild.state import join
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
 from tailer.segments.keystore import keystore_keys
 from tailer.segments.segment import KeySource, no_keys
+from tests.helpers.rebuilt_json import row_json
 from tests.helpers.sets import STAGES, key_options, stage_folders
 from tests.oracle.jsontext import Json, Number, dumps, loads
 

@@ -11,10 +11,10 @@ from tailer.rebuild.changes import OWN, changed
 from tailer.rebuild.facts import Fact
 from tailer.rebuild.pack import pack, unpack
 from tailer.rebuild.rows import rows_at
-from tailer.rebuild.show import row_json
 from tailer.rebuild.state import Rows, Truncations, join
 from tailer.rebuild.table import Plan, Table, plan_of
 from tailer.schema.model import Column, TableDefinition
+from tests.helpers.rebuilt_json import row_json
 
 ID = "00" * 16
 COUNTERS = ("c1", "c2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tailer.schema.decode
-from tailer.schema.builtin import SYSTEM_TABLE_IDS, builtin_definitions, system_table_id, system_table_name
+from tailer.schema.builtin import builtin_definitions, system_table_id, system_tables
 from tailer.schema.follow import SchemaState
 from tests.helpers.sets import CASES
 from tests.unit.schema.recorded import schema_mutations
@@ -42,15 +42,14 @@ def test_layouts_have_all_that_the_server_s_have(servers_own: SchemaState) -> No
 def test_every_system_table_has_a_name(servers_own: SchemaState) -> None:
     theirs = {id: held.name for id, held in servers_own.definitions.items() if held.keyspace.startswith("system")}
     assert len(theirs) >= 40
-    assert theirs.items() <= {id: system_table_name(id) for id in SYSTEM_TABLE_IDS}.items()
+    assert theirs.items() <= system_tables().items()
 
 
 def test_every_table_left_out_of_a_recording_has_a_name(sets_root: Path) -> None:
     left_out = json.loads((sets_root / "50-crash" / "meta.json").read_text("utf-8"))["excluded_table_ids"]
-    assert {id: system_table_name(id.replace("-", "")) for id in left_out} == left_out
+    assert {id: system_tables()[id.replace("-", "")] for id in left_out} == left_out
 
 
 def test_ids_are_those_of_the_format_page() -> None:
     assert system_table_id("system_schema", "tables") == "afddfb9dbc1e30688056eed6c302ba09"
     assert system_table_id("system", "local") == "7ad54392bcdd35a684174e047860b377"
-    assert system_table_name("0" * 32) is None

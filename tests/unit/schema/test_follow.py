@@ -133,7 +133,7 @@ def test_a_dropped_table_keeps_its_definition_and_a_new_one_of_its_name_inherits
     state.apply(create("t", ID_B, 300, {"k": key("partition_key", "uuid")}))
     assert shape(state.definitions[ID_B]) == {"k": "partition_key uuid"}
     assert state.definitions[ID_A] == dropped[ID_A]
-    assert state.known_ids("ks", "t") == {ID_A, ID_B}
+    assert state.definitions.keys() == {ID_A, ID_B}
 
 
 def test_drop_keyspace_is_a_partition_deletion() -> None:

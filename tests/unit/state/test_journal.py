@@ -68,10 +68,12 @@ def test_a_line_is_a_checksum_and_compact_json_with_the_number_first(tmp_path: P
 
 def test_an_equal_record_keeps_its_number_even_if_it_was_retracted(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    assert journal.append_schema(SCHEMA.at, SCHEMA.deltas, "log") == 1
+    again = SchemaRecord(at=SCHEMA.at, source="file again.cql", deltas=SCHEMA.deltas)
+    elsewhere = SchemaRecord(at=Position(7, 101), source="log", deltas=SCHEMA.deltas)
+    assert journal.append([SCHEMA]) == [1]
     journal.append([RetractRecord(of=1)])
-    assert journal.append_schema(SCHEMA.at, SCHEMA.deltas, "file again.cql") == 1
-    assert journal.append_schema(Position(7, 101), SCHEMA.deltas, "log") == 3
+    assert journal.append([again]) == [1]
+    assert journal.append([elsewhere]) == [3]
     options = OptionsRecord(consumer="c", options={})
     assert journal.append([options, options, END, END]) == [4, 5, 6, 6]
 

@@ -100,16 +100,21 @@ def run(pair: Sequence[Checkout], benchmark: str, turns: int, words: Sequence[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m tests.benchmarks.{NAME}",
+        description=QUESTION,
+        epilog="Behind -- stands what the benchmark is asked.",
+    )
     parser.add_argument("before", type=Path, help="a checkout with its .venv")
     parser.add_argument("after", type=Path, help="another one")
     parser.add_argument("benchmark", help="a module of tests/benchmarks whose result has runs: decode, shapes, latency")
     parser.add_argument("--turns", type=int, default=4, help="runs of each checkout (default: %(default)s)")
     parser.add_argument("--python", type=Path, default=Path(".venv/bin/python"), help="in each (default: %(default)s)")
-    parser.add_argument("words", nargs="*", help="what the benchmark is asked, behind --")
-    chosen = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = given.index("--") if "--" in given else len(given)
+    chosen = parser.parse_args(given[:words])
     pair = [Checkout(path.resolve(), path.resolve() / chosen.python, {}) for path in (chosen.before, chosen.after)]
-    publish(run(pair, chosen.benchmark, chosen.turns, chosen.words), keep=False)
+    publish(run(pair, chosen.benchmark, chosen.turns, given[words + 1 :]), keep=False)
     return 0
 
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 _ID_BYTES = 16
 _WORD_BYTES = 8
 
+_FEW = 64
+"""So many entries are looked at one by one sooner than all at once."""
+
 
 def payloads(run: Run) -> Iterator[bytes]:
     """Every payload in order."""
@@ -24,8 +27,8 @@ def entries_of(run: Run, tables: Collection[bytes]) -> Iterator[tuple[int, bytes
 
     The id stands behind the count of updates (format page 5.2, a count below 128).
     """
-    data = run.data
-    for number in _candidates(run, tables).tolist():
+    data, count = run.data, len(run.starts)
+    for number in range(count) if count <= _FEW else _candidates(run, tables).tolist():
         start, size = int(run.starts[number]), int(run.sizes[number])
         if data[start + 1 : start + 1 + _ID_BYTES] in tables:
             yield int(run.offsets[number]), data[start : start + size]
@@ -35,8 +38,6 @@ def _candidates(run: Run, tables: Collection[bytes]) -> Numbers:
     """Those whose id begins like one of them: few more, and found without looking at each."""
     import numpy as np
 
-    if len(run.starts) == 0:
-        return run.starts
     words = np.ndarray(len(run.data) - _WORD_BYTES + 1, np.dtype("<u8"), run.data, strides=(1,))[run.starts + 1]
     wanted = np.array([int.from_bytes(table[:_WORD_BYTES], "little") for table in tables], np.uint64)
     # Most entries have the table of the one before.

@@ -142,7 +142,9 @@ def test_sigterm_ends_quietly_with_0(tmp_path: Path) -> None:
         "probe = typer.Typer(add_completion=False)\n"
         "@probe.command()\n"
         "def body() -> None:\n"
-        "    print('ready', flush=True); time.sleep(60)\n"
+        # Short naps: a signal between the last line of Python and one long nap's beginning would wait for its end.
+        "    print('ready', flush=True)\n"
+        "    for _ in range(1200): time.sleep(0.05)\n"
         "import sys; app.COMMANDS = ('probe',); sys.modules['tailer.cli.probe'] = SimpleNamespace(app=probe)\n"
         "sys.argv = ['cdc-tail', 'probe']; app.run()"
     )

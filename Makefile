@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-damage soak-first-steps soak-oldest-spark soak-writer soak-streams
+.PHONY: soak-examples soak-damage soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
 .PHONY: demo test quick soak lint format java oldest clean
 
 demo: java $(VENV)/.installed
@@ -28,7 +28,7 @@ quick: $(VENV)/.installed-dev
 # What is too long for `test`, by name: every random example, every damage, a user's first steps, and kills without end
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
-SOAK ?= examples damage first-steps oldest-spark writer streams
+SOAK ?= examples damage first-steps oldest-spark benchmarks writer streams
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -42,6 +42,9 @@ soak-first-steps:
 
 soak-oldest-spark:
 	CDC_TAIL_TESTS=all $(OLDEST)/bin/python -m pytest tests/spark --ignore tests/spark/test_soak.py
+
+soak-benchmarks:
+	$(PYTEST) tests/benchmarks -m spark
 
 soak-writer:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py -s

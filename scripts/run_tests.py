@@ -1,7 +1,6 @@
 """All tests, in three queues at once: `scripts/run_tests.py PYTHON PYTHON_WITH_OLDEST_SPARK`.
 
-One queue computes, one mostly waits for Spark's JVM, one for a Cassandra server and then for the oldest Spark's JVM:
-together they keep two cores busy.
+One queue computes, one mostly waits for Spark's JVM, one for a Cassandra server: together they keep two cores busy.
 What a part prints is shown when it ends; at the end stands where the time went. Exits with 1 if any part failed.
 tests/README.md tells what each part proves.
 """
@@ -52,6 +51,8 @@ def suite(
 
 
 PLAIN = (("CDC_TAIL_JIT", "0"),)
+FIRST = "the oldest Spark's environment"
+NEEDS_FIRST = "oldest Spark"
 QUEUES = (
     (
         Part("types of the source", ("{python}", "-m", "mypy")),
@@ -61,13 +62,8 @@ QUEUES = (
         # The others read with the compiled form. Where they compare it with the plain one, that is tested with it.
         suite("plain reader", "golden", "native", "unit/jit", "unit/segments", "unit/tail", environment=PLAIN),
     ),
-    (suite("Spark", "spark"),),
-    (
-        Part("the oldest Spark's environment", ("make", "oldest")),
-        suite("server", "server"),
-        suite("oldest Spark", "spark", marks="oldest", python="{oldest}"),
-        suite("Spark's benchmarks", "benchmarks", marks="spark"),
-    ),
+    (suite("Spark", "spark"), suite("oldest Spark", "spark", marks="oldest", python="{oldest}")),
+    (Part(FIRST, ("make", "oldest")), suite("server", "server")),
 )
 
 
@@ -105,12 +101,17 @@ def main(python: str, oldest: str) -> int:
     # Once for all parts: who finds no compiled code compiles, who finds no sets unpacks them.
     subprocess.run([python, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
     ended: list[Ended] = []
+    first = threading.Event()
     with tempfile.TemporaryDirectory(prefix="cdc-tail-sets-") as sets:
         subprocess.run([python, "-m", "tests.helpers.sets", sets], cwd=ROOT, check=True)
 
         def work(queue: tuple[Part, ...]) -> None:
             for part in queue:
+                if part.name == NEEDS_FIRST:
+                    first.wait()
                 ended.append(run(part, {"python": python, "oldest": oldest}, sets))
+                if part.name == FIRST:
+                    first.set()
 
         threads = [threading.Thread(target=work, args=(queue,)) for queue in QUEUES]
         for thread in threads:

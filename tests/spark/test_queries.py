@@ -141,7 +141,6 @@ def test_a_typed_stream_that_the_driver_reads(spark: SparkSession, fresh_folder:
     assert rows_of_arrow(rows.toArrow().to_batches()) == typed_rows(folder, "cdc.statics")
 
 
-@pytest.mark.oldest
 def test_a_stream_into_parquet_has_each_row_once(spark: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     """Restarted in the middle of a segment, in micro-batches of a few sections."""
     stage, out = Stage(tmp_path, sets_root), tmp_path / "out"

@@ -38,7 +38,8 @@ soak-damage:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/damage
 
 soak-first-steps:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py tests/spark/test_state.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py tests/spark/test_state.py tests/spark/test_cluster.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_commands.py -k recording
 
 soak-oldest-spark:
 	CDC_TAIL_TESTS=all $(OLDEST)/bin/python -m pytest tests/spark --ignore tests/spark/test_soak.py

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+CONF = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""As the driver's, which is there for a minute too."""
+
+
 class Cluster:
     """Takes batches, and kills."""
 
@@ -79,7 +83,7 @@ def main(folder: str, wanted: list[dict[str, str]]) -> int:
     os.environ["PYTHONPATH"] = str(ROOT)
     with tempfile.TemporaryDirectory() as home:
         os.environ["SPARK_HOME"] = spark_home(Path(home))
-        session = open_session("cluster", lambda line: None, master="local-cluster[2,1,1024]")
+        session = open_session("cluster", lambda line: None, master="local-cluster[2,1,1024]", conf=CONF)
         for options in wanted:
             sys.stdout.write(json.dumps(run(session, folder, options)) + "\n")
         session.stop()

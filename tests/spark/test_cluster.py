@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import FreshFolder
+from tests.helpers.amount import ALL
 from tests.helpers.cli import ROOT
 from tests.spark.cluster import texts
 from tests.spark.versions import ONE_BATCH
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
-FORMS = ({}, {"table": "cdc.filler"})
+FORMS = ({}, {"table": "cdc.filler"}) if ALL else ({},)
 
 
 @pytest.mark.skipif(ONE_BATCH, reason="one batch is all that this Spark makes of it: nothing to kill in between")

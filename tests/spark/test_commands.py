@@ -111,6 +111,7 @@ def test_stream_into_a_database_with_changes_of_definitions(fresh_folder: FreshF
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_the_demo_of_a_recording_shows_every_change_and_ends_by_itself() -> None:
     result = run_process(["demo", "--cassandra", "--seconds", "5"], timeout=300)
     assert result.code == 0, result.err

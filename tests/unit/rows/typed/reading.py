@@ -44,6 +44,7 @@ class TypedReader(Reader):
         self.history = history
         self.batches: dict[str, list[TypedBatch]] = {}
         self.faults: dict[str, list[ValueFault]] = {}
+        self._met: set[str] = set()
 
     def _read_entries(self, task: ReadTask, entries: Entries, on_fault: OnFault) -> Iterator[AnyBatch]:
         assert isinstance(entries, MutationEntries)
@@ -51,8 +52,11 @@ class TypedReader(Reader):
 
     def read_chunk(self, chunk: Group, prepared: Prepared, unsigned: bool, place: Place) -> None:
         index = scan(chunk.data, chunk.starts, chunk.sizes, prepared.scan_tables, 0, unsigned)
+        present = set(index.updates["table"].tolist())
         for number, table in enumerate(prepared.tables):
-            if table.delivered:
+            # A table of which a chunk has nothing gives nothing; that is looked at once for each.
+            if table.delivered and (number in present or table.definition.id not in self._met):
+                self._met.add(table.definition.id)
                 form = form_of(self._typed(table.definition.id))
                 same_one_row(index, chunk, only(prepared, number), unsigned, place, form)
 

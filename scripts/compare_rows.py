@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads every recorded log with two checkouts of this project and compares what comes out, byte for byte.
 
-    scripts/compare_rows.py BEFORE AFTER [--sets FOLDER] [--only GLOB] [--python PATH]
+    scripts/compare_rows.py BEFORE AFTER [--sets FOLDER] [--only GLOB] [--form compiled] [--python PATH]
 
 Every folder of every set is read whole and, in the typed form, once for each table that has rows, with the compiled
 code and with the plain reader. Columns with their types and values, notices and errors must be the same; how rows are
@@ -82,14 +82,14 @@ def _answers(process: subprocess.Popen[str], checkout: Path) -> Iterator[list[Re
     raise SystemExit(f"the reader of {checkout} ended with {process.wait()}")
 
 
-def compare(checkouts: Sequence[Path], python: str, sets: Sets) -> bool:
-    """Whether both read the same. Prints what there is, a line a set."""
+def compare(checkouts: Sequence[Path], python: str, sets: Sets, forms: Sequence[str]) -> bool:
+    """Whether both read the same in each of the reader's forms. Prints what there is, a line a set."""
     rows = count = different = 0
     with ExitStack() as stack:
         # All at once, so that each set is told as soon as it is read.
         pairs = {
             form: [stack.enter_context(reader(each, form, python, list(sets.values()))) for each in checkouts]
-            for form in FORMS
+            for form in forms
         }
         for name in sets:
             read = {form: [next(answers) for answers in pair] for form, pair in pairs.items()}
@@ -129,13 +129,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", metavar="FOLDER", type=Path, help="unpacked sets; default: fixtures/, unpacked")
     parser.add_argument("--only", metavar="GLOB", default="*", help="names of sets; all of them take twenty minutes")
     parser.add_argument("--python", metavar="PATH", default=sys.executable, help="what to read with; default: this one")
+    parser.add_argument("--form", choices=list(FORMS), action="append", help="of the reader; default: both")
     given = parser.parse_args(arguments)
     with ExitStack() as stack:
         root = given.sets or unpack(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-sets-"))))
         sets = {each.name: folders for each in sorted(root.resolve().glob(given.only)) if (folders := folders_of(each))}
         if not sets:
             parser.error(f"no recorded set {given.only} in {root}")
-        return 0 if compare([given.before.resolve(), given.after.resolve()], given.python, sets) else 1
+        both = [given.before.resolve(), given.after.resolve()]
+        return 0 if compare(both, given.python, sets, given.form or list(FORMS)) else 1
 
 
 if __name__ == "__main__":

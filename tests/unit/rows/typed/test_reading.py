@@ -172,6 +172,7 @@ def test_wrong_use_is_told(log: Log) -> None:
         rows(tailer.open(log.folder.path, table="ks.nowhere").read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["cdc.coll_types", "cdc.udt", "cdc.range3", "cdc.counters", "cdc.ttl"])
 def test_json_lines_and_arrow_are_the_same_rows(table: str, fresh_folder: FreshFolder) -> None:
     folder = fresh_folder(PLACE)

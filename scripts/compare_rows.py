@@ -4,8 +4,8 @@
     scripts/compare_rows.py BEFORE AFTER [--sets FOLDER] [--only GLOB] [--form compiled] [--python PATH]
 
 Every folder of every set is read whole and, in the typed form, once for each table that has rows, with the compiled
-code and with the plain reader. Columns with their types and values, notices and errors must be the same; how rows are
-cut into batches may differ. One line a set; exit 1 where anything differs.
+code and with the plain reader (`--form`: with one of them). Columns with their types and values, notices and errors
+must be the same; how rows are cut into batches may differ. One line a set; exit 1 where anything differs.
 """
 
 from __future__ import annotations

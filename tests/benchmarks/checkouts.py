@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks.measured import facts, publish
+from tests.benchmarks.measured import facts, publish, result
 
 NAME = "checkouts"
 QUESTION = "Is this checkout slower than that one?"
@@ -84,19 +83,19 @@ def run(pair: Sequence[Checkout], benchmark: str, turns: int, words: Sequence[st
             measure(checkout, benchmark, words)
     cases = compared(pair[0].found, pair[1].found)
     ratios = [case["median"] for case in cases.values()]
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **at_first,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "benchmark": benchmark,
-        "repeat": turns,
-        "targets": TARGETS,
-        "all": {"median": statistics.median(ratios), "largest": max(ratios)},
-        "cases": cases,
-        "only_in_one": sorted(pair[0].found.keys() ^ pair[1].found.keys()),
-        "runs": {name: checkout.found for name, checkout in zip(("before", "after"), pair, strict=True)},
-    }
+    return result(
+        NAME,
+        QUESTION,
+        at_first,
+        pair[-1].path,
+        turns,
+        TARGETS,
+        benchmark=benchmark,
+        all={"median": statistics.median(ratios), "largest": max(ratios)},
+        cases=cases,
+        only_in_one=sorted(pair[0].found.keys() ^ pair[1].found.keys()),
+        runs={name: checkout.found for name, checkout in zip(("before", "after"), pair, strict=True)},
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,13 +20,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from tests.helpers.cli import ROOT
+from tests.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-CONF = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""As the driver's, which is there for a minute too."""
 
 
 class Cluster:
@@ -78,12 +75,14 @@ def _executors() -> list[psutil.Process]:
 
 
 def main(folder: str, wanted: list[dict[str, str]]) -> int:
-    from tailer.spark.session import open_session
+    from tailer.spark.session import open_session, settings
 
+    # Executors live for a minute too, as the driver does.
+    conf = {"spark.executor.extraJavaOptions": settings(SPARK)["spark.driver.extraJavaOptions"]}
     os.environ["PYTHONPATH"] = str(ROOT)
     with tempfile.TemporaryDirectory() as home:
         os.environ["SPARK_HOME"] = spark_home(Path(home))
-        session = open_session("cluster", lambda line: None, master="local-cluster[2,1,1024]", conf=CONF)
+        session = open_session("cluster", lambda line: None, master="local-cluster[2,1,1024]", conf=conf)
         for options in wanted:
             sys.stdout.write(json.dumps(run(session, folder, options)) + "\n")
         session.stop()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import python_options
-from tailer.segments.folder import check_folder
+from tailer.state.log_folder import log_state
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
 
@@ -67,6 +67,6 @@ class Log:
 
 def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:
     """`tailer.open`."""
-    path = Path(folder)
-    check_folder(path)
-    return Log(path, python_options({"tables": tables, **options}, program="tailer.open"))
+    path, given = Path(folder), python_options({"tables": tables, **options}, program="tailer.open")
+    log_state(path, given.state)
+    return Log(path, given)

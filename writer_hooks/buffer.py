@@ -12,6 +12,7 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
+from tailer.errors import CdcError
 from tailer.position import Position
 
 NOWHERE: Final = Position(0, 0)
@@ -65,6 +66,7 @@ class SectionBuffer:
         """The log's durable end."""
         self._rooms: list[int] = []
         self.closed = False
+        self._refusal: CdcError | None = None
         self.segments: deque[int] = deque(maxlen=_SEGMENTS_MAX)
         """The newest segments of which something became durable."""
         self.used = 0
@@ -102,8 +104,19 @@ class SectionBuffer:
             self.closed = True
             self._changed.notify_all()
 
+    def forget(self, error: CdcError) -> None:
+        """This is a forked child: nobody feeds here, and whoever held the lock may be gone. Readers get `error`."""
+        self._refusal = error
+        self._changed = threading.Condition()
+
+    def check(self) -> None:
+        """Raises where nothing can be read here any more."""
+        if self._refusal is not None:
+            raise self._refusal
+
     def take(self, position: Position, timeout: float = 0.0) -> SyncedSection | Absent:
         """The section that a reader at `position` reads next; waits for one up to `timeout` seconds."""
+        self.check()
         until = None
         with self._changed:
             while True:

@@ -61,7 +61,7 @@ class Publisher:
         places: Places,
         seconds: float,
         finished: Callable[[Segment], None],
-        died: Callable[[Exception], None],
+        died: Callable[[BaseException], None],
         threaded: bool,
     ) -> None:
         self._files = files
@@ -129,6 +129,12 @@ class Publisher:
         self._join()
         return left
 
+    def forget(self) -> list[Segment]:
+        """`abandon` in a forked child, where nobody will let the locks go."""
+        self._busy = threading.Lock()
+        self._news = threading.Condition(threading.Lock())
+        return [ended.segment for ended in self._ended]
+
     def _join(self) -> None:
         with self._news:
             self._stopping = True
@@ -142,6 +148,10 @@ class Publisher:
                 self._drain()
         except SyncFailedError as error:
             self._died(error)
+        except BaseException as error:
+            # Without this thread no reader would ever hear of anything again.
+            self._died(error)
+            raise
 
     def _wait(self) -> bool:
         """Until there is something to do, and it may be done; False when there will be nothing more."""

@@ -20,11 +20,9 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tailer.cli.standard_error import NAME, STANDARD_ERROR
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.options.declared_commands import COMMANDS
-from tailer.sinks.text import printable
-
-NAME: Final = "cdc-tail"
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"
 BUG: Final = 1
@@ -89,9 +87,11 @@ def run() -> NoReturn:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code (architecture section 9). Never raises."""
+    words = sys.argv[1:] if argv is None else argv
+    STANDARD_ERROR.begin(words, os.environ)
     try:
         with _interrupted_by_sigterm():
-            code = _invoke(sys.argv[1:] if argv is None else argv)
+            code = _invoke(words)
             if sys.stdout is not None:
                 sys.stdout.flush()
             return code
@@ -165,10 +165,8 @@ def _bug_sentence(error: Exception) -> str:
 def _fail(code: int, sentence: str) -> int:
     """One sentence on standard error; the traceback only for who asks for it."""
     with contextlib.suppress(OSError, AttributeError):  # AttributeError: standard error itself is closed
-        if os.environ.get(DEBUG_VARIABLE) == "1":
-            traceback.print_exc()
-        sys.stderr.write(f"{NAME}: {printable(sentence)}\n")
-        sys.stderr.flush()
+        told = traceback.format_exc() if os.environ.get(DEBUG_VARIABLE) == "1" else None
+        STANDARD_ERROR.error(sentence, code, told)
     _settle_stdout()
     return code
 

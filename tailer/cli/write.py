@@ -11,8 +11,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
+from tailer.cli.command import command
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.to_terminal import argument, command
+from tailer.options.to_terminal import argument
 
 if TYPE_CHECKING:
     from writer_hooks import SegmentLog, SyncPolicy, Ticket
@@ -59,7 +61,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     with SegmentLog.open(folder, tables=list(tables.values()), **options) as log:
         count = _write_lines(log, tables, sys.stdin.buffer, sys.stdout if acks else None)
-    sys.stderr.write(f"{count} lines written, durable up to {log.end}\n")
+    STANDARD_ERROR.info(f"{count} lines written, durable up to {log.end}")
 
 
 def _write_lines(log: SegmentLog, tables: Any, lines: IO[bytes], acks: IO[str] | None) -> int:

@@ -62,6 +62,11 @@ class DefinitionHistory:
         native = {id: held[-1].definition for id, held in self._native.items()}
         return MappingProxyType({**self._state.definitions, **native})
 
+    def newest_of(self, id: str) -> TableDefinition | None:
+        """The newest definition of one table; a dropped one too."""
+        native = self._native.get(id)
+        return native[-1].definition if native else self._state.definitions.get(id)
+
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
         known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}
@@ -75,6 +80,10 @@ class DefinitionHistory:
         held = self._native.get(id, [])
         count = bisect_right(held, at, key=lambda record: record.at)
         return held[count - 1].key if count else None
+
+    def is_native(self, id: str) -> bool:
+        """Whether that is a table of a native log."""
+        return id in self._native
 
     @property
     def events(self) -> Sequence[DefinitionEvent]:
@@ -132,6 +141,15 @@ class DefinitionHistory:
         count = len(self._events) if at is None else bisect_right(self._positions, at)
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
+
+    def column_ages(self, id: str) -> Mapping[str, int]:
+        """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
+        if id not in self._native:
+            return self._state.column_ages(id)
+        ages: dict[str, int] = {}
+        for number, record in enumerate(self._native[id]):
+            ages = {column.name: number for column in record.definition.columns} | ages
+        return ages
 
     def state_at(self, at: Position) -> SchemaState:
         """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""

@@ -15,6 +15,7 @@ from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, bui
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds
 from tailer.definitions.may_deliver import MayDeliver
+from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.limits import ENTRY_OVERHEAD
@@ -58,7 +59,7 @@ class Definitions:
         self._selection = selection
         self._tolerant = tolerant
         records = journal.read()
-        self._taken = len(records)
+        self._taken = journal.count
         self._history = DefinitionHistory(records)
         self._digests = {_digest(r.source, r.deltas): r.at for r in records if isinstance(r, SchemaRecord)}
         self._pending: dict[Position, _Found] = {}
@@ -139,6 +140,10 @@ class Definitions:
         """The newest definition of every user table, by id."""
         return self._history.newest
 
+    def newest_of(self, id: str) -> TableDefinition | None:
+        """The newest definition of one table, by its id as 32 hex digits; of the server's own tables too."""
+        return self._history.newest_of(id) or builtin().get(id)
+
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
         """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
 
@@ -146,15 +151,13 @@ class Definitions:
         """
         of_name = [known for known in self.latest().values() if known.name == table]
         if not of_name:
-            raise DefinitionError(
-                f"no definition for table {table}, whose typed form was asked for",
-                remedy="Give it with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST.",
-            )
+            raise nothing_defines((table,), self.latest().values(), may_come=False)
         earlier = [known for known in self._history.as_of(start).values() if known.name == table]
         later = [event.changed.values() for event in self._history.events if event.at > start]
         earlier += [known for changed in later for known in changed if known.name == table]
         newest = max(of_name, key=lambda known: (not known.dropped, self._since(known.id)))
-        return typed_table(newest, earlier, options)
+        ages, native = self._history.column_ages(newest.id), self._history.is_native(newest.id)
+        return typed_table(newest, earlier, options, ages, native=native)
 
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""
@@ -172,15 +175,15 @@ class Definitions:
         """Take in what the journal has beyond what is known here: this run's own records, and those of others."""
         if self._journal.count == self._taken:
             return
-        records = self._journal.read()
-        if len(records) < self._taken:
+        count = self._journal.count
+        if count < self._taken:
             raise RefusedError(
                 "the state folder was deleted or replaced while it was in use",
                 expected=f"{self._taken} records in the journal",
-                found=len(records),
+                found=count,
                 remedy="Start again; with a new consumer or checkpoint if it is gone.",
             )
-        fresh, self._taken = records[self._taken :], len(records)
+        fresh, self._taken = self._journal.read(upto=count, after=self._taken), count
         before = len(self._history.events)
         self._history.extend(fresh)
         for record in fresh:

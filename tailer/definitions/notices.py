@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tailer.schema.model import Column, TableDefinition
-from tailer.schema.selection import Selection, is_system
+from tailer.schema.selection import Selection
 from tailer.types.kinds import NATIVES
 
 
@@ -54,10 +54,12 @@ def _is_user_type(text: str) -> bool:
 class StaleFlags:
     """Watches updates of tables that do not capture: the ALTER that switched it on may have gone with its segment.
 
-    After a gap in ids or a restart of the server the first update of such a table is worth a warning.
+    After a gap in ids or a restart of the server the first update of such a table is worth a warning, if its flag is
+    what keeps it out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
         self._segment = 0
         self._suspect = False
         self._warned: set[str] = set()
@@ -78,7 +80,9 @@ class StaleFlags:
             known = definitions.get(table)
             grew = count > self._counted.get(table, 0)
             self._counted[table] = count
-            if not grew or known is None or is_system(known.keyspace) or not self._suspect or table in self._warned:
+            if not grew or known is None or not self._suspect or table in self._warned:
+                continue
+            if not self._selection.covers(known):
                 continue
             self._warned.add(table)
             yield (

@@ -19,6 +19,12 @@ COMMANDS: Final = (
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
+LOG_FORMAT: Final = Option(
+    "log_format", kinds.word("text", "json"), "Sentences on standard error with time and level: as text, which leaves "
+    "them out on a terminal, or lines of JSON.", OUTPUT, None, "log-format", COMMANDS,
+)  # fmt: skip
+"""Named here, for sentences are said of other options too."""
+
 _OWN: Final = (
     Option("once", kinds.FLAG, "All that is there now, then exit.", RUN, False, "once", _ROWS),
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
@@ -27,6 +33,7 @@ _OWN: Final = (
            "output", _ROWS),
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
+    LOG_FORMAT,
     # stream
     Option("progress", kinds.SECONDS, "How often a line tells how far it is, where standard error is no terminal; "
            "0: never.", RUN, 60.0, "progress", ("stream",)),

@@ -31,6 +31,7 @@ class TailOptions:
 
     node: str = _DEFAULTS["node"]
     tables: tuple[str, ...] = _DEFAULTS["tables"]
+    tables_may_come: bool = _DEFAULTS["tables_may_come"]
     schema_file: Path | None = _DEFAULTS["schema_file"]
     server: str | None = _DEFAULTS["server"]
     server_ca: Path | None = _DEFAULTS["server_ca"]

@@ -41,12 +41,18 @@ def argument(kind: Any, help: str, **more: Any) -> Any:
 
 
 def command(
-    app: typer.Typer, name: str, arguments: Arguments, *, only: Iterable[str] = (), **words: Any
+    app: typer.Typer,
+    name: str,
+    arguments: Arguments,
+    first: Callable[[Mapping[str, Any]], None],
+    *,
+    only: Iterable[str] = (),
+    **words: Any,
 ) -> Callable[[Function], Function]:
     """Make a function the command `name` of an app.
 
     It is called with the arguments, with the options that it names, and, if it has a parameter `values`, with those of
-    all. `only`: the few of the command's options that count here.
+    all; before that `first` is given the same. `only`: the few of the command's options that count here.
     """
     options = [option for option in options_of(name) if not only or option.name in only]
 
@@ -55,6 +61,7 @@ def command(
 
         def run(**given: Any) -> None:
             values = {key: found.value for key, found in resolve(name, given, os.environ).items()}
+            first(values)
             known = {key: given[key] for key in arguments} | values | {"values": values}
             function(**{key: known[key] for key in wanted})
 

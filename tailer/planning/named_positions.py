@@ -13,7 +13,8 @@ from tailer.limits import OFFSET_MAX
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.view import View
-from tailer.state.offset import Memory, NodeOffset, decode_node_offset
+from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
+from tailer.state.versions import Versioned, check_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def _from_json(text: str, node: str) -> NodeOffset:
     try:
         data: Any = msgspec.json.decode(text)
         if isinstance(data, dict) and "nodes" in data:
+            check_version(msgspec.convert(data, Versioned).v, VERSION, "the offset")
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]

@@ -7,8 +7,10 @@ the same arguments give the same plan.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from tailer.errors import CdcError
 from tailer.planning.loss import losses, lost
@@ -31,6 +33,9 @@ class Reach:
     error: CdcError | None = None
     notices: tuple[str, ...] = ()
 
+
+SEGMENTS_MAX: Final = 48
+"""Segments that one plan reads at most: all of them are open until their rows are read."""
 
 ReachSegment = Callable[[int, int, int], Reach]
 """(segment, offset, byte budget) -> Reach. At least one section, whatever the budget."""
@@ -99,6 +104,9 @@ class _Planner:
         self._passed_list: dict[int, int] = {}
         self._out = Plan(offset, memory)
         self._holes = list(memory.holes)
+        self._reached = 0
+        known = {segment for segment in memory.seen if segment >= memory.lost_below}
+        self._order = sorted({*view, *known})
 
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
@@ -114,10 +122,10 @@ class _Planner:
                 self._passed_list[segment] = self._read_late(segment, at)
             elif not seen.lone:
                 self._passed_list[segment] = at
-        for segment in sorted(self._view):
+        for segment in self._order[: bisect_left(self._order, self._given.s)]:
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if segment < self._given.s and self._memory.in_hole(segment) and self._view[segment].log:
+            if segment in self._view and self._memory.in_hole(segment) and self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
                 self._holes = _without(self._holes, segment)
 
@@ -173,14 +181,17 @@ class _Planner:
         """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
         if self._budget <= 0:
             return
-        behind = next(
-            (higher for higher in sorted(self._view) if higher > segment and self._view[higher].promised), None
-        )
+        above = self._order[bisect_right(self._order, segment) :]
+        behind = next((higher for higher in above if higher in self._view and self._view[higher].promised), None)
         if behind is not None:
             self._out.held = (segment, behind)
 
     def _take(self, found: Reach) -> None:
         self._out.notices.extend(found.notices)
+        self._reached += 1
+        if self._reached == SEGMENTS_MAX:
+            # The next plan goes on.
+            self._budget = 0
         if found.span is not None:
             self._out.spans.append(found.span)
             self._budget -= found.span.bytes
@@ -217,8 +228,8 @@ class _Planner:
 
     def _ahead(self) -> Iterator[int]:
         """Ids above the position: those that are there, and those whose sidecar was seen before."""
-        known = {segment for segment in self._memory.seen if segment >= self._memory.lost_below}
-        return iter(sorted(segment for segment in {*self._view, *known} if segment > self._segment))
+        order = self._order
+        return (order[number] for number in range(bisect_right(order, self._segment), len(order)))
 
     def _pass_over(self, passed: list[int], target: int) -> None:
         for segment in passed:

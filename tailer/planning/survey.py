@@ -30,8 +30,17 @@ THOROUGH_SECONDS: Final = 1.0
 """How long completed segments are taken as they were; nothing about them is urgent."""
 
 
-HELD_MAX: Final = 256
-"""Descriptors kept behind the position at most."""
+COMPLETED: Final = "completed"
+"""How a segment was seen finished whose sidecar says so."""
+
+OPEN_MAX: Final = 64
+"""Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`), far fewer than a process may have."""
+
+HELD_MAX: Final = OPEN_MAX // 2
+"""Of these, behind the position."""
+
+FEW_SIGHTINGS: Final = 100
+"""So many segments may be remembered before it is asked which of them are gone."""
 
 
 @dataclass(slots=True)
@@ -83,13 +92,17 @@ class Survey:
         self._cleaned: Container[int] = ()
         self._clock = clock
         self._sightings: dict[int, Sighting] = {}
+        self._remembered = FEW_SIGHTINGS
         self._files: dict[int, SegmentFile] = {}
+        self._kept: frozenset[int] = frozenset()
         self._listing = NOTHING
         self._thorough_at = -THOROUGH_SECONDS
         self._views: dict[int, SegmentView] = {}
         self._frozen = False
         self._native: dict[int, bool] = {}
         self._hold_from: int | None = None
+        self._told: set[str] = set()
+        self._notices: list[str] = []
 
     def close(self) -> None:
         for file in self._files.values():
@@ -102,6 +115,7 @@ class Survey:
             listing = self._listing
         else:
             self._listing = listing = self._without_cleaned(self._look())
+            self._tell(listing)
         self._release(offset, listing)
         # Here, before anybody reads a marker: what is written to its end in between would be judged finished by bytes
         # that were read while it still grew.
@@ -110,12 +124,26 @@ class Survey:
         for segment in () if self._frozen else there - listing.known:
             self._update(segment, listing, linked)
         # Also what is not there: the planner must see that the segment of its position is gone.
-        wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
-        recorded = {*self._sightings, *self.closed}
+        late = {segment for segment, _ in offset.p}
+        wanted = {*there, *self._files, offset.s, *late}
+        self._forget(wanted, offset.s)
+        recorded = {segment for segment in wanted if segment in self._sightings or segment in self.closed}
         if offset.s in self._cleaned:
             recorded.add(offset.s)
-        self._views = {segment: self._view(segment) for segment in wanted & recorded}
+        self._views = {segment: self._view(segment) for segment in recorded}
         return self._views
+
+    def sightings(self) -> Iterable[tuple[int, Sighting]]:
+        """What is kept of segments: those that are there, or may still be asked for."""
+        return self._sightings.items()
+
+    def _forget(self, wanted: Container[int], position: int) -> None:
+        """What lies behind the position and is gone: a look costs the same, however much was read."""
+        if len(self._sightings) > 2 * self._remembered:
+            for segment in [s for s in self._sightings if s < position and s not in wanted]:
+                del self._sightings[segment]
+                self._native.pop(segment, None)
+            self._remembered = max(len(self._sightings), FEW_SIGHTINGS)
 
     def freeze(self) -> None:
         """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
@@ -124,6 +152,17 @@ class Survey:
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
         self._hold_from = segment
+
+    def take_notices(self) -> list[str]:
+        """What there is to say of names that are no segment's files, once for each."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def _tell(self, listing: Listing) -> None:
+        if listing.others:
+            fresh = [notice for notice in listing.notices() if notice not in self._told]
+            self._told.update(fresh)
+            self._notices += fresh
 
     def _without_cleaned(self, listing: Listing) -> Listing:
         """The listing but for what `clean` took away, or is about to: a server that restarts links it anew.
@@ -151,19 +190,29 @@ class Survey:
         return look(self.folder)
 
     def file(self, segment: int, path: Path | None = None) -> SegmentFile:
-        """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone.
+        """The segment, open until many others were asked for; that of the position stays open.
+
+        FileNotFoundError when it is gone.
 
         `path`: where it is, for whoever knows without a look at the folder.
         """
-        held = self._files.get(segment)
+        held = self._files.pop(segment, None)
         if held is None:
             log = self._listing.logs.get(segment)
             if path is None and log is not None:
                 path = self.folder / log.name.log
             if path is None:
                 raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
-            held = self._files[segment] = SegmentFile(path, segment, self._keys)
+            held = SegmentFile(path, segment, self._keys)
+            self._close_oldest()
+        # The one asked for last stands last.
+        self._files[segment] = held
         return held
+
+    def _close_oldest(self) -> None:
+        if len(self._files) >= OPEN_MAX:
+            oldest = next(segment for segment in self._files if segment not in self._kept)
+            self._files.pop(oldest).close()
 
     def between(self, first: int, last: int) -> list[int]:
         """Ids from `first` to `last` that have a log at the last look or are held open (see `Segments`)."""
@@ -210,13 +259,14 @@ class Survey:
 
     def _release(self, offset: NodeOffset, listing: Listing) -> None:
         """Close what is behind the position; what it stands in stays open, so that its deletion is no loss."""
-        keep = {offset.s, *(segment for segment, _ in offset.p)}
+        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:])}
         if offset.done and offset.s not in listing.logs:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            keep |= set(sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX])
+            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX]}
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
+        self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})
 
     def _update(self, segment: int, listing: Listing, linked: bool) -> None:
         sighting = self.sighting(segment)
@@ -270,7 +320,7 @@ class Survey:
             sighting.end = max(sighting.end, content.end)
             sighting.published = max(sighting.published, content.end)
             return
-        sighting.finished = sighting.finished or "completed"
+        sighting.finished = sighting.finished or COMPLETED
         sighting.number = content.end
         # A restart of the server puts the file's physical length beside the word, which says nothing of what is
         # durable: larger than any logical end of a plain segment, often smaller in a compressed one. A native log's

@@ -12,21 +12,29 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tailer.errors import RefusedError, UsageError
-from tailer.planning.survey import Closed, Survey
+from tailer.planning.survey import COMPLETED, Closed, Survey
+from tailer.retention.forget import floor_of, wanted
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
-from tailer.segments.folder import Listing, check_folder, look
+from tailer.segments.folder import Listing, look
+from tailer.segments.log_folder import probably
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
+from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset
+
+FORGOTTEN_AT_LEAST: Final = 200
+"""Records of the journal that must have become needless before it is compacted: a run each minute rewrites nothing."""
 
 LOCK_SECONDS: Final = 10.0
 """How long a run waits for another one, or for a consumer that starts."""
+
+NOT_CAPTURED: Final = "no sidecar was ever in this folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +58,12 @@ def clean(
     clock: Callable[[], float] = time.time,
     lock_seconds: float = LOCK_SECONDS,
 ) -> Decision:
-    """One run: what it took away (a dry run: would take). RefusedError without a consumer, or one not understood."""
-    check_folder(folder)
-    state = state_folder(folder)
+    """One run: what it took away (a dry run: would take). RefusedError without a consumer, or one not understood.
+
+    UsageError where nothing shows that a log is kept in the folder: what is deleted there may be a server's own.
+    """
+    state = log_state(folder)
+    _refuse_what_captures_nothing(folder, state)
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
@@ -65,7 +76,22 @@ def clean(
         if not options.dry_run:
             _record(state, record, made, known)
             _take_away(folder, made)
+            _forget(folder, state)
     return made
+
+
+def _forget(folder: Path, state: Path) -> None:
+    """Leave out of the journal what nobody needs any more, where that is worth writing it anew.
+
+    Consumers are asked once more, and under the lock under which they register: those that moved are further now.
+    """
+    read = Journal(state, writable=False)
+    listing = look(folder)
+    floor = floor_of(registered(state), {*listing.logs, *listing.sidecars}, read.count)
+    records = read.read()
+    needless = len(records) - len(wanted(records, floor))
+    if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
+        Journal(state).compact(floor.segment, lambda records: wanted(records, floor))
 
 
 def look_and_decide(
@@ -78,10 +104,19 @@ def look_and_decide(
 ) -> Decision:
     """What a run would take away now. Changes nothing."""
     ends = Journal(state_folder(folder), writable=False).segment_ends(None)
-    segments = held_segments(folder, ends, options.stopped, clock)
+    segments, notices = held_segments(folder, ends, options.stopped, clock)
     cleaned = Ids(record.segments).with_ids(Ids(record.bare))
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
-    return decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made = decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made.notices += notices
+    return made
+
+
+class HeldSegments(NamedTuple):
+    """The segments of a folder as retention sees them. `notices`: about what only has the name of one."""
+
+    segments: list[HeldSegment]
+    notices: list[str]
 
 
 def held_segments(
@@ -89,17 +124,18 @@ def held_segments(
     ends: Iterable[SegmentEndRecord] = (),
     stopped: bool = False,
     clock: Callable[[], float] = time.time,
-) -> list[HeldSegment]:
-    """Every segment of the folder as retention sees it: also those that were cleaned and have come back.
+) -> HeldSegments:
+    """Every segment of the folder, also those that were cleaned and have come back.
 
-    `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so.
+    `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so. One whose log
+    or sidecar is no regular file is left out: what it holds cannot be told.
     """
     with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
         survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
         survey.look(NodeOffset())
         listing = look(folder)
         finished = {segment for segment in listing.logs if survey.sighting(segment).finished is not None}
-    return list(_held(folder, listing, finished))
+    return HeldSegments(list(_held(folder, listing, finished)), listing.notices())
 
 
 def folder_bytes(folder: Path) -> int:
@@ -113,7 +149,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def _held(folder: Path, listing: Listing, finished: set[int]) -> Iterator[HeldSegment]:
-    for segment in sorted({*listing.logs, *listing.sidecars}):
+    for segment in sorted({*listing.logs, *listing.sidecars} - listing.odd):
         log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
         size = 0
         if sidecar is not None:
@@ -135,6 +171,24 @@ def _held(folder: Path, listing: Listing, finished: set[int]) -> Iterator[HeldSe
             file=files[0],
             end=content.end if content is not None else 0,
             published=modified,
+        )
+
+
+def was_captured(sidecars: bool, record: CleanedFile, ends: Iterable[SegmentEndRecord]) -> bool:
+    """Whether a folder's segments have a sidecar, or any there ever was had one, as far as the state tells."""
+    return sidecars or bool(record.segments) or any(end.finished == COMPLETED for end in ends)
+
+
+def _refuse_what_captures_nothing(folder: Path, state: Path) -> None:
+    there = look(folder)
+    ends = Journal(state, writable=False).segment_ends(None)
+    if there.logs and not was_captured(bool(there.sidecars), read_cleaned(state), ends):
+        raise UsageError(
+            f"{NOT_CAPTURED}: nothing is cleaned here",
+            file=str(folder),
+            expected="a sidecar (CommitLog-…_cdc.idx), now or before",
+            found=f"{len(there.logs)} segments alone",
+            remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
         )
 
 
@@ -160,7 +214,7 @@ def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[Co
         if before or new:
             lost[each.name] = Ids().with_ids([*before, *new]).ranges
     segments, bares = Ids(record.segments).with_ids(captured), Ids(record.bare).with_ids(bare)
-    after = CleanedFile(record.v, segments.ranges, bares.ranges, lost)
+    after = CleanedFile(segments=segments.ranges, bare=bares.ranges, lost=lost)
     if after != record:
         make_folder(state)
         write_cleaned(state, after)

@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
-
 from tailer.errors import CdcError
-from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, folder_bytes, held_segments
+from tailer.retention.clean import (
+    ALL_THAT_MAY_GO,
+    NOT_CAPTURED,
+    CleanOptions,
+    folder_bytes,
+    held_segments,
+    was_captured,
+)
 from tailer.retention.needed import HeldSegment, decide, holders
 from tailer.retention.status import (
     ConsumerLook,
@@ -26,11 +31,12 @@ from tailer.retention.status import (
     segment_statuses,
     waiting_for,
 )
-from tailer.segments.folder import check_folder
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
+from tailer.state.log_folder import log_state
+from tailer.state.quarantine import kept_in, quarantine_path
 
 
 class StateLook:
@@ -68,7 +74,15 @@ class StateLook:
         taken = Ids(self.cleaned.lost.get(name, ()))
         pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
         running = is_running(self.state, name)
-        return ConsumerLook(content, running, _quarantined(self.state, name), self.losses[name], pending)
+        return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending)
+
+    def _quarantined(self, name: str) -> dict[str, int]:
+        """Entries in a consumer's quarantine, by node."""
+        try:
+            return dict(Counter(each.node for each in kept_in(quarantine_path(self.state, name))))
+        except CdcError as error:
+            self.problems.append(error.sentence())
+            return {}
 
 
 def observe(
@@ -81,11 +95,11 @@ def observe(
     clock: Callable[[], float] = time.time,
 ) -> NodeStatus:
     """One node as it is now. `state`: a private state folder whose consumers are shown; they hold nothing back."""
-    check_folder(folder)
+    log_state(folder, state)
     shared = StateLook(state_folder(folder))
     shown = shared if state is None else StateLook(state)
     now = clock()
-    segments = held_segments(folder, shared.ends, options.stopped, clock)
+    segments, _ = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
     held_by = holders(shared.consumers)
     used = folder_bytes(folder)
@@ -99,7 +113,7 @@ def observe(
         bytes=used,
         waiting_for=waiting_for(segments),
         cap=cap_status(cap, used, volume.f_blocks * volume.f_frsize),
-        clean=clean_status(made, _refusal(shared, options)),
+        clean=clean_status(made, _refusal(shared, segments, options)),
         consumers=shown.statuses(segments, now),
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
     )
@@ -109,37 +123,15 @@ def observe_consumers(
     folder: Path, state: Path | None = None, clock: Callable[[], float] = time.time
 ) -> tuple[list[ConsumerStatus], list[str]]:
     """The consumers of a folder alone, and sentences about those that cannot be read."""
-    check_folder(folder)
-    found = StateLook(state_folder(folder, state))
-    segments = held_segments(folder, found.ends, clock=clock)
+    found = StateLook(log_state(folder, state))
+    segments, _ = held_segments(folder, found.ends, clock=clock)
     return found.statuses(segments, clock()), found.problems
 
 
-def _refusal(shared: StateLook, options: CleanOptions) -> str | None:
+def _refusal(shared: StateLook, segments: Sequence[HeldSegment], options: CleanOptions) -> str | None:
     """Why `clean` would not run."""
     if shared.problems:
         return shared.problems[0]
+    if segments and not was_captured(any(held.sidecar for held in segments), shared.cleaned, shared.ends):
+        return NOT_CAPTURED
     return None if shared.consumers or options.no_consumers else "no consumer is registered"
-
-
-class _Kept(msgspec.Struct):
-    """The one field of a quarantine's line that is counted by."""
-
-    node: str
-
-
-def _quarantined(state: Path, name: str) -> dict[str, int]:
-    """Entries in a consumer's quarantine, by node."""
-    path = state / "quarantine" / f"{name}.jsonl"
-    if not path.exists():
-        return {}
-    decoder = msgspec.json.Decoder(_Kept)
-    counts: Counter[str] = Counter()
-    with path.open("rb") as lines:
-        for line in lines:
-            try:
-                counts[decoder.decode(line).node] += 1
-            except (msgspec.DecodeError, msgspec.ValidationError):
-                # Cut by a crash: the entry is kept again when it is read again.
-                continue
-    return dict(counts)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tailer.errors import UsageError
 from tailer.options.names import check_name
 from tailer.position import Position
-from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
+from tailer.state.cleaned import Cleaned, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import Consumer, NodeState, consumer_names, consumer_path, sync_folder, take_consumer
 from tailer.state.journal import Journal, state_folder
 from tailer.state.lock import state_lock
@@ -39,7 +39,7 @@ def drop_consumer(state: Path, name: str) -> None:
             record = read_cleaned(state)
             if name in record.lost:
                 lost = {other: ids for other, ids in record.lost.items() if other != name}
-                write_cleaned(state, type(record)(record.v, record.segments, record.bare, lost))
+                write_cleaned(state, CleanedFile(segments=record.segments, bare=record.bare, lost=lost))
             consumer_path(state, name).unlink(missing_ok=True)
             sync_folder(consumer_path(state, name).parent)
     finally:

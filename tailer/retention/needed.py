@@ -125,13 +125,14 @@ NO_LIMITS: Final = Limits()
 class Decision:
     """What to take away, by ascending id. `lost`: consumers that lose a segment by it. `sidecars`: without a log.
 
-    `over`: segments beyond a limit that stay because they are needed.
+    `over`: segments beyond a limit that stay because they are needed. `notices`: about what is passed by.
     """
 
     logs: list[HeldSegment] = field(default_factory=list)
     sidecars: list[HeldSegment] = field(default_factory=list)
     lost: dict[int, list[str]] = field(default_factory=dict)
     over: list[HeldSegment] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     @property
     def freed(self) -> int:

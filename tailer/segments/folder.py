@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tailer.errors import UsageError
 from tailer.framing.name import SegmentName, parse_log_name, parse_sidecar_name
 from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.limits import SIDECAR_BYTES_MAX
+from tailer.segments.regular import open_regular, other_kind
 
 
 class LogFile(NamedTuple):
@@ -39,13 +41,15 @@ class SidecarFile(NamedTuple):
 class Listing(NamedTuple):
     """What one look saw, by segment id. `known`: ids that it took over from the look before.
 
-    `dropped`: the highest id that a native log's own limit took away, None where nothing says so.
+    `dropped`: the highest id that a native log's own limit took away, None where nothing says so. `others`: what has a
+    segment's or sidecar's name and is no regular file, with what it is: nobody opens it.
     """
 
     logs: dict[int, LogFile]
     sidecars: dict[int, SidecarFile]
     known: frozenset[int] = frozenset()
     dropped: int | None = None
+    others: Mapping[str, str] = MappingProxyType({})
 
     @property
     def segments(self) -> list[int]:
@@ -56,6 +60,16 @@ class Listing(NamedTuple):
     def linked(self) -> bool:
         """Some log has a second name, in the server's own folder. Counts that were taken over say nothing of now."""
         return any(log.links >= 2 for segment, log in self.logs.items() if segment not in self.known)
+
+    @property
+    def odd(self) -> set[int]:
+        """Ids of which one of the two names belongs to `others`: little can be said of these segments."""
+        names = (parse_log_name(name) or parse_sidecar_name(name) for name in self.others)
+        return {name.segment for name in names if name is not None}
+
+    def notices(self) -> list[str]:
+        """What there is to say of `others`, one sentence each."""
+        return [f"{name} is {kind}, no regular file: it is passed by" for name, kind in sorted(self.others.items())]
 
 
 NOTHING: Final = Listing({}, {})
@@ -100,16 +114,17 @@ def look(path: Path, before: Listing = NOTHING) -> Listing:
                 sidecar_files[sidecar_name] = file
     known = _known(sidecar_files, log_files, before)
     cap = before.dropped if dropped is None else _read_dropped(dropped, before.dropped)
+    others: dict[str, str] = {}
     logs = {segment: before.logs[segment] for segment in known}
     sidecars = {segment: before.sidecars[segment] for segment in known}
     # Sidecars before logs: a sidecar never promises more than the log holds that is looked at after it.
     for name, file in sidecar_files.items():
-        if name.segment not in known and (sidecar := _read_sidecar(file, name)) is not None:
+        if name.segment not in known and (sidecar := _read_sidecar(file, name, others)) is not None:
             sidecars[name.segment] = sidecar
     for name, file in log_files.items():
-        if name.segment not in known and (log := _stat_log(file, name)) is not None:
+        if name.segment not in known and (log := _stat_log(file, name, others)) is not None:
             logs[name.segment] = log
-    return Listing(logs, sidecars, known, cap)
+    return Listing(logs, sidecars, known, cap, others)
 
 
 def _known(sidecars: _Files, logs: _Files, before: Listing) -> frozenset[int]:
@@ -127,14 +142,18 @@ def _known(sidecars: _Files, logs: _Files, before: Listing) -> frozenset[int]:
     return frozenset(known)
 
 
-def _read_sidecar(file: os.DirEntry[str], name: SegmentName) -> SidecarFile | None:
+def _read_sidecar(file: os.DirEntry[str], name: SegmentName, others: dict[str, str]) -> SidecarFile | None:
+    if (kind := other_kind(file)) is not None:
+        others[file.name] = kind
+        return None
     try:
-        fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(file.path)
     except FileNotFoundError:
         return None
     try:
         # One byte more than is allowed: a longer file must not pass as a short one.
         text = os.read(fd, SIDECAR_BYTES_MAX + 1)
+        # Behind the reading: what is newer than the text must not look old.
         modified = os.fstat(fd).st_mtime
     finally:
         os.close(fd)
@@ -143,8 +162,10 @@ def _read_sidecar(file: os.DirEntry[str], name: SegmentName) -> SidecarFile | No
 
 def _read_dropped(file: os.DirEntry[str], before: int | None) -> int | None:
     """The number in it; what was known before where it is none."""
+    if other_kind(file) is not None:
+        return before
     try:
-        fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(file.path)
     except FileNotFoundError:
         return before
     try:
@@ -154,7 +175,10 @@ def _read_dropped(file: os.DirEntry[str], before: int | None) -> int | None:
     return max(int(text), before or 0) if text.isdigit() else before
 
 
-def _stat_log(file: os.DirEntry[str], name: SegmentName) -> LogFile | None:
+def _stat_log(file: os.DirEntry[str], name: SegmentName, others: dict[str, str]) -> LogFile | None:
+    if (kind := other_kind(file)) is not None:
+        others[file.name] = kind
+        return None
     try:
         status = file.stat()
     except FileNotFoundError:

@@ -19,6 +19,7 @@ from tailer.framing.section import HEAD_BYTES_MAX, NoSection, Section, Stop, bod
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
+from tailer.segments.regular import open_regular
 from tailer.segments.run import RunCache
 
 KeySource = Callable[[str], bytes | None]
@@ -35,7 +36,8 @@ def no_keys(alias: str) -> bytes | None:
 
 
 class SegmentFile:
-    """A segment, held by descriptor: a name that is deleted meanwhile does no harm.
+    """A segment, held by descriptor: a name that is deleted meanwhile does no harm. FileNotFoundError where there is no
+    regular file.
 
     `descriptor`: one that is open already; it is this object's from now on.
     """
@@ -207,7 +209,7 @@ class SegmentFile:
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_regular(path)
     except PermissionError as error:
         raise UsageError(
             "no permission to read the segment",

@@ -17,6 +17,7 @@ from tailer.spark.carry import carry
 from tailer.spark.errors import told
 from tailer.spark.executor import JobPacker
 from tailer.spark.form import check_form, typed_form
+from tailer.spark.named import check_tables
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
@@ -39,6 +40,7 @@ class CdcTailReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with told():
             options = self._options
+            check_tables(options)
             form = typed_form(options)
             if form is not None:
                 check_form(form, self._schema)

@@ -269,7 +269,7 @@ class Node:
             self._go_on(offset, state)
 
     def _go_on(self, offset: NodeOffset, state: NodeState | None) -> None:
-        self._journal.read(upto=offset.j)
+        self._journal.check(offset)
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
             self._survey.look(offset)
@@ -300,8 +300,9 @@ class Node:
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
         there = self._survey.segments()
-        past = (r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord))
-        return NodeOffset(s=min(there, default=max(past, default=0) + 1) - 1)
+        past = [r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord)]
+        forgotten = self._journal.base.segment - 1
+        return NodeOffset(s=min(there, default=max([*past, forgotten, 0]) + 1) - 1)
 
     def _journal_options(self) -> None:
         record = self._today.record(self.options.consumer)
@@ -329,7 +330,7 @@ class Node:
         to = self._tail.accept(step.error)
         if to is None:
             raise step.error
-        self._say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+        self._say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         return True, 0
 
     def _journal_start(self, step: Step) -> None:

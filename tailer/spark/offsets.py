@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.offset import NodeOffset, decode_node_offset
-
-VERSION: Final = 1
+from tailer.state.offset import VERSION, NodeOffset, decode_node_offset
+from tailer.state.versions import Version, check_version
 
 Json = dict[str, Any]
 
@@ -36,13 +35,7 @@ class SourceOffset:
 def decode_offset(data: Any) -> SourceOffset:
     """The offset of a JSON object. RefusedError for one that this version has not written."""
     try:
-        if data["v"] != VERSION:
-            raise RefusedError(
-                "the offset's version",
-                expected=VERSION,
-                found=data["v"],
-                remedy="A newer cdc-tail wrote this checkpoint: use that version.",
-            )
+        check_version(msgspec.convert(data["v"], Version), VERSION, "the offset")
         nodes = {str(name): decode_node_offset(held) for name, held in data["nodes"].items()}
         return SourceOffset(msgspec.convert(data["t"], int), nodes)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.whole_folder import learn
-from tailer.errors import DefinitionError, UsageError
+from tailer.errors import UsageError
 from tailer.options.to_spark import parse_options
 from tailer.position import Position
 from tailer.rebuild import Table
@@ -55,7 +56,8 @@ def current_state(
     for truncations alone.
     """
     definition = table_definition(path, table, **options)
-    reader = spark.read.format("cdc_tail").options(**{**options, "tables": table})
+    # It is known by now: nobody has to look for it again.
+    reader = spark.read.format("cdc_tail").options(**{**options, "tables": table, "tablesMayCome": "true"})
     return rebuild(reader.load(os.fspath(path)), definition, at=at, decimals=decimals, on_misfit=on_misfit)
 
 
@@ -91,20 +93,18 @@ def table_definition(path: str | os.PathLike[str], table: str, **options: str) -
     """
     source = parse_options({**options, "path": os.fspath(path)})
     found: list[tuple[tuple[bool, Position], Table]] = []
+    known: list[TableDefinition] = []
     errors = []
     keys = source.tail.keys()
     for node, folder in source.folders:
         learnt = learn(folder, source.of(node, once=True), keys)
         errors += learnt.errors
+        known += learnt.history.newest.values()
         found += _known(learnt.history, table)
     if not found:
         if errors:
             raise errors[0]
-        raise DefinitionError(
-            f"no definition for table {table}",
-            file=os.fspath(path),
-            remedy="Give it with schemaFile (DESCRIBE KEYSPACE … WITH INTERNALS) or server.",
-        )
+        raise nothing_defines((table,), known, may_come=False, file=os.fspath(path))
     return max(found, key=lambda each: each[0])[1]
 
 
@@ -171,4 +171,4 @@ def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, 
             event = history.source_of(id)
             earlier = [held for each in history.events for held in each.changed.values() if held.id == id]
             since = Position(0, 0) if event is None else event.at
-            yield (not newest.dropped, since), Table.of(newest, earlier)
+            yield (not newest.dropped, since), Table.of(newest, earlier, native=history.is_native(id))

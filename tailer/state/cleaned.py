@@ -15,6 +15,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
+from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
 VERSION: Final = 1
@@ -77,22 +78,15 @@ def read_cleaned(state: Path) -> CleanedFile:
     except FileNotFoundError:
         return CleanedFile()
     try:
-        content = msgspec.json.decode(data, type=CleanedFile)
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the list of cleaned segments", file=str(path))
+        return msgspec.json.decode(data, type=CleanedFile)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the list of cleaned segments cannot be read: {error}",
             file=str(path),
             remedy="Restore it. Without it, segments that were cleaned may be read again.",
         ) from error
-    if content.v != VERSION:
-        raise RefusedError(
-            "the version of the list of cleaned segments",
-            file=str(path),
-            expected=VERSION,
-            found=content.v,
-            remedy="A newer cdc-tail wrote it: use that version.",
-        )
-    return content
 
 
 def write_cleaned(state: Path, content: CleanedFile) -> None:

@@ -16,8 +16,11 @@ import msgspec
 
 from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.options.names import check_name
+from tailer.state.modes import make_folders, open_file, replacing_file
 from tailer.state.offset import Memory, NodeOffset
+from tailer.state.versions import Versioned, check_version
 
+VERSION: Final = 1
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
 
@@ -54,7 +57,7 @@ class ConsumerFile(msgspec.Struct, frozen=True):
 
     name: str
     nodes: dict[str, NodeState]
-    v: int = 1
+    v: int = VERSION
     moved: float = 0.0
     program: str = ""
     host: str = ""
@@ -83,7 +86,7 @@ class Consumer:
     def save(self, node: str, state: NodeState, *, moved: float, program: str) -> None:
         """Write the node's new state: durable when this returns."""
         nodes = {**self.content.nodes, node: state}
-        self.content = ConsumerFile(self.name, nodes, 1, moved, program, socket.gethostname())
+        self.content = ConsumerFile(self.name, nodes, VERSION, moved, program, socket.gethostname())
         replace_file(self._path, msgspec.json.format(msgspec.json.encode(self.content), indent=1) + b"\n")
 
     def close(self) -> None:
@@ -135,28 +138,21 @@ def read_consumer(path: Path, name: str) -> ConsumerFile:
     except FileNotFoundError:
         return ConsumerFile(name, {})
     try:
-        content = msgspec.json.decode(data, type=ConsumerFile)
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the consumer file", file=str(path), or_else=", or another consumer name")
+        return msgspec.json.decode(data, type=ConsumerFile)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the consumer file cannot be read: {error}",
             file=str(path),
             remedy="Restore it, or drop the consumer by deleting the file and start it anew.",
         ) from error
-    if content.v != 1:
-        raise RefusedError(
-            "the consumer file's version",
-            file=str(path),
-            expected=1,
-            found=content.v,
-            remedy="A newer cdc-tail wrote it: use that version, or another consumer name.",
-        )
-    return content
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder of the state, or UsageError with what to create and for whom."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except OSError as error:
         raise UsageError(
             f"cannot make the state folder: {error.strerror}",
@@ -171,7 +167,7 @@ def replace_file(path: Path, data: bytes) -> None:
     """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
     temporary = path.with_name(path.name + ".new")
     try:
-        with temporary.open("wb") as out:
+        with os.fdopen(replacing_file(temporary), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
@@ -190,7 +186,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = open_file(path, os.O_RDWR)
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

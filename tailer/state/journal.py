@@ -3,6 +3,9 @@
 Several processes may read and append at once: an append holds an exclusive `flock`, reads what others added, goes on
 with their numbers, and returns after the fsync. A line that does not check is a torn append if it is the last one,
 which readers leave out and the next writer cuts; anywhere else it is corruption.
+
+A compaction moves what still counts into the base (`journal_base.py`) and empties the file. Numbers stay, with gaps
+between them, and an offset's `j` still says which records counted when it left.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -20,17 +23,24 @@ import msgspec
 
 from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
+from tailer.segments.log_folder import STATE_SUFFIX
+from tailer.state.consumers import sync_folder
+from tailer.state.journal_base import NO_FILE, NOTHING, Base, Identity, identity, read_base, write_base
 from tailer.state.journal_records import (
     AnyRecord,
+    CompactedRecord,
     LossRecord,
     RetractRecord,
     SchemaRecord,
     SegmentEndRecord,
     SkipRecord,
     checks,
+    content,
     decode,
     encode,
 )
+from tailer.state.modes import make_folders, open_file
+from tailer.state.offset import NodeOffset
 
 FILE_NAME: Final = "journal"
 
@@ -42,7 +52,7 @@ def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
     if override is not None:
         return override
     real = Path(os.path.realpath(cdc_raw))
-    return real.with_name(f"{real.name}.cdc_tail")
+    return real.with_name(real.name + STATE_SUFFIX)
 
 
 class Journal:
@@ -59,7 +69,9 @@ class Journal:
         self._records: list[AnyRecord] = []
         self._known: dict[bytes, int] = {}
         self._retracted: frozenset[int] = frozenset()
+        self._base, self._base_seen = NOTHING, NO_FILE
         self._inode: tuple[int, int] | None = None
+        self._count = 0
         self._end = 0
         self._own = 0
         self._kept: list[AnyRecord] = []
@@ -69,29 +81,46 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """How many records there are: the number of the newest."""
-        return len(self._records)
+        """How many records there ever were: the number of the newest."""
+        return self._count
+
+    @property
+    def base(self) -> Base:
+        """What the last compaction left, and up to where it forgot."""
+        return self._base
 
     @property
     def retracted(self) -> frozenset[int]:
         """Numbers of the records that a later record took back."""
         return self._retracted
 
-    def read(self, upto: int | None = None) -> Sequence[AnyRecord]:
-        """The first `upto` records, all that are known if None. Raises RefusedError if there are not that many."""
-        if upto is None:
-            return tuple(self._records)
-        if upto > self.count:
+    def read(self, upto: int | None = None, *, after: int = 0) -> Sequence[AnyRecord]:
+        """The records with numbers above `after` and up to `upto`, all that are known if None, in order.
+
+        Raises RefusedError if there never were that many.
+        """
+        if upto is not None:
+            self.require(upto)
+        first = self._behind(after)
+        return tuple(self._records[first : None if upto is None else self._behind(upto)])
+
+    def require(self, count: int) -> None:
+        """RefusedError if there never were that many records."""
+        if count > self.count:
             self.refresh()
-        if upto > self.count:
+        if count > self.count:
             raise RefusedError(
                 "the journal is shorter than the position given says",
                 file=str(self._path),
-                expected=f"{upto} records",
+                expected=f"{count} records",
                 found=str(self.count),
                 remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
             )
-        return tuple(self._records[:upto])
+
+    def check(self, offset: NodeOffset) -> None:
+        """RefusedError for an offset that this journal says too little of: it is shorter, or has forgotten."""
+        self.require(offset.j)
+        self._base.check(offset, self._path)
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""
@@ -166,21 +195,49 @@ class Journal:
         else:
             self.append([record])
 
-    def segment_ends(self, consumer: str | None) -> list[SegmentEndRecord]:
-        """The ends that hold for a consumer: everybody's and its own, in journal order."""
+    def compact(
+        self, segment: int, wanted: Callable[[Sequence[AnyRecord]], Sequence[AnyRecord]], *, least: int = 1
+    ) -> Base | None:
+        """Forget all but the `wanted` records, if those are `least` or more; the new base, None where nothing went.
+
+        What is left out must say nothing of `segment` or a higher one. Other processes may append meanwhile: they wait.
+        """
+        try:
+            with self._locked() as descriptor:
+                self._catch_up(descriptor)
+                kept = wanted(self._records)
+                numbers = {record.n for record in kept}
+                gone = [record.n for record in self._records if record.n not in numbers]
+                if len(gone) < least:
+                    return None
+                upto, j = self.count + 1, max(self._base.j, *gone)
+                base = Base(id=self._base.id, upto=upto, segment=max(segment, self._base.segment), j=j)
+                self._base = write_base(self._folder, base, kept)
+                # From here on the file's records are known by their numbers to be the base's. The one line that it
+                # begins with says to an older program that a newer one was here.
+                os.ftruncate(descriptor, 0)
+                _write_all(descriptor, encode(CompactedRecord(n=upto)))
+                os.fsync(descriptor)
+                self._catch_up(descriptor)
+                return self._base
+        except OSError as error:
+            raise self._failed("cannot be compacted", error) from error
+
+    def segment_ends(self, consumer: str | None, *, after: int = 0) -> list[SegmentEndRecord]:
+        """The ends that hold for a consumer, from records above `after`: everybody's and its own, in journal order."""
         return [
             record
-            for record in self._records
+            for record in self._records[self._behind(after) :]
             if isinstance(record, SegmentEndRecord)
             and record.consumer in (None, consumer)
             and record.n not in self._retracted
         ]
 
     def _check_retract(self, of: int) -> None:
-        record = self._records[of - 1] if 1 <= of <= self.count else None
-        if isinstance(record, SchemaRecord):
+        held = self.read(upto=min(of, self.count), after=of - 1)
+        if held and isinstance(held[0], SchemaRecord):
             return
-        found = f"{self.count} records" if record is None else f"a record of kind {record.__struct_config__.tag!r}"
+        found = f"a record of kind {held[0].__struct_config__.tag!r}" if held else f"{self.count} records, not this one"
         raise UsageError(
             f"record {of} cannot be retracted",
             file=str(self._path),
@@ -194,12 +251,8 @@ class Journal:
         if os.fstat(descriptor).st_size > self._end:
             os.ftruncate(descriptor, self._end)
         end = self._end
-        lines = b""
-        numbers = []
-        for record in records:
-            number, line = self._number(record)
-            numbers.append(number)
-            lines += line
+        numbered = [self._number(record) for record in records]
+        lines = b"".join(line for _, line in numbered)
         try:
             _write_all(descriptor, lines)
             os.fsync(descriptor)
@@ -209,50 +262,78 @@ class Journal:
             os.ftruncate(descriptor, end)
             raise
         self._end = end + len(lines)
-        return numbers
+        return [number for number, _ in numbered]
 
     def _number(self, record: AnyRecord) -> tuple[int, bytes]:
         """The record's number and its line; an empty line if it is known already."""
-        known = self._known.get(_key(record)) if record.once else None
+        known = self._known.get(content(record)) if record.once else None
         if known is not None:
             return known, b""
         numbered = msgspec.structs.replace(record, n=self.count + 1)
         self._take(numbered)
         return numbered.n, encode(numbered)
 
+    def _behind(self, number: int) -> int:
+        """Where in the list the records with higher numbers begin."""
+        return bisect_right(self._records, number, key=_number_of)
+
     def _take(self, record: AnyRecord) -> None:
+        self._count = record.n
         self._records.append(record)
-        self._known.setdefault(_key(record), record.n)
+        self._known.setdefault(content(record), record.n)
         if isinstance(record, RetractRecord):
             self._retracted |= {record.of}
 
     def _catch_up(self, descriptor: int) -> None:
         """Take in the whole lines behind what was read, from the file that the descriptor is of."""
-        state = os.fstat(descriptor)
-        identity = (state.st_dev, state.st_ino)
-        if identity != self._inode or state.st_size < self._end:
-            self._forget()
-            self._inode = identity
-        if state.st_size == self._end:
-            return
-        data = os.pread(descriptor, state.st_size - self._end, self._end)
+        while True:
+            seen = identity(self._folder)
+            state = os.fstat(descriptor)
+            inode = (state.st_dev, state.st_ino)
+            if inode != self._inode or seen != self._base_seen or state.st_size < self._end:
+                self._begin(inode, seen)
+            if state.st_size == self._end:
+                return
+            data = os.pread(descriptor, state.st_size - self._end, self._end)
+            # A new base comes before the file is emptied and grows again: as long as there is none, the bytes are those
+            # behind what was read.
+            if identity(self._folder) == seen:
+                break
         lines = data.split(b"\n")
         for at, line in enumerate(lines[:-1]):
             if not checks(line):
                 # Only the last line can be torn; a writer would have cut it before it wrote another.
                 if at == len(lines) - 2 and not lines[-1]:
                     break
-                raise self._corrupt("a line that checks", f"line {self.count + 1}")
-            record = decode(line, f"{self._path}, line {self.count + 1}")
-            if record.n != self.count + 1:
-                raise self._corrupt(f"record {self.count + 1}", f"record {record.n}")
-            self._take(record)
-            self.foreign += 1
+                raise self._corrupt("a line that checks", "one that does not")
+            self._take_line(line)
             self._end += len(line) + 1
+
+    def _take_line(self, line: bytes) -> None:
+        record = decode(line, f"{self._path}, record {self.count + 1}")
+        # A compaction that was killed left the lines of what its base has.
+        if record.n <= self._base.upto:
+            return
+        if record.n != self.count + 1:
+            missing = f" and no {FILE_NAME}.base" if isinstance(record, CompactedRecord) else ""
+            raise self._corrupt(f"record {self.count + 1}", f"record {record.n}{missing}")
+        self._take(record)
+        self.foreign += 1
+
+    def _begin(self, inode: tuple[int, int], seen: Identity) -> None:
+        """Read anew, from the base on."""
+        self._forget()
+        self._base, records = read_base(self._folder)
+        for record in records:
+            self._take(record)
+        self.foreign += len(records)
+        self._count = self._base.upto
+        self._inode, self._base_seen = inode, seen
 
     def _forget(self) -> None:
         self._records, self._known, self._retracted = [], {}, frozenset()
-        self._inode, self._end = None, 0
+        self._base, self._base_seen = NOTHING, NO_FILE
+        self._inode, self._count, self._end = None, 0, 0
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -274,14 +355,14 @@ class Journal:
             return os.open(self._path, flags)
         except FileNotFoundError:
             self._make_folder()
-            descriptor = os.open(self._path, flags | os.O_CREAT, 0o644)
-            _sync_folder(self._folder)
+            descriptor = open_file(self._path, flags)
+            sync_folder(self._folder)
             return descriptor
 
     def _make_folder(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _sync_folder(self._folder.parent)
+            make_folders(self._folder)
+            sync_folder(self._folder.parent)
         except OSError as error:
             if error.errno not in _NOT_ALLOWED:
                 raise
@@ -295,7 +376,7 @@ class Journal:
     def _corrupt(self, expected: str, found: str) -> CdcError:
         return CorruptError(
             "the journal is damaged",
-            file=f"{self._path}, line {self.count + 1}",
+            file=f"{self._path}, record {self.count + 1}",
             expected=expected,
             found=found,
             remedy="Restore the state folder from a backup; what the journal decided cannot be guessed.",
@@ -307,22 +388,10 @@ class Journal:
         return SystemFailedError(f"the journal {what}", file=str(self._path), found=error.strerror)
 
 
-def _key(record: AnyRecord) -> bytes:
-    """What makes two records equal: all but the number, and of definitions not who told them."""
-    bare = msgspec.structs.replace(record, n=0)
-    if isinstance(bare, SchemaRecord):
-        bare = msgspec.structs.replace(bare, source="")
-    return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
+def _number_of(record: AnyRecord) -> int:
+    return record.n
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

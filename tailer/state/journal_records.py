@@ -5,6 +5,7 @@ A line is the CRC32 of the JSON text as 8 hex digits, a blank, and the compact J
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -122,6 +123,10 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     upto: int
 
 
+class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
+    """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
+
+
 AnyRecord = (
     SchemaRecord
     | DefinitionRecord
@@ -132,9 +137,18 @@ AnyRecord = (
     | LossRecord
     | OptionsRecord
     | RecountRecord
+    | CompactedRecord
 )
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
+
+
+def content(record: AnyRecord) -> bytes:
+    """What makes two records equal: all but the number, and of definitions not who told them; 16 bytes."""
+    bare = msgspec.structs.replace(record, n=0)
+    if isinstance(bare, SchemaRecord):
+        bare = msgspec.structs.replace(bare, source="")
+    return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
 
 
 def encode(record: AnyRecord) -> bytes:

@@ -15,6 +15,7 @@ from typing import Final
 
 from tailer.errors import RefusedError, UsageError
 from tailer.state.consumers import make_folder
+from tailer.state.modes import open_file
 
 FILE_NAME: Final = "lock"
 WAIT_SECONDS: Final = 60.0
@@ -31,7 +32,7 @@ def state_lock(state: Path, wait_seconds: float | None = None) -> Iterator[None]
     path = state / FILE_NAME
     try:
         # To read is enough: `clean` may run as another user than the one that made the file.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_file(path, os.O_RDONLY)
     except PermissionError as error:
         raise UsageError(
             "no permission to lock the state folder",

@@ -5,11 +5,15 @@ Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from bisect import bisect_right
+from typing import Any, Final
 
 import msgspec
 
 from tailer.position import Position
+
+VERSION: Final = 1
+"""Of offsets as text, in checkpoints and where users name one: with it goes what `NodeOffset` has."""
 
 
 class NodeOffset(msgspec.Struct, frozen=True):
@@ -63,7 +67,13 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     last_with_sidecar: int = 0
 
     def in_hole(self, segment: int) -> bool:
-        return any(first <= segment <= last for first, last in self.holes)
+        """`holes` are ascending and apart."""
+        at = bisect_right(self.holes, segment, key=_first) - 1
+        return at >= 0 and segment <= self.holes[at][1]
+
+
+def _first(hole: tuple[int, int]) -> int:
+    return hole[0]
 
 
 def decode_node_offset(data: Any) -> NodeOffset:

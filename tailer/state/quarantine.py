@@ -6,6 +6,7 @@ One text file per consumer, one JSON object a line, appended and fsynced. Decide
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,10 @@ from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.position import Position
 from tailer.state.consumers import make_folder, sync_folder
+from tailer.state.modes import open_file
+from tailer.state.versions import Versioned, check_version
 
+VERSION: Final = 1
 _ANONYMOUS: Final = "none"
 
 
@@ -29,6 +33,36 @@ class Kept(msgspec.Struct, frozen=True):
     code: int
     reason: str
     bytes: str
+    v: int = VERSION
+
+
+class KeptAt(msgspec.Struct, frozen=True):
+    """Of a record where its entry stood."""
+
+    node: str
+    segment: int
+    offset: int
+
+
+def quarantine_path(state: Path, consumer: str | None) -> Path:
+    return state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl"
+
+
+def kept_in(path: Path) -> Iterator[KeptAt]:
+    """The records of a file, none where there is no file. RefusedError for one of a newer version."""
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                found = msgspec.json.decode(line, type=Versioned).v
+                check_version(
+                    found, VERSION, "the quarantine", file=f"{path}, line {number}", or_else=", or move the file away"
+                )
+                yield msgspec.json.decode(line, type=KeptAt)
+            except msgspec.DecodeError:
+                # A line cut by a crash: its entry is read again and kept again.
+                continue
 
 
 class Quarantine:
@@ -37,10 +71,11 @@ class Quarantine:
     def __init__(
         self, state: Path | None, consumer: str | None, node: str, bytes_max: int = QUARANTINE_BYTES_MAX
     ) -> None:
-        self._path = state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl" if state is not None else None
+        self._path = quarantine_path(state, consumer) if state is not None else None
         self._node = node
         self._bytes_max = bytes_max
-        self._kept = self._load()
+        known = kept_in(self._path) if self._path is not None else ()
+        self._kept = {Position(each.segment, each.offset) for each in known if each.node == node}
         self.count = 0
 
     def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
@@ -54,7 +89,7 @@ class Quarantine:
         record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
         line = msgspec.json.encode(record) + b"\n"
         make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        fd = open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
             used = sum(item.stat().st_size for item in self._path.parent.iterdir())
             if used + len(line) > self._bytes_max:
@@ -69,21 +104,6 @@ class Quarantine:
         finally:
             os.close(fd)
         sync_folder(self._path.parent)
-
-    def _load(self) -> set[Position]:
-        if self._path is None or not self._path.exists():
-            return set()
-        kept: set[Position] = set()
-        decoder = msgspec.json.Decoder(Kept)
-        for line in self._path.read_bytes().splitlines():
-            try:
-                record = decoder.decode(line)
-            except (msgspec.DecodeError, msgspec.ValidationError):
-                # A line cut by a crash: its entry is read again and kept again.
-                continue
-            if record.node == self._node:
-                kept.add(Position(record.segment, record.offset))
-        return kept
 
 
 def _append(fd: int, line: bytes) -> None:

@@ -24,7 +24,7 @@ REOPEN: Final = "Open the log again with the program that writes it: that finds 
 EVERY_BATCH: Final = CommitEvery("batch")
 
 Say = Callable[[str], None]
-"""Takes one line for the user (not a row)."""
+"""Takes one line for the user (not a row). One that begins with `warning: ` is of what is lost, left out or stuck."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def follow(
             say(sentence)
         delivered.quarantined = tail.quarantined
         if delivered.quarantined:
-            say(f"{delivered.quarantined} entries were put into quarantine")
+            say(f"warning: {delivered.quarantined} entries were put into quarantine")
     saver.save()
     return delivered
 
@@ -92,7 +92,7 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
             to = tail.accept(step.error)
             if to is None:
                 raise step.error
-            say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+            say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
             if step.held is not None:
                 raise held_back(tail, step.held)
@@ -127,7 +127,7 @@ def unclosed(tail: Tail) -> str | None:
     left = tail.unfinished()
     if not left or not tail.is_native(left[0]):
         return None
-    return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
+    return f"warning: segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
 
 
 class _Saver:

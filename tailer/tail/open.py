@@ -16,10 +16,10 @@ from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
-from tailer.segments.folder import check_folder
 from tailer.state.cleaned import Cleaned
 from tailer.state.consumers import LOCK_SECONDS, Consumer, make_folder
 from tailer.state.journal import Journal, state_folder
+from tailer.state.log_folder import log_state
 from tailer.state.quarantine import Quarantine
 from tailer.tail.faults import Faults
 from tailer.tail.parts import TailParts
@@ -48,6 +48,24 @@ def tail_parts(
     """
     state = _state(folder, options, writes)
     consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
+    try:
+        return _parts(folder, options, state, consumer, writes, clock, wall)
+    except BaseException:
+        # Who mends what was refused may try again in this process.
+        if consumer is not None:
+            consumer.close()
+        raise
+
+
+def _parts(
+    folder: Path,
+    options: TailOptions,
+    state: Path,
+    consumer: Consumer | None,
+    writes: bool,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+) -> TailParts:
     journal = Journal(state, writable=writes)
     definitions = _definitions(journal, options)
     shared = state_folder(folder)
@@ -75,8 +93,7 @@ def tail_parts(
 
 
 def _state(folder: Path, options: TailOptions, writes: bool) -> Path:
-    check_folder(folder)
-    state = state_folder(folder, options.state)
+    state = log_state(folder, options.state)
     if writes:
         make_folder(state)
     return state

@@ -24,7 +24,6 @@ from tailer.options.to_python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
-from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
 from tailer.tail.step import Step
@@ -113,7 +112,6 @@ def run(
     `name`: under which positions are kept, so that a later run goes on there; None keeps none. `start` is for the first
     run. `say` takes notices. `options` as in `tailer.open`. Raises what the consumer raises, and `tailer.errors`.
     """
-    check_folder(Path(folder))
     given = python_options({"tables": tables, **options}, program="tailer.run")
     consumer_name = None if name is None else NAME.take(name, "name")
     settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)

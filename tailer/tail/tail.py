@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from tailer.position import Position, Span
 from tailer.reading.reader import unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
+from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
 from tailer.segments.view import SegmentView
@@ -32,6 +34,7 @@ from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.faults import NewDefinitionsError
+from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
 
@@ -53,11 +56,12 @@ class Tail:
         self.memory = Memory()
         self.typed = typed
         self.resumed = False
+        self.named = NamedTables(parts)
         self._parts = parts
         self._journal = parts.journal
         self._definitions = parts.definitions
         self._survey = parts.survey
-        self._stale = StaleFlags()
+        self._stale = StaleFlags(parts.options.selection)
         self._view: dict[int, SegmentView] = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
@@ -108,6 +112,7 @@ class Tail:
         self._notices.extend(found.notices)
         self._learn_below()
         self._parts.outside.give(None)
+        self.named.check(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
         """A later start, where an earlier run stood."""
@@ -115,6 +120,7 @@ class Tail:
         self._view = self._survey.look(offset)
         self._learn_around(offset)
         self._parts.outside.give(offset.position)
+        self.named.check(offset.position)
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
@@ -208,8 +214,7 @@ class Tail:
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
-        if not task.selection.tables:
-            self._notices.extend(self._stale.about(reader.skipped, task.definitions))
+        self._notices.extend(self._stale.about(reader.skipped, task.definitions))
         if unknown := reader.take_unknown():
             self._notices.append(unknown_notice(unknown))
 
@@ -217,7 +222,8 @@ class Tail:
         """A sentence for each column that rows had and this run's typed form has not."""
         counts = self._parts.reader.left_out.items()
         return [
-            f'{count} values of column "{name}" were left out, which is newer than this run' for name, count in counts
+            f'warning: {count} values of column "{name}" were left out, which is newer than this run'
+            for name, count in counts
         ]
 
     def accept(self, error: CdcError) -> Position | None:
@@ -241,6 +247,10 @@ class Tail:
         """The file name of a segment."""
         return self._survey.log_name(segment)
 
+    def definition(self, table: str) -> TableDefinition | None:
+        """The newest definition of a table, by its id as 32 hex digits."""
+        return self._definitions.newest_of(table)
+
     def unfinished(self) -> list[int]:
         """Segments from the position on that may still grow, for all that was seen of them."""
         survey = self._survey
@@ -261,11 +271,15 @@ class Tail:
         return made
 
     def _as_step(self, made: Plan) -> Step:
-        notices = [*self._notices, *made.notices, *self._definitions.take_notices(), *take_notices()]
+        about = (self._survey.take_notices(), self._definitions.take_notices(), take_notices())
+        notices = [*self._notices, *made.notices, *chain.from_iterable(about)]
         self._notices = []
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
         moved = _places(made.offset) != _places(self.offset)
+        if finished or not (tasks or moved or made.waiting or made.error):
+            # Only now all that is there has been read once.
+            notices += self.named.notices()
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
@@ -280,8 +294,9 @@ class Tail:
 
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
+        ahead = [segment for segment in self._survey.segments() if segment >= self.offset.s]
         for segment in self._survey.segments():
-            self._parts.reacher.learn(segment)
+            self._parts.reacher.learn(segment, next_read=segment == min(ahead, default=None))
         self._definitions.learn_collected(planned)
         self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
 

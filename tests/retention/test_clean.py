@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import LossError, RefusedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.planning.survey import Survey
 from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
+from tailer.retention.gather import observe
 from tailer.retention.move_consumer import drop_consumer
 from tailer.retention.needed import Ages, Limits
 from tailer.state.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
@@ -104,7 +106,7 @@ class TestWhatGoes:
         read(folder, "a")
         time.sleep(1.1)
         folder.let_go(segment(3))
-        held = {each.segment - ONE: each for each in held_segments(folder.path)}
+        held = {each.segment - ONE: each for each in held_segments(folder.path).segments}
         assert held[3].changed - held[2].changed > 1
 
     def test_a_dry_run_changes_nothing(self, folder: LogFolder) -> None:
@@ -112,6 +114,16 @@ class TestWhatGoes:
         before = there(folder), state_files(folder)
         assert run(folder, CleanOptions(dry_run=True)) == [0, 1, 2, 3, 4]
         assert (there(folder), state_files(folder)) == before
+
+    @pytest.mark.parametrize("suffix", [".log", "_cdc.idx"])
+    def test_a_segment_of_which_one_file_is_none_stays(self, folder: LogFolder, suffix: str) -> None:
+        """Without its sidecar it would count as one without captured changes, and go."""
+        read(folder, "a")
+        odd = folder.path / f"CommitLog-7-{ONE + 1}{suffix}"
+        odd.unlink()
+        os.mkfifo(odd)
+        assert run(folder) == [0, 2, 3, 4]
+        assert there(folder) == ([1, 5], [1, 5])
 
     def test_stopped(self, folder: LogFolder) -> None:
         read(folder, "a", stopped=True)
@@ -172,6 +184,53 @@ class TestRefusal:
                 tail.open()
         tail.close()
         read(folder, "a", steps=0)
+
+
+class TestNoSidecar:
+    """Nothing shows that a folder is a `cdc_raw`: it may be a server's own, where nothing may ever be deleted."""
+
+    @pytest.fixture
+    def bare(self, tmp_path: Path) -> LogFolder:
+        made = LogFolder(tmp_path / "cdc_raw")
+        for number in range(3):
+            made.put(segment(number))
+        return made
+
+    @pytest.mark.parametrize("options", [CleanOptions(no_consumers=True, stopped=True), CleanOptions(dry_run=True)])
+    def test_is_refused_and_nothing_is_made(self, options: CleanOptions, bare: LogFolder) -> None:
+        with pytest.raises(UsageError, match="no sidecar was ever in this folder"):
+            run(bare, options)
+        assert there(bare) == ([0, 1, 2], [])
+        assert not state_folder(bare.path).exists()
+        refused = observe("local", bare.path, options=options, clock=later).clean.refused
+        assert refused == "no sidecar was ever in this folder"
+
+    def test_is_refused_beside_a_consumer(self, bare: LogFolder) -> None:
+        read(bare, "a", stopped=True)
+        with pytest.raises(UsageError, match="no sidecar was ever in this folder"):
+            run(bare, CleanOptions(stopped=True))
+        assert there(bare) == ([0, 1, 2], [])
+
+    def test_one_that_was_cleaned_tells(self, folder: LogFolder) -> None:
+        """What a server left without captured changes goes after all that was captured has gone."""
+        read(folder, "a")
+        run(folder)
+        drop_consumer(state_folder(folder.path), "a")
+        folder.remove(segment(5))
+        folder.put(segment(6))
+        assert run(folder, CleanOptions(no_consumers=True, stopped=True)) == [6]
+
+    def test_one_that_somebody_saw_completed_tells(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        for number in range(6):
+            folder.remove(segment(number))
+        drop_consumer(state_folder(folder.path), "a")
+        folder.put(segment(6))
+        assert run(folder, CleanOptions(no_consumers=True, stopped=True)) == [6]
+
+    def test_an_empty_folder_has_nothing_to_refuse(self, tmp_path: Path) -> None:
+        empty = LogFolder(tmp_path / "cdc_raw")
+        assert run(empty, CleanOptions(no_consumers=True)) == []
 
 
 class TestForce:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tailer.errors import RefusedError
 from tailer.options.tail import TailOptions
+from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
@@ -188,7 +189,7 @@ class Interleavings(RuleBasedStateMachine):
                 clean(self.server.path, ages=AT_ONCE, clock=later)
         self._check_taken(before)
 
-    @rule(number=strategies.integers(0, 8))
+    @rule(number=strategies.integers(0, 14))
     def clean_killed(self, number: int) -> None:
         before = self._before()
         with suppress(Killed, RefusedError), killed_at(number):
@@ -296,8 +297,14 @@ def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
+@pytest.fixture
+def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run of `clean` compacts the journal where a single record has become needless."""
+    monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
+
+
 @pytest.mark.slow
-def test_nothing_needed_goes_and_all_else_does(without_fsync: None) -> None:
+def test_nothing_needed_goes_and_all_else_does(without_fsync: None, forgets_at_once: None) -> None:
     run_state_machine_as_test(
         Interleavings, settings=settings(max_examples=examples(EXAMPLES), stateful_step_count=STEPS, deadline=None)
     )

@@ -20,6 +20,7 @@ from tailer.options.to_spark import parse_options, spark_texts
 WRONG = {
     "node": "a b",
     "schema_changes": "maybe",
+    "tables_may_come": "maybe",
     "on_schema_change": "fial",
     "decimals": "text",
     "meta_prefix": "a b",

@@ -252,7 +252,7 @@ class TestRestart:
         self, start: Start, logged: tuple[NodeOffset, NodeOffset, list[str]]
     ) -> None:
         first, end, told = logged
-        node = start(tables=("shop.nothing",))
+        node = start(tables=("shop.nothing",), tables_may_come=True)
         assert values(node, first, end) == told
         node.stand(end)
         node.plan(UNLIMITED)

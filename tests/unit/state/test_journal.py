@@ -177,7 +177,7 @@ def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[20] ^= 1
     file.write_bytes(data)
-    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, line 1\)"):
+    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, record 1\)"):
         Journal(tmp_path)
 
 

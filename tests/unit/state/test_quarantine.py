@@ -34,6 +34,7 @@ def test_a_record_has_bytes_place_and_reason(tmp_path: Path) -> None:
             "code": 4,
             "reason": ERROR.sentence(),
             "bytes": DATA.hex(),
+            "v": 1,
         }
     ]
     assert quarantine.count == 1

@@ -1,0 +1,58 @@
+"""A follower that tells what each thing cost it, for `growth.py`: one command a line, one JSON object back.
+
+    python -m tests.benchmarks.growth_follower FOLDER     # then "start", "row", "look" on standard input
+
+`cpu`: seconds of processor of this process; `mib`: the most memory it had so far.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from tailer.options.tail import TailOptions
+from tailer.tail.open import open_tail
+from tailer.tail.tail import Tail
+from tests.benchmarks.growth_cases import CONSUMER
+
+
+def read(tail: Tail) -> int:
+    """All that is there now, delivered and saved; bytes of its lines."""
+    found = 0
+    while True:
+        step = tail.step()
+        if not (step.tasks or step.moved):
+            return found
+        found += sum(len(batch.json_lines()) for task in step.tasks for batch in tail.read(task))
+        tail.advance(step)
+        tail.save()
+
+
+def tell(before: float) -> None:
+    spent = time.process_time() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(json.dumps({"cpu": spent, "mib": peak}) + "\n")
+    sys.stdout.flush()
+
+
+def main(folder: Path) -> None:
+    tell(time.process_time())
+    before = time.process_time()
+    with open_tail(folder, TailOptions(consumer=CONSUMER)) as tail:
+        read(tail)
+        tell(before)
+        for command in sys.stdin:
+            before = time.process_time()
+            if command.strip() == "look":
+                tail.step()
+            else:
+                while not read(tail):
+                    pass
+            tell(before)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

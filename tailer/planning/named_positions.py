@@ -13,7 +13,8 @@ from tailer.limits import OFFSET_MAX
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.view import View
-from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
+from tailer.state.ids import Ids
+from tailer.state.offset import NO_IDS, VERSION, Memory, NodeOffset, decode_node_offset
 from tailer.state.versions import Versioned, check_version
 
 
@@ -26,12 +27,12 @@ class NamedPosition:
     notices: list[str] = field(default_factory=list)
 
 
-Unread = Callable[[int, Collection[int]], frozenset[int]]
+Unread = Callable[[int, Collection[int]], Ids]
 """(segment, late segments) -> captured segments beyond that one, or late, that `clean` took away."""
 
 
-def _nothing(segment: int, late: Collection[int]) -> frozenset[int]:
-    return frozenset()
+def _nothing(segment: int, late: Collection[int]) -> Ids:
+    return NO_IDS
 
 
 def named_position(
@@ -67,7 +68,7 @@ def standing(offset: NodeOffset, view: View) -> NodeOffset:
     here = view.get(offset.s)
     if offset.done or here is None or here.sidecar or here.finished == "stopped":
         return offset
-    return NodeOffset(offset.j, offset.s - 1, 0, True, offset.p)
+    return msgspec.structs.replace(offset, s=offset.s - 1, o=0, done=True)
 
 
 def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tuple[list[Span], bool]:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from tailer.errors import CdcError
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
 from tailer.segments.view import View
+from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -103,10 +106,9 @@ class _Planner:
         self._given = offset
         self._passed_list: dict[int, int] = {}
         self._out = Plan(offset, memory)
-        self._holes = list(memory.holes)
+        self._holes = memory.holes
         self._reached = 0
-        known = {segment for segment in memory.seen if segment >= memory.lost_below}
-        self._order = sorted({*view, *known})
+        self._order = sorted({*view, *memory.seen.from_id(memory.lost_below)})
 
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
@@ -125,9 +127,9 @@ class _Planner:
         for segment in self._order[: bisect_left(self._order, self._given.s)]:
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if segment in self._view and self._memory.in_hole(segment) and self._view[segment].log:
+            if segment in self._view and segment in self._memory.holes and self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
-                self._holes = _without(self._holes, segment)
+                self._holes = self._holes.without([(segment, segment)])
 
     def _late_gone(self, segment: int, at: int) -> None:
         if segment < self._memory.lost_below:
@@ -240,7 +242,7 @@ class _Planner:
         first = max(self._segment, self._memory.start - 1) + 1
         for segment in [*passed, target]:
             if first < segment and self._memory.start:
-                self._holes.append((first, segment - 1))
+                self._holes = self._holes.with_ranges([(first, segment - 1)])
                 if (notice := self._losses.gap(first, segment - 1)) is not None:
                     self._out.notices.append(notice)
             first = segment + 1
@@ -248,39 +250,26 @@ class _Planner:
     def finish(self) -> Plan:
         out = self._out
         late = tuple(sorted(self._passed_list.items()))
-        out.offset = NodeOffset(self._given.j, self._segment, self._end, self._done, late)
-        out.memory = _remember(self._view, self._memory, out.offset, tuple(self._holes))
+        place = {"s": self._segment, "o": self._end, "done": self._done, "p": late}
+        out.offset = msgspec.structs.replace(self._given, **place)
+        out.memory = _remember(self._view, self._memory, out.offset, self._holes)
         return out
 
 
-def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple[int, int], ...]) -> Memory:
+def _remember(view: View, memory: Memory, offset: NodeOffset, holes: Ids) -> Memory:
     """What the next plan must know of this look: all of it may be gone then, and only that tells a loss."""
-    late = {segment for segment, _ in offset.p}
-    with_sidecar = {segment for segment, seen in view.items() if seen.sidecar and not seen.orphan}
-    without = {segment for segment, seen in view.items() if seen.log and not seen.sidecar}
-    seen = {s for s in memory.seen | with_sidecar if s > offset.s or s in late}
-    bare = {s for s in (memory.bare | without) if s > offset.s} - seen
-    last = offset.s if offset.s in with_sidecar else memory.last_with_sidecar
-    return Memory(
+    at, late = offset.s, {segment for segment, _ in offset.p}
+    shown = [s for s, each in view.items() if (s > at or s in late) and each.sidecar and not each.orphan]
+    without = [s for s, each in view.items() if s > at and each.log and not each.sidecar]
+    past = [segment for segment in late if segment <= at and segment in memory.seen]
+    seen = memory.seen.from_id(at + 1).with_ids([*past, *shown])
+    here = view.get(at)
+    return msgspec.structs.replace(
+        memory,
         start=memory.start or min((segment for segment, seen in view.items() if seen.log), default=0),
         highest=max([memory.highest, *view]),
-        seen=frozenset(seen),
-        bare=frozenset(bare),
+        seen=seen,
+        bare=memory.bare.from_id(at + 1).with_ids(without).minus(seen),
         holes=holes,
-        lost_below=memory.lost_below,
-        last_with_sidecar=last,
+        last_with_sidecar=at if here is not None and here.sidecar and not here.orphan else memory.last_with_sidecar,
     )
-
-
-def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]]:
-    """The ranges with one id taken out."""
-    kept: list[tuple[int, int]] = []
-    for first, last in holes:
-        if not first <= segment <= last:
-            kept.append((first, last))
-            continue
-        if first < segment:
-            kept.append((first, segment - 1))
-        if segment < last:
-            kept.append((segment + 1, last))
-    return kept

@@ -20,13 +20,15 @@ from tailer.retention.forget import floor_of, wanted
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
 from tailer.segments.folder import Listing, look
 from tailer.segments.log_folder import probably
-from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
+from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
+from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, sync_folder
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset
+from tailer.state.remembered import registered
 
 FORGOTTEN_AT_LEAST: Final = 200
 """Records of the journal that must have become needless before it is compacted: a run each minute rewrites nothing."""
@@ -67,7 +69,7 @@ def clean(
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
-        known = registered(state)
+        known = registered(state, Journal(state, writable=False))
         if not options.no_consumers:
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
@@ -87,7 +89,7 @@ def _forget(folder: Path, state: Path) -> None:
     """
     read = Journal(state, writable=False)
     listing = look(folder)
-    floor = floor_of(registered(state), {*listing.logs, *listing.sidecars}, read.count)
+    floor = floor_of(registered(state, read), {*listing.logs, *listing.sidecars}, read.count)
     records = read.read()
     needless = len(records) - len(wanted(records, floor))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:

@@ -31,12 +31,14 @@ from tailer.retention.status import (
     segment_statuses,
     waiting_for,
 )
-from tailer.state.cleaned import CleanedFile, Ids, read_cleaned
+from tailer.state.cleaned import CleanedFile, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
 from tailer.state.log_folder import log_state
 from tailer.state.quarantine import kept_in, quarantine_path
+from tailer.state.remembered import recalled
 
 
 class StateLook:
@@ -57,6 +59,7 @@ class StateLook:
             journal = Journal(state, writable=False)
             self.ends = journal.segment_ends(None)
             self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
+            self.consumers = [recalled(content, journal) for content in self.consumers]
         except CdcError as error:
             self.problems.append(error.sentence())
         self.cleaned = CleanedFile()

@@ -79,7 +79,7 @@ class Holder:
         if segment == self.restart.segment:
             read = self.offset.done and self.restart == self.offset.position
             return Need.WITNESS if read else Need.UNREAD
-        listed = any(segment == late for late, _ in self.offset.p) or self.memory.in_hole(segment)
+        listed = any(segment == late for late, _ in self.offset.p) or segment in self.memory.holes
         return Need.LATE if listed and not (held.finished and not held.sidecar) else None
 
     def past(self, segment: int) -> bool:

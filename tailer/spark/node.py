@@ -12,8 +12,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
@@ -257,7 +255,7 @@ class Node:
         self._tail.begin()
         offset = self._before_oldest() if self._tail.offset.s == 0 else self._tail.offset
         self._journal_options()
-        offset = NodeOffset(self._journal.count, offset.s, offset.o, offset.done, offset.p)
+        offset = self._journal.stamped(offset)
         self._tail.seek(offset, self._tail.memory)
         self._marks = Marks([Mark(offset, self._tail.memory, self._tail.restart())])
         self.base = self._first = offset
@@ -341,7 +339,7 @@ class Node:
         pin_start(journal, self.options.consumer, step.memory.start)
         # Records of another run that came in between are not what this step was planned by.
         if journal.foreign == others:
-            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
+            step.offset = journal.stamped(step.offset)
 
     def _due(self) -> bool:
         """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
@@ -360,7 +358,7 @@ class Node:
             self._parts.definitions.note_rows()
         if journal.foreign == others:
             # A server that was asked again may have told what an entry needs.
-            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
+            step.offset = journal.stamped(step.offset)
 
     def _decodes(self, tasks: Sequence[FileTask], on_fault: OnFault) -> bool:
         """Whether the tasks can be read to their ends."""

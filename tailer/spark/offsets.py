@@ -1,6 +1,6 @@
 """The source's offset: one JSON object for all nodes of a query (architecture section 7). Values only.
 
-    {"v":1,"t":tick,"nodes":{"local":{"j":12,"s":segment,"o":offset,"done":false,"p":[[id,offset]]}}}
+    {"v":2,"t":tick,"nodes":{"local":{"j":12,"s":segment,"o":offset,"done":false,"p":[[id,offset]],"id":"…"}}}
 
 Keys and nodes stand in fixed order: Spark compares offsets as text.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.offset import VERSION, NodeOffset, decode_node_offset
+from tailer.state.offset import VERSION, WITHOUT_ID, NodeOffset, decode_node_offset
 from tailer.state.versions import Version, check_version
 
 Json = dict[str, Any]
@@ -29,7 +29,8 @@ class SourceOffset:
 
     def as_json(self) -> Json:
         nodes = {name: self.nodes[name].as_json() for name in sorted(self.nodes)}
-        return {"v": VERSION, "t": self.tick, "nodes": nodes}
+        version = VERSION if any(node.id for node in self.nodes.values()) else WITHOUT_ID
+        return {"v": version, "t": self.tick, "nodes": nodes}
 
 
 def decode_offset(data: Any) -> SourceOffset:
@@ -41,7 +42,7 @@ def decode_offset(data: Any) -> SourceOffset:
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",
-            expected='{"v":1,"t":0,"nodes":{…}}',
+            expected='{"v":2,"t":0,"nodes":{…}}',
             found=str(data)[:200],
             remedy="The checkpoint belongs to another source, or was changed by hand.",
         ) from error

@@ -6,8 +6,7 @@ be deleted is decided in `retention.py`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +14,11 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
+from tailer.state.ids import Ids, Range
 from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
 VERSION: Final = 1
-
-Range = tuple[int, int]
-"""First and last id, both included."""
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
@@ -34,40 +31,6 @@ class CleanedFile(msgspec.Struct, frozen=True):
     segments: tuple[Range, ...] = ()
     bare: tuple[Range, ...] = ()
     lost: dict[str, tuple[Range, ...]] = {}
-
-
-class Ids(Collection[int]):
-    """Ids kept as ranges, ascending and apart."""
-
-    def __init__(self, ranges: tuple[Range, ...] = ()) -> None:
-        self.ranges = ranges
-        self._firsts = [first for first, _ in ranges]
-
-    def __contains__(self, segment: object) -> bool:
-        assert isinstance(segment, int)
-        at = bisect_right(self._firsts, segment) - 1
-        return at >= 0 and segment <= self.ranges[at][1]
-
-    def __iter__(self) -> Iterator[int]:
-        return (segment for first, last in self.ranges for segment in range(first, last + 1))
-
-    def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self.ranges)
-
-    def above(self, segment: int) -> Iterator[int]:
-        """The ids beyond one, ascending."""
-        for first, last in self.ranges:
-            yield from range(max(first, segment + 1), last + 1)
-
-    def with_ids(self, more: Iterable[int]) -> Ids:
-        """These and more. Only neighbours share a range: an id that was never there is never in one."""
-        merged: list[Range] = []
-        for first, last in sorted([*self.ranges, *((segment, segment) for segment in more)]):
-            if merged and first <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-            else:
-                merged.append((first, last))
-        return Ids(tuple(merged))
 
 
 def read_cleaned(state: Path) -> CleanedFile:
@@ -117,10 +80,10 @@ class Cleaned:
             self.ids = Ids(self._content.segments).with_ids(Ids(self._content.bare))
         return self.ids
 
-    def unread(self, segment: int, late: Collection[int] = ()) -> frozenset[int]:
+    def unread(self, segment: int, late: Collection[int] = ()) -> Ids:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""
         captured = Ids(self._content.segments)
-        return frozenset({*captured.above(segment), *(each for each in late if each in captured)})
+        return captured.from_id(segment + 1).with_ids(each for each in late if each in captured)
 
     def lost(self, consumer: str) -> Ids:
         """What `clean --force` deleted before this consumer had read it."""

@@ -1,6 +1,7 @@
 """Consumers: named positions in the state folder, one file each, replaced atomically and durably (architecture 8).
 
-Keeps positions and the lock that makes a name exclusive; decides nothing about what they mean.
+Keeps positions and the lock that makes a name exclusive; decides nothing about what they mean. What the planner
+remembers of segments is no part of the file (`remembered.py`), but for files of version 1.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from tailer.errors import RefusedError, SystemFailedError, UsageError
-from tailer.options.names import check_name
+from tailer.state.ids import Ids, Range
 from tailer.state.modes import make_folders, open_file, replacing_file
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import Versioned, check_version
 
-VERSION: Final = 1
+VERSION: Final = 2
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
 
@@ -63,38 +64,6 @@ class ConsumerFile(msgspec.Struct, frozen=True):
     host: str = ""
 
 
-class Consumer:
-    """A consumer, held by this process until `close`. A second process with the same name is refused (exit 6).
-
-    `lock_seconds`: how long to wait for a predecessor that is about to die.
-    """
-
-    def __init__(self, state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> None:
-        self.name = check_name(name)
-        self._path = consumer_path(state, name)
-        self._lock = take_consumer(state, name, lock_seconds)
-        try:
-            self.content = read_consumer(self._path, name)
-        except BaseException:
-            os.close(self._lock)
-            raise
-
-    def node(self, node: str) -> NodeState | None:
-        """Where this consumer stands in a node's log; None before its first move."""
-        return self.content.nodes.get(node)
-
-    def save(self, node: str, state: NodeState, *, moved: float, program: str) -> None:
-        """Write the node's new state: durable when this returns."""
-        nodes = {**self.content.nodes, node: state}
-        self.content = ConsumerFile(self.name, nodes, VERSION, moved, program, socket.gethostname())
-        replace_file(self._path, msgspec.json.format(msgspec.json.encode(self.content), indent=1) + b"\n")
-
-    def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
-
 def consumer_path(state: Path, name: str) -> Path:
     return state / "consumers" / f"{name}.json"
 
@@ -102,11 +71,6 @@ def consumer_path(state: Path, name: str) -> Path:
 def consumer_names(state: Path) -> list[str]:
     """The consumers that are registered in a state folder."""
     return sorted(path.stem for path in (state / "consumers").glob("*.json"))
-
-
-def registered(state: Path) -> list[ConsumerFile]:
-    """Every consumer of a state folder. RefusedError where one cannot be read: what it needs is not known."""
-    return [read_consumer(consumer_path(state, name), name) for name in consumer_names(state)]
 
 
 def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> int:
@@ -140,13 +104,27 @@ def read_consumer(path: Path, name: str) -> ConsumerFile:
     try:
         found = msgspec.json.decode(data, type=Versioned).v
         check_version(found, VERSION, "the consumer file", file=str(path), or_else=", or another consumer name")
-        return msgspec.json.decode(data, type=ConsumerFile)
+        return msgspec.json.decode(data, type=ConsumerFile, dec_hook=_ids)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the consumer file cannot be read: {error}",
             file=str(path),
             remedy="Restore it, or drop the consumer by deleting the file and start it anew.",
         ) from error
+
+
+def write_consumer(state: Path, content: ConsumerFile) -> None:
+    """Replace a consumer's file: durable when this returns. Its memories must be numbers alone."""
+    text = msgspec.json.format(msgspec.json.encode(content), indent=1)
+    replace_file(consumer_path(state, content.name), text + b"\n")
+
+
+def _ids(kind: type, data: Any) -> Ids:
+    """Version 1: ids that were seen one by one, holes as ranges."""
+    if kind is not Ids:
+        raise NotImplementedError(kind)
+    pairs = ((each, each) if isinstance(each, int) else each for each in data)
+    return Ids().with_ranges(msgspec.convert(list(pairs), list[Range]))
 
 
 def make_folder(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """The journal: the state folder's append-only file of everything that decides rows (architecture section 5).
 
 Several processes may read and append at once: an append holds an exclusive `flock`, reads what others added, goes on
-with their numbers, and returns after the fsync. A line that does not check is a torn append if it is the last one,
-which readers leave out and the next writer cuts; anywhere else it is corruption.
+with their numbers, and returns after the fsync. A line that does not check is a torn append if nothing but lines of the
+same append is behind it, which readers leave out and the next writer cuts; anywhere else it is corruption.
 
 A compaction moves what still counts into the base (`journal_base.py`) and empties the file. Numbers stay, with gaps
 between them, and an offset's `j` still says which records counted when it left.
@@ -10,12 +10,10 @@ between them, and an offset's `j` still says which records counted when it left.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
+import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +22,8 @@ import msgspec
 from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
 from tailer.segments.log_folder import STATE_SUFFIX
-from tailer.state.consumers import sync_folder
 from tailer.state.journal_base import NO_FILE, NOTHING, Base, Identity, identity, read_base, write_base
+from tailer.state.journal_file import NOT_ALLOWED, locked, write_all
 from tailer.state.journal_records import (
     AnyRecord,
     CompactedRecord,
@@ -34,17 +32,16 @@ from tailer.state.journal_records import (
     SchemaRecord,
     SegmentEndRecord,
     SkipRecord,
+    StateRecord,
+    append_begin,
     checks,
     content,
     decode,
     encode,
 )
-from tailer.state.modes import make_folders, open_file
 from tailer.state.offset import NodeOffset
 
 FILE_NAME: Final = "journal"
-
-_NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
@@ -71,6 +68,7 @@ class Journal:
         self._retracted: frozenset[int] = frozenset()
         self._base, self._base_seen = NOTHING, NO_FILE
         self._inode: tuple[int, int] | None = None
+        self._id = ""
         self._count = 0
         self._end = 0
         self._own = 0
@@ -83,6 +81,11 @@ class Journal:
     def count(self) -> int:
         """How many records there ever were: the number of the newest."""
         return self._count
+
+    @property
+    def id(self) -> str:
+        """The state's own random id, for as long as there is this journal; empty where it has none yet."""
+        return self._id
 
     @property
     def base(self) -> Base:
@@ -117,10 +120,34 @@ class Journal:
                 remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
             )
 
+    def identify(self) -> None:
+        """See that the state has an id, durably, if this process may write."""
+        if self._writable and not self._id:
+            self.append([])
+
+    def stamped(self, offset: NodeOffset) -> NodeOffset:
+        """The offset as one of this state, for which all records count that there are."""
+        return msgspec.structs.replace(offset, j=self.count, id=self._id)
+
     def check(self, offset: NodeOffset) -> None:
-        """RefusedError for an offset that this journal says too little of: it is shorter, or has forgotten."""
+        """RefusedError for an offset that this journal says too little of: of another state, shorter, or forgotten."""
+        self.check_id(offset)
         self.require(offset.j)
         self._base.check(offset, self._path)
+
+    def check_id(self, offset: NodeOffset) -> None:
+        """RefusedError for an offset of another state. One without an id is of a version that gave none."""
+        if offset.id and self._id != offset.id:
+            self.refresh()
+        if offset.id and self._id and self._id != offset.id:
+            raise RefusedError(
+                "the position given is of another state folder",
+                file=str(self._folder),
+                expected=f"one of state {self._id}",
+                found=f"one of state {offset.id}",
+                remedy="Restore that folder, or start with a new consumer or checkpoint; a place in this log is named "
+                "as SEGMENT:OFFSET.",
+            )
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""
@@ -145,9 +172,9 @@ class Journal:
         """
         if not self._writable:
             self._own += 1
-            return [self._number(record)[0] for record in records]
+            return [self._number(record)[0].n for record in records]
         try:
-            with self._locked() as descriptor:
+            with locked(self._folder, self._path) as descriptor:
                 return self._write(descriptor, records)
         except OSError as error:
             raise self._failed("cannot be written", error) from error
@@ -169,7 +196,7 @@ class Journal:
         self.refresh()
         self._check_retract(of)
         try:
-            with self._locked() as descriptor:
+            with locked(self._folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 self._check_retract(of)
                 return self._write(descriptor, [RetractRecord(of=of)])[0]
@@ -203,7 +230,7 @@ class Journal:
         What is left out must say nothing of `segment` or a higher one. Other processes may append meanwhile: they wait.
         """
         try:
-            with self._locked() as descriptor:
+            with locked(self._folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 kept = wanted(self._records)
                 numbers = {record.n for record in kept}
@@ -211,12 +238,12 @@ class Journal:
                 if len(gone) < least:
                     return None
                 upto, j = self.count + 1, max(self._base.j, *gone)
-                base = Base(id=self._base.id, upto=upto, segment=max(segment, self._base.segment), j=j)
+                base = Base(id=self._id, upto=upto, segment=max(segment, self._base.segment), j=j)
                 self._base = write_base(self._folder, base, kept)
                 # From here on the file's records are known by their numbers to be the base's. The one line that it
                 # begins with says to an older program that a newer one was here.
                 os.ftruncate(descriptor, 0)
-                _write_all(descriptor, encode(CompactedRecord(n=upto)))
+                write_all(descriptor, encode(CompactedRecord(n=upto)))
                 os.fsync(descriptor)
                 self._catch_up(descriptor)
                 return self._base
@@ -250,11 +277,13 @@ class Journal:
         self._catch_up(descriptor)
         if os.fstat(descriptor).st_size > self._end:
             os.ftruncate(descriptor, self._end)
-        end = self._end
+        end, begin = self._end, self.count + 1
+        identity = [] if self._id else [StateRecord(id=secrets.token_hex(8))]
         numbered = [self._number(record) for record in records]
-        lines = b"".join(line for _, line in numbered)
+        fresh = [*identity, *(record for record, new in numbered if new)]
+        lines = b"".join(encode(record, begin if len(fresh) > 1 else 0) for record in fresh)
         try:
-            _write_all(descriptor, lines)
+            write_all(descriptor, lines)
             os.fsync(descriptor)
         except OSError:
             # What is on disk now is unknown; the next append reads and cuts it. In memory nothing of it counts.
@@ -262,16 +291,16 @@ class Journal:
             os.ftruncate(descriptor, end)
             raise
         self._end = end + len(lines)
-        return [number for number, _ in numbered]
+        self._id = identity[0].id if identity else self._id
+        return [record.n for record, _ in numbered]
 
-    def _number(self, record: AnyRecord) -> tuple[int, bytes]:
-        """The record's number and its line; an empty line if it is known already."""
+    def _number(self, record: AnyRecord) -> tuple[AnyRecord, bool]:
+        """The record with its number, and whether it is new here."""
         known = self._known.get(content(record)) if record.once else None
-        if known is not None:
-            return known, b""
-        numbered = msgspec.structs.replace(record, n=self.count + 1)
-        self._take(numbered)
-        return numbered.n, encode(numbered)
+        numbered = msgspec.structs.replace(record, n=known or self.count + 1)
+        if known is None:
+            self._take(numbered)
+        return numbered, known is None
 
     def _behind(self, number: int) -> int:
         """Where in the list the records with higher numbers begin."""
@@ -299,18 +328,25 @@ class Journal:
             # behind what was read.
             if identity(self._folder) == seen:
                 break
-        lines = data.split(b"\n")
-        for at, line in enumerate(lines[:-1]):
+        *lines, _ = data.split(b"\n")
+        for at, line in enumerate(lines):
             if not checks(line):
-                # Only the last line can be torn; a writer would have cut it before it wrote another.
-                if at == len(lines) - 2 and not lines[-1]:
-                    break
-                raise self._corrupt("a line that checks", "one that does not")
+                self._check_torn(lines[at + 1 :])
+                return
             self._take_line(line)
             self._end += len(line) + 1
 
+    def _check_torn(self, behind: Sequence[bytes]) -> None:
+        """Only the last append can be torn, in any of its blocks: a writer would have cut it before it wrote another."""
+        begins = [append_begin(line) for line in behind if checks(line)]
+        if not all(0 < begin <= self.count + 1 for begin in begins):
+            raise self._corrupt("a line that checks", "one that does not")
+
     def _take_line(self, line: bytes) -> None:
         record = decode(line, f"{self._path}, record {self.count + 1}")
+        if isinstance(record, StateRecord):
+            self._id = self._id or record.id
+            return
         # A compaction that was killed left the lines of what its base has.
         if record.n <= self._base.upto:
             return
@@ -327,51 +363,13 @@ class Journal:
         for record in records:
             self._take(record)
         self.foreign += len(records)
-        self._count = self._base.upto
+        self._count, self._id = self._base.upto, self._base.id
         self._inode, self._base_seen = inode, seen
 
     def _forget(self) -> None:
         self._records, self._known, self._retracted = [], {}, frozenset()
         self._base, self._base_seen = NOTHING, NO_FILE
-        self._inode, self._count, self._end = None, 0, 0
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """The journal opened for appending, under its lock; made if it is not there."""
-        while True:
-            descriptor = self._open()
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # The folder may have been deleted while we waited: then this file is nobody's journal any more.
-                if os.fstat(descriptor).st_nlink:
-                    yield descriptor
-                    return
-            finally:
-                os.close(descriptor)
-
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-        try:
-            return os.open(self._path, flags)
-        except FileNotFoundError:
-            self._make_folder()
-            descriptor = open_file(self._path, flags)
-            sync_folder(self._folder)
-            return descriptor
-
-    def _make_folder(self) -> None:
-        try:
-            make_folders(self._folder)
-            sync_folder(self._folder.parent)
-        except OSError as error:
-            if error.errno not in _NOT_ALLOWED:
-                raise
-            raise UsageError(
-                "the state folder cannot be made",
-                file=str(self._folder),
-                found=error.strerror,
-                remedy=f"Create it for the user that runs this (uid {os.geteuid()}), or give another with --state.",
-            ) from error
+        self._inode, self._id, self._count, self._end = None, "", 0, 0
 
     def _corrupt(self, expected: str, found: str) -> CdcError:
         return CorruptError(
@@ -383,15 +381,10 @@ class Journal:
         )
 
     def _failed(self, what: str, error: OSError) -> CdcError:
-        if error.errno in _NOT_ALLOWED:
+        if error.errno in NOT_ALLOWED:
             return UsageError(f"the journal {what}", file=str(self._path), found=error.strerror)
         return SystemFailedError(f"the journal {what}", file=str(self._path), found=error.strerror)
 
 
 def _number_of(record: AnyRecord) -> int:
     return record.n
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]

@@ -15,6 +15,7 @@ from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
+from tailer.state.ids import Range
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
@@ -123,8 +124,33 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     upto: int
 
 
+class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="memory"):
+    """What a consumer's planner remembers of segments besides what it did; `anew`: what it did is forgotten.
+
+    See `tailer.state.offset.Memory`. It decides no row of a batch that is planned: its number is no offset's.
+    """
+
+    once: ClassVar[bool] = False
+
+    consumer: str
+    node: str
+    anew: bool = False
+    seen: tuple[Range, ...] = ()
+    bare: tuple[Range, ...] = ()
+    holes: tuple[Range, ...] = ()
+    not_seen: tuple[Range, ...] = ()
+    not_bare: tuple[Range, ...] = ()
+    not_holes: tuple[Range, ...] = ()
+
+
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
     """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
+
+
+class StateRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
+    """The state's random id. It has no number: what stands at which number it says nothing of."""
+
+    id: str
 
 
 AnyRecord = (
@@ -137,7 +163,9 @@ AnyRecord = (
     | LossRecord
     | OptionsRecord
     | RecountRecord
+    | MemoryRecord
     | CompactedRecord
+    | StateRecord
 )
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
@@ -151,11 +179,21 @@ def content(record: AnyRecord) -> bytes:
     return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
 
 
-def encode(record: AnyRecord) -> bytes:
-    """One line, newline included. `record.n` must be its number."""
+def encode(record: AnyRecord, begin: int = 0) -> bytes:
+    """One line, newline included. `record.n` must be its number; `begin`: where its append begins, if it has several."""
     fields = msgspec.to_builtins(record)
-    body = msgspec.json.encode({"n": record.n, "kind": fields.pop("kind"), **fields})
+    head = {"n": record.n, "kind": fields.pop("kind"), **({"begin": begin} if begin else {})}
+    body = msgspec.json.encode({**head, **fields})
     return b"%08x %s\n" % (crc32(body), body)
+
+
+def append_begin(line: bytes) -> int:
+    """The number at which the append of several records began that a whole line is of; 0 if it has one alone."""
+    return msgspec.json.decode(line[9:], type=_OfAppend).begin
+
+
+class _OfAppend(msgspec.Struct):
+    begin: int = 0
 
 
 def checks(line: bytes) -> bool:

@@ -17,7 +17,8 @@ from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
 from tailer.state.cleaned import Cleaned
-from tailer.state.consumers import LOCK_SECONDS, Consumer, make_folder
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import LOCK_SECONDS, make_folder
 from tailer.state.journal import Journal, state_folder
 from tailer.state.log_folder import log_state
 from tailer.state.quarantine import Quarantine
@@ -66,7 +67,7 @@ def _parts(
     clock: Callable[[], float],
     wall: Callable[[], float],
 ) -> TailParts:
-    journal = Journal(state, writable=writes)
+    journal = consumer.journal if consumer is not None else Journal(state, writable=writes)
     definitions = _definitions(journal, options)
     shared = state_folder(folder)
     cleaned = Cleaned(shared)

@@ -14,7 +14,7 @@ from tailer.planning.log_ends import LogEnds
 from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
-from tailer.state.consumers import Consumer
+from tailer.state.consumer import Consumer
 from tailer.state.journal import Journal
 from tailer.tail.faults import Faults
 from tailer.tail.taken import Taken

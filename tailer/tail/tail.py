@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace as replace_fields
+
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
@@ -95,7 +97,9 @@ class Tail:
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
                 )
         if (until := self.options.until) is not None:
-            self._until = named_position(until, self._view, self._parts.reacher, self.options.node).offset.position
+            named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
+            self._journal.check_id(named)
+            self._until = named.position
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
@@ -104,6 +108,7 @@ class Tail:
         options, unread = self.options, self._parts.taken.unread
         self._view = self._survey.look(self.offset)
         found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
+        self._journal.check_id(found.offset)
         if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
         self.seek(standing(found.offset, self._view), found.memory)
@@ -115,7 +120,8 @@ class Tail:
         self.named.check(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
-        """A later start, where an earlier run stood."""
+        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit."""
+        self._journal.check(offset)
         self.seek(offset, memory)
         self._view = self._survey.look(offset)
         self._learn_around(offset)
@@ -168,7 +174,7 @@ class Tail:
             # What others journalled after the look must not count for this plan, but has numbers below our own.
             if self._journal.foreign == others:
                 break
-        made.offset = NodeOffset(self._journal.count, *_places(made.offset))
+        made.offset = self._journal.stamped(made.offset)
         return self._as_step(made)
 
     def handed(self, segment: int, section: Section, run: Run, path: Path) -> Step:
@@ -181,7 +187,7 @@ class Tail:
         self._definitions.collect(segment, run)
         self._definitions.learn_collected(self.offset.position)
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
-        offset = NodeOffset(self._journal.count, segment, section.end, False, self.offset.p)
+        offset = self._journal.stamped(NodeOffset(0, segment, section.end, False, self.offset.p))
         return self._as_step(Plan(offset, self.memory, [span]))
 
     def tasks(self, step: Step, piece_bytes: int) -> list[FileTask]:
@@ -282,7 +288,7 @@ class Tail:
             notices += self.named.notices()
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
-            offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
+            offset = replace_fields(offset, s=self._until.segment, o=self._until.offset, done=False)
         error = self._parts.taken.blame(made.error)
         return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
 

@@ -19,6 +19,7 @@ from tailer.retention.needed import Ages
 from tailer.schema.rows import put
 from tailer.state.cleaned import CleanedFile, write_cleaned
 from tailer.state.consumers import ConsumerFile, NodeState, consumer_path, make_folder, replace_file
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
 from tailer.state.offset import Memory, NodeOffset
@@ -62,7 +63,7 @@ def gaps(parent: Path, material: Material, size: int) -> GrowingSegment:
     """Jumps of the ids, each a restart of the server: nobody has seen what would have lain there."""
     growing = GrowingSegment(parent, material)
     first = material.segment - 3 * size
-    holes = tuple((segment + 1, segment + 2) for segment in range(first, material.segment, 3))
+    holes = Ids((segment + 1, segment + 2) for segment in range(first, material.segment, 3))
     read = tuple((segment, segment) for segment in range(first, material.segment, 3))
     make_folder(state_folder(growing.folder))
     write_cleaned(state_folder(growing.folder), CleanedFile(segments=read))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tailer.retention.clean import clean
-from tailer.state.consumers import Consumer
+from tailer.state.consumer import Consumer
 from tests.helpers.cli import ROOT, Result, run_cli
 from tests.helpers.log_writer import (
     LogFolder,
@@ -202,7 +202,7 @@ class TestConsumers:
     def test_a_running_one_is_left_alone(self, folder: LogFolder) -> None:
         follow(folder, "billing")
         program = (
-            "import sys; from pathlib import Path; from tailer.state.consumers import Consumer\n"
+            "import sys; from pathlib import Path; from tailer.state.consumer import Consumer\n"
             "held = Consumer(Path(sys.argv[1]), 'billing'); print('held', flush=True); sys.stdin.read()"
         )
         state = folder.path.parent / "cdc_raw.cdc_tail"

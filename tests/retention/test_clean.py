@@ -15,11 +15,12 @@ from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_se
 from tailer.retention.gather import observe
 from tailer.retention.move_consumer import drop_consumer
 from tailer.retention.needed import Ages, Limits
-from tailer.state.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
-from tailer.state.consumers import registered
-from tailer.state.journal import state_folder
+from tailer.state.cleaned import FILE_NAME, CleanedFile, read_cleaned
+from tailer.state.ids import Ids
+from tailer.state.journal import Journal, state_folder
 from tailer.state.lock import state_lock
 from tailer.state.offset import NodeOffset
+from tailer.state.remembered import registered
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 from tests.retention.killed import Killed, killed_at
@@ -83,7 +84,8 @@ class TestWhatGoes:
     def test_what_every_consumer_has_read(self, folder: LogFolder) -> None:
         read(folder, "quick")
         read(folder, "slow", steps=5)
-        slow = next(each for each in registered(state_folder(folder.path)) if each.name == "slow")
+        state = state_folder(folder.path)
+        slow = next(each for each in registered(state, Journal(state)) if each.name == "slow")
         position = slow.nodes["local"].offset.s - ONE
         assert 0 < position < 4
         assert run(folder) == list(range(position))
@@ -160,7 +162,7 @@ class TestRefusal:
         assert not state_folder(folder.path).exists()
         assert run(folder, CleanOptions(no_consumers=True)) == [0, 1, 2, 3, 4]
 
-    @pytest.mark.parametrize("text", ["", "{", '{"v":2,"name":"b","nodes":{}}'])
+    @pytest.mark.parametrize("text", ["", "{", '{"v":3,"name":"b","nodes":{}}'])
     def test_a_consumer_that_is_not_understood(self, text: str, folder: LogFolder) -> None:
         read(folder, "a")
         (state_folder(folder.path) / "consumers" / "b.json").write_text(text)

@@ -24,7 +24,8 @@ from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
-from tailer.state.cleaned import Ids, read_cleaned
+from tailer.state.cleaned import read_cleaned
+from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail

@@ -9,6 +9,7 @@ import pytest
 from tailer.position import Position
 from tailer.retention.needed import HeldSegment, Limits, Need, decide, holders, open_from
 from tailer.state.consumers import ConsumerFile, NodeState
+from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 
 NOW = 1_000_000.0
@@ -50,9 +51,9 @@ NEEDS = {
     "below it, passed over": (held(4), consumer(5, p=(4,)), Need.LATE),
     "below it, passed over, and it never got a sidecar": (bare(4), consumer(5, p=(4,)), None),
     "the same while it is not finished": (bare(4, finished=False), consumer(5, p=(4,)), Need.LATE),
-    "below it, in a hole": (held(4), consumer(5, holes=((3, 4),)), Need.LATE),
-    "below it, in a hole, never got a sidecar": (bare(4), consumer(5, holes=((3, 4),)), None),
-    "below it, beside a hole": (held(2), consumer(5, holes=((3, 4),)), None),
+    "below it, in a hole": (held(4), consumer(5, holes=Ids([(3, 4)])), Need.LATE),
+    "below it, in a hole, never got a sidecar": (bare(4), consumer(5, holes=Ids([(3, 4)])), None),
+    "below it, beside a hole": (held(2), consumer(5, holes=Ids([(3, 4)])), None),
     "a consumer that stands before everything": (held(1), consumer(0, 0), Need.UNREAD),
 }
 

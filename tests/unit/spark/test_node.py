@@ -303,5 +303,5 @@ class TestRestart:
     ) -> None:
         _, end, _ = logged
         (state_folder(log.path) / "journal").unlink()
-        with pytest.raises(RefusedError, match="journal is shorter"):
+        with pytest.raises(RefusedError, match="of another state folder"):
             start().stand(end)

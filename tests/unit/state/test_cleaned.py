@@ -14,7 +14,8 @@ from tailer.options.tail import TailOptions
 from tailer.planning.plan import plan
 from tailer.planning.survey import Survey
 from tailer.position import Position
-from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, Ids, read_cleaned, write_cleaned
+from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, read_cleaned, write_cleaned
+from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.open import open_tail, tail_parts
@@ -67,8 +68,8 @@ class TestFile:
     def test_what_a_new_position_will_never_see(self, tmp_path: Path) -> None:
         """Segments that had a sidecar, beyond it or listed as late; one without sidecar held no captured change."""
         write_cleaned(tmp_path, self.CONTENT)
-        assert Cleaned(tmp_path).unread(4) == {5, 9}
-        assert Cleaned(tmp_path).unread(5, late=[3, 7]) == {3, 9}
+        assert Cleaned(tmp_path).unread(4) == Ids([(5, 5), (9, 9)])
+        assert Cleaned(tmp_path).unread(5, late=[3, 7]) == Ids([(3, 3), (9, 9)])
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 from tailer.errors import CorruptError
 from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, write_cleaned
-from tailer.state.consumers import Consumer, NodeState, make_folder
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import NodeState, make_folder
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock

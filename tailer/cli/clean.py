@@ -27,13 +27,15 @@ def run(
     max_age: int | None,
     max_bytes: int | None,
     force: bool,
+    forget_after: int,
     no_consumers: bool,
     stopped: bool,
 ) -> None:
     """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
     if force and max_age is None and max_bytes is None:
         raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
-    made = clean(folder, CleanOptions(Limits(max_age, max_bytes, force), no_consumers, stopped, dry_run))
+    limits = Limits(max_age, max_bytes, force)
+    made = clean(folder, CleanOptions(limits, no_consumers, stopped, dry_run, forget_after))
     sys.stderr.writelines(f"cdc-tail: {printable(notice)}\n" for notice in made.notices)
     sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))
 

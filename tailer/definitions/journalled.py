@@ -40,10 +40,10 @@ class _Journalled:
             self._journal = Journal(self._state, writable=False)
         else:
             self._journal.refresh()
-        if self._journal.count != self._taken:
-            records = self._journal.read()
-            if len(records) < self._taken:
-                self._history, self._taken = DefinitionHistory(), 0
-            self._history.extend(records[self._taken :])
-            self._taken = len(records)
+        if self._journal.count < self._taken:
+            # The state was deleted or replaced.
+            self._history, self._taken = DefinitionHistory(), 0
+        if self._journal.count > self._taken:
+            self._history.extend(self._journal.read(after=self._taken))
+            self._taken = self._journal.count
         return self._history.newest_of(table)

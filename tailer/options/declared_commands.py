@@ -85,6 +85,11 @@ _OWN: Final = (
         "force", kinds.FLAG, "Over these limits, delete what consumers need too: they stop with a loss error (exit 5).",
         _LIMITS, False, "force", ("clean",),
     ),
+    Option(
+        "forget_after", kinds.TIME, "How long ids that were cleaned, or never there, are remembered; by the id's own "
+        "time, and the newest in any case. One that appears later is a loss (exit 5).", _LIMITS, "30d", "forget-after",
+        ("clean",),
+    ),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

@@ -71,14 +71,17 @@ def plan(
     *,
     wide: bool = False,
     dropped: int | None = None,
+    forgotten: int = 0,
 ) -> Plan:
     """The next plan from `offset` on, of about `budget` logical bytes.
 
     `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
     a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
+    `forgotten`: of lower ids that nobody has read it is not known any more whether they were there.
     """
     work = _Planner(view, offset, memory, reach, budget, wide, dropped)
     work.late_segments()
+    work.check_appeared(forgotten)
     work.main_line()
     return work.finish()
 
@@ -130,6 +133,18 @@ class _Planner:
             if segment in self._view and segment in self._memory.holes and self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
                 self._holes = self._holes.without([(segment, segment)])
+
+    def check_appeared(self, forgotten: int) -> None:
+        """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
+        for segment in self._order[: bisect_left(self._order, forgotten)]:
+            seen = self._view.get(segment)
+            known = seen is None or not seen.log or seen.cleaned or segment < self._memory.lost_below
+            # What is below the start belongs to a history that nobody promised.
+            history = self._memory.start and segment < min(self._memory.start, self._given.s)
+            if known or history or segment in self._memory.holes or segment in self._passed_list:
+                continue
+            what = f"segment {segment} has turned up, and of those below {forgotten} nothing is remembered any more"
+            self._out.error = self._out.error or lost(Position(segment, 0), what)
 
     def _late_gone(self, segment: int, at: int) -> None:
         if segment < self._memory.lost_below:

@@ -14,17 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+
 from tailer.errors import RefusedError, UsageError
 from tailer.planning.survey import COMPLETED, Closed, Survey
-from tailer.retention.forget import floor_of, wanted
+from tailer.retention.forget import Floor, floor_of, wanted
+from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
 from tailer.segments.folder import Listing, look
 from tailer.segments.log_folder import probably
-from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
+from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, sync_folder
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
-from tailer.state.journal_records import SegmentEndRecord
+from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset
@@ -41,12 +44,16 @@ NOT_CAPTURED: Final = "no sidecar was ever in this folder"
 
 @dataclass(frozen=True, slots=True)
 class CleanOptions:
-    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here."""
+    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here.
+
+    `forget_after`: seconds after which ids that were cleaned or never there need not be remembered any more.
+    """
 
     limits: Limits = NO_LIMITS
     no_consumers: bool = False
     stopped: bool = False
     dry_run: bool = False
+    forget_after: float = FORGET_AFTER_SECONDS
 
 
 ALL_THAT_MAY_GO: Final = CleanOptions()
@@ -69,31 +76,49 @@ def clean(
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
-        known = registered(state, Journal(state, writable=False))
+        journal = Journal(state, writable=False)
+        known = registered(state, journal)
         if not options.no_consumers:
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
         held_by = holders(known)
         made = look_and_decide(folder, held_by, record, options, ages, clock)
         if not options.dry_run:
-            _record(state, record, made, known)
+            floor = floor_now(folder, known, journal)
+            below = _forgotten(record, known, floor, clock(), options.forget_after)
+            _record(state, record, made, known, below)
             _take_away(folder, made)
-            _forget(folder, state)
+            _forget(folder, state, below)
     return made
 
 
-def _forget(folder: Path, state: Path) -> None:
+def floor_now(folder: Path, consumers: Iterable[ConsumerFile], journal: Journal) -> Floor:
+    """What everybody is behind now. `held` of `floor_of` comes in here."""
+    listing = look(folder)
+    return floor_of(consumers, {*listing.logs, *listing.sidecars}, journal.count)
+
+
+def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:
+    held = [Ids(record.segments), Ids(record.bare), *holes_of(known)]
+    return forgotten_below(held, record.forgotten, floor.segment, now, after)
+
+
+def _forget(folder: Path, state: Path, below: int) -> None:
     """Leave out of the journal what nobody needs any more, where that is worth writing it anew.
 
     Consumers are asked once more, and under the lock under which they register: those that moved are further now.
     """
     read = Journal(state, writable=False)
-    listing = look(folder)
-    floor = floor_of(registered(state, read), {*listing.logs, *listing.sidecars}, read.count)
+    known = registered(state, read)
+    floor = floor_now(folder, known, read)
+
+    def left(records: Sequence[AnyRecord]) -> Sequence[AnyRecord]:
+        return put_together(wanted(records, floor), known, below)
+
     records = read.read()
-    needless = len(records) - len(wanted(records, floor))
+    needless = len(records) - len(left(records))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
-        Journal(state).compact(floor.segment, lambda records: wanted(records, floor))
+        Journal(state).compact(floor.segment, left)
 
 
 def look_and_decide(
@@ -204,8 +229,11 @@ def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:
     )
 
 
-def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[ConsumerFile]) -> None:
-    """Write down what goes before it goes. Losses that a consumer stands behind, or has accepted, are forgotten."""
+def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[ConsumerFile], below: int) -> None:
+    """Write down what goes before it goes. Losses that a consumer stands behind, or has accepted, are forgotten.
+
+    So are ids below `below`.
+    """
     captured = [held.segment for held in made.logs if held.sidecar]
     bare = [held.segment for held in made.logs if not held.sidecar]
     lost: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -215,9 +243,11 @@ def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[Co
         new = [segment for segment, losers in made.lost.items() if each.name in losers]
         if before or new:
             lost[each.name] = Ids().with_ids([*before, *new]).ranges
-    segments, bares = Ids(record.segments).with_ids(captured), Ids(record.bare).with_ids(bare)
-    after = CleanedFile(segments=segments.ranges, bare=bares.ranges, lost=lost)
+    segments = Ids(record.segments).from_id(below).with_ids(captured)
+    bares = Ids(record.bare).from_id(below).with_ids(bare)
+    after = CleanedFile(v=record.v, segments=segments.ranges, bare=bares.ranges, lost=lost, forgotten=below)
     if after != record:
+        after = msgspec.structs.replace(after, v=VERSION)
         make_folder(state)
         write_cleaned(state, after)
 

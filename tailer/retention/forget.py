@@ -40,10 +40,20 @@ class Floor(NamedTuple):
     j: int
 
 
-def floor_of(consumers: Iterable[ConsumerFile], present: Collection[int], count: int) -> Floor:
-    """The floor of a folder with these consumers and segments, whose journal has `count` records."""
+def floor_of(
+    consumers: Iterable[ConsumerFile], present: Collection[int], count: int, held: Iterable[NodeOffset] = ()
+) -> Floor:
+    """The floor of a folder with these consumers and segments, whose journal has `count` records.
+
+    `held`: what others than registered consumers must still be able to read from.
+    """
     segment, j = min(present, default=None), count
+    for offset in held:
+        segment, j = min(_lowest(offset), _lowest(offset) if segment is None else segment), min(j, offset.j)
     for consumer in consumers:
+        if not consumer.nodes:
+            # One without any position may begin anywhere.
+            return Floor(0, 0)
         for state in consumer.nodes.values():
             # The initial offset counts only while the consumer stands there.
             held = [state.offset, *(mark.offset for mark in state.ahead)]
@@ -113,13 +123,13 @@ def _known(history: DefinitionHistory, at: Position) -> tuple[object, object]:
 
 
 def _replaced(records: Iterable[DefinitionRecord]) -> set[int]:
-    """Definitions of a service's own log that have a later one of the same table."""
+    """Definitions of a service's own log that were told again. One that another replaced may be in use beside it."""
     last: dict[str, int] = {}
     gone = set()
     for record in records:
-        if (before := last.get(record.definition.id)) is not None:
+        if (before := last.get(record.key)) is not None:
             gone.add(before)
-        last[record.definition.id] = record.n
+        last[record.key] = record.n
     return gone
 
 

@@ -18,19 +18,21 @@ from tailer.state.ids import Ids, Range
 from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
     """The file's content. `segments`: ids that had a sidecar; `bare`: ids that had none.
 
-    `lost`: by consumer, ids that `clean --force` deleted before the consumer had read them.
+    `lost`: by consumer, ids that `clean --force` deleted before the consumer had read them. `forgotten`: lower ids may
+    have been left out again, here and in what consumers remember of gaps.
     """
 
     v: int = VERSION
     segments: tuple[Range, ...] = ()
     bare: tuple[Range, ...] = ()
     lost: dict[str, tuple[Range, ...]] = {}
+    forgotten: int = 0
 
 
 def read_cleaned(state: Path) -> CleanedFile:
@@ -84,6 +86,11 @@ class Cleaned:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""
         captured = Ids(self._content.segments)
         return captured.from_id(segment + 1).with_ids(each for each in late if each in captured)
+
+    @property
+    def forgotten(self) -> int:
+        """Below which id a segment that appears is one of which nothing is known any more."""
+        return self._content.forgotten
 
     def lost(self, consumer: str) -> Ids:
         """What `clean --force` deleted before this consumer had read it."""

@@ -237,7 +237,8 @@ class Journal:
                 gone = [record.n for record in self._records if record.n not in numbers]
                 if len(gone) < least:
                     return None
-                upto, j = self.count + 1, max(self._base.j, *gone)
+                upto = self.count + 1
+                j = max([self._base.j, *(r.n for r in self._records if r.n not in numbers and r.pins)])
                 base = Base(id=self._id, upto=upto, segment=max(segment, self._base.segment), j=j)
                 self._base = write_base(self._folder, base, kept)
                 # From here on the file's records are known by their numbers to be the base's. The one line that it
@@ -337,7 +338,7 @@ class Journal:
             self._end += len(line) + 1
 
     def _check_torn(self, behind: Sequence[bytes]) -> None:
-        """Only the last append can be torn, in any of its blocks: a writer would have cut it before it wrote another."""
+        """Only the last append can be torn, in any of its blocks: a writer would have cut it before another."""
         begins = [append_begin(line) for line in behind if checks(line)]
         if not all(0 < begin <= self.count + 1 for begin in begins):
             raise self._corrupt("a line that checks", "one that does not")

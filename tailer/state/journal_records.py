@@ -24,6 +24,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     once: ClassVar[bool] = True
     """Whether an equal record is not journalled a second time."""
 
+    pins: ClassVar[bool] = True
+    """Whether an offset's `j` says that it counts there."""
+
     n: int = 0
 
 
@@ -127,10 +130,11 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
 class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="memory"):
     """What a consumer's planner remembers of segments besides what it did; `anew`: what it did is forgotten.
 
-    See `tailer.state.offset.Memory`. It decides no row of a batch that is planned: its number is no offset's.
+    See `tailer.state.offset.Memory`. It decides no row of a batch that is planned.
     """
 
     once: ClassVar[bool] = False
+    pins: ClassVar[bool] = False
 
     consumer: str
     node: str
@@ -180,7 +184,7 @@ def content(record: AnyRecord) -> bytes:
 
 
 def encode(record: AnyRecord, begin: int = 0) -> bytes:
-    """One line, newline included. `record.n` must be its number; `begin`: where its append begins, if it has several."""
+    """One line, newline included. `record.n` must be its number; `begin`: the first of its append, if that has more."""
     fields = msgspec.to_builtins(record)
     head = {"n": record.n, "kind": fields.pop("kind"), **({"begin": begin} if begin else {})}
     body = msgspec.json.encode({**head, **fields})

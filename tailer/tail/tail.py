@@ -237,7 +237,13 @@ class Tail:
         if not (isinstance(error, LossError) and self.options.accept_loss):
             return None
         lost = error.at or self.offset.position
-        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
+        here = self._view.get(lost.segment)
+        if here is not None and here.log and lost.segment < self._parts.taken.forgotten:
+            # It is there, below what is remembered, and is of no interest from now on.
+            to = Position(lost.segment + 1, 0)
+            self.memory = replace_fields(self.memory, lost_below=max(self.memory.lost_below, to.segment))
+        else:
+            self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
         self._journal.append_loss(self.options.consumer, lost, to)
         return to
 
@@ -269,7 +275,16 @@ class Tail:
         if (news := self._parts.outside.refresh(self._view, self.offset.position)) is not None:
             self._notices.append(news)
         wide, dropped = self._definitions.wide(), self._survey.dropped
-        made = plan(self._view, self.offset, self.memory, self._parts.reacher, budget, wide=wide, dropped=dropped)
+        made = plan(
+            self._view,
+            self.offset,
+            self.memory,
+            self._parts.reacher,
+            budget,
+            wide=wide,
+            dropped=dropped,
+            forgotten=self._parts.taken.forgotten,
+        )
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._parts.reacher.learn(segment)
         self._parts.log_ends.record()

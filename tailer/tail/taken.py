@@ -23,6 +23,11 @@ class Taken:
         self._registered = registered
         self.unread = cleaned.unread
 
+    @property
+    def forgotten(self) -> int:
+        """Below which id a segment that appears is one of which nothing is known any more."""
+        return self._cleaned.forgotten
+
     @contextmanager
     def registering(self) -> Iterator[None]:
         """From finding where a consumer begins until that is saved, `clean` deletes nothing."""

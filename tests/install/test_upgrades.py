@@ -22,7 +22,7 @@ from tests.install.keep_state import FIRST, KEEPING, QUERY, Log
 from tests.spark.engine import Engine
 
 KEPT = Path(__file__).with_name("kept")
-VERSIONS = {"consumer": 2, "cleaned": 1, "quarantine": 1}
+VERSIONS = {"consumer": 2, "cleaned": 2, "quarantine": 1}
 LATER = {"v": 9, "nodes": "in another form", "segments": 7, "node": ["of the future"]}
 """What a later version may have made of any of the files."""
 
@@ -40,7 +40,7 @@ class Kept:
             shutil.copytree(earlier, self.state)
         else:
             assert self.follow().code == 0
-            self.files["cleaned"].write_text(json.dumps({"v": 1, "segments": [[FIRST, FIRST]]}))
+            self.files["cleaned"].write_text(json.dumps({"v": 2, "segments": [[FIRST, FIRST]]}))
         self.log.folder.remove(self.log.first)
 
     @property

@@ -46,6 +46,9 @@ def _summary(status: NodeStatus) -> Iterator[str]:
     yield f"{_segments(len(status.segments))}, {used}"
     refused = f"; it would refuse: {clean.refused}" if clean.refused else ""
     yield f"clean would free {_segments(clean.segments)}, {size_text(clean.bytes)}{refused}"
+    state = status.state
+    forgot = f", forgot what is below segment {state.floor}" if state.floor else ""
+    yield f"state {size_text(state.bytes)}, {state.records} records{forgot}"
     if status.waiting_for is not None:
         yield f"later segments wait for {status.waiting_for}, which is not finished"
 

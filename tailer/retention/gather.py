@@ -5,7 +5,9 @@ A state file that cannot be read is a problem to tell of, not an end: this is wh
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,11 +22,13 @@ from tailer.retention.clean import (
     held_segments,
     was_captured,
 )
+from tailer.retention.forget import floor_of
 from tailer.retention.needed import HeldSegment, decide, holders
 from tailer.retention.status import (
     ConsumerLook,
     ConsumerStatus,
     NodeStatus,
+    StateStatus,
     cap_status,
     clean_status,
     consumer_statuses,
@@ -55,8 +59,9 @@ class StateLook:
                 self.problems.append(error.sentence())
         self.ends: list[SegmentEndRecord] = []
         self.losses: Counter[str | None] = Counter()
+        self.journal: Journal | None = None
         try:
-            journal = Journal(state, writable=False)
+            self.journal = journal = Journal(state, writable=False)
             self.ends = journal.segment_ends(None)
             self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
             self.consumers = [recalled(content, journal) for content in self.consumers]
@@ -67,6 +72,18 @@ class StateLook:
             self.cleaned = read_cleaned(state)
         except CdcError as error:
             self.problems.append(error.sentence())
+
+    def status(self, segments: list[HeldSegment]) -> StateStatus:
+        """The folder's size, and how far it has forgotten and might."""
+        journal, there = self.journal, [held.segment for held in segments]
+        return StateStatus(
+            folder=str(self.state),
+            id=journal.id or None if journal is not None else None,
+            bytes=_bytes_below(self.state),
+            records=len(journal.read()) if journal is not None else 0,
+            floor=journal.base.segment if journal is not None else 0,
+            lowest=floor_of(self.consumers, there, 0).segment if there or self.consumers else None,
+        )
 
     def statuses(self, segments: list[HeldSegment], now: float) -> list[ConsumerStatus]:
         """Every consumer on each of its nodes."""
@@ -117,6 +134,7 @@ def observe(
         waiting_for=waiting_for(segments),
         cap=cap_status(cap, used, volume.f_blocks * volume.f_frsize),
         clean=clean_status(made, _refusal(shared, segments, options)),
+        state=shared.status(segments),
         consumers=shown.statuses(segments, now),
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
     )
@@ -129,6 +147,16 @@ def observe_consumers(
     found = StateLook(log_state(folder, state))
     segments, _ = held_segments(folder, found.ends, clock=clock)
     return found.statuses(segments, clock()), found.problems
+
+
+def _bytes_below(folder: Path) -> int:
+    """Of all files; one that goes meanwhile is left out."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            status = file.lstat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total
 
 
 def _refusal(shared: StateLook, segments: Sequence[HeldSegment], options: CleanOptions) -> str | None:

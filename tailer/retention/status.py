@@ -83,6 +83,21 @@ class CapStatus(msgspec.Struct, frozen=True):
     given: bool
 
 
+class StateStatus(msgspec.Struct, frozen=True):
+    """What is kept between runs. `bytes`: of the whole folder; `records`: of the journal, as far as they still count.
+
+    `id`: of the state, null before its first writer. `floor`: offsets that stand below this segment are refused since
+    the last compaction. `lowest`: below this segment nothing is needed any more, null without segments and consumers.
+    """
+
+    folder: str
+    id: str | None
+    bytes: int
+    records: int
+    floor: int
+    lowest: int | None
+
+
 class CleanStatus(msgspec.Struct, frozen=True):
     """What `clean` would take away now. `refused`: why it would not run; then this is what no known consumer needs."""
 
@@ -101,6 +116,7 @@ class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     waiting_for: int | None
     cap: CapStatus
     clean: CleanStatus
+    state: StateStatus
     consumers: list[ConsumerStatus]
     problems: list[str]
 

@@ -83,6 +83,11 @@ class Journal:
         return self._count
 
     @property
+    def folder(self) -> Path:
+        """The state folder."""
+        return self._folder
+
+    @property
     def id(self) -> str:
         """The state's own random id, for as long as there is this journal; empty where it has none yet."""
         return self._id

@@ -34,6 +34,7 @@ from tailer.segments.run import Run
 from tailer.segments.view import SegmentView
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
+from tailer.state.file_system import network_notice
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.named import NamedTables
@@ -68,6 +69,8 @@ class Tail:
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
+        if parts.consumer is not None and (notice := network_notice(parts.journal.folder)) is not None:
+            self._notices.append(notice)
         self._others = parts.journal.foreign
         parts.log_ends.load()
 

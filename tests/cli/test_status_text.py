@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailer.cli.status_text import consumer_lines, node_lines
-from tailer.retention.status import Amount, CapStatus, CleanStatus, ConsumerStatus, Lag, NodeStatus, SegmentStatus
+from tailer.retention.status import (
+    Amount,
+    CapStatus,
+    CleanStatus,
+    ConsumerStatus,
+    Lag,
+    NodeStatus,
+    SegmentStatus,
+    StateStatus,
+)
 
 NOW = 1_795_257_900.0
 ONE = 1_795_257_859_471
@@ -33,10 +42,17 @@ def segment(number: int, *needed_by: str, **facts: Any) -> SegmentStatus:
 def node(*segments: SegmentStatus, consumers: list[ConsumerStatus], **facts: Any) -> NodeStatus:
     ordinary: dict[str, Any] = {
         "waiting_for": None, "cap": CapStatus(4 << 30, 384 << 20, 0.094, False), "clean": CleanStatus(3, 96 << 20),
-        "problems": [],
+        "problems": [], "state": StateStatus("/f.cdc_tail", "0" * 16, 20 << 20, 41_234, 0, None),
     }  # fmt: skip
     held = ordinary | facts
     return NodeStatus("local", "/var/lib/cassandra/cdc_raw", list(segments), 0, consumers=consumers, **held)
+
+
+def test_a_state_that_has_forgotten_says_up_to_where() -> None:
+    state = StateStatus("/f.cdc_tail", "0" * 16, 3 << 20, 812, ONE, ONE + 5)
+    lines = list(node_lines(node(consumers=[consumer()], state=state), NOW, 80))
+    assert f"  state 3.0M, 812 records, forgot what is below segment {ONE}" in lines
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_node() -> None:
@@ -46,6 +62,7 @@ def test_a_node() -> None:
         "local  /var/lib/cassandra/cdc_raw",
         "  2 segments, 384.0M of 4.0G (the server's default), 9.4 %",
         "  clean would free 3 segments, 96.0M",
+        "  state 20.0M, 41234 records",
         f"  later segments wait for {ONE}, which is not finished",
         "  SEGMENT        BYTES  DURABLE END  STATE                 NEEDED BY",
         f"  {ONE}  32.0M     33554432  growing               billing, lake",

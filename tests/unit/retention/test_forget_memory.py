@@ -141,7 +141,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LogFolder:
 
 def put(folder: LogFolder, number: int, *, done: bool = True) -> None:
     first = [encode_mutation(create_table(TABLE, TS))] if number == 10 else []
-    writer = segment_of(FIRST + 2 * number, [first + [encode_mutation(insert(TABLE, number, "a", number))]])
+    writer = segment_of(FIRST + 2 * number, [[*first, encode_mutation(insert(TABLE, number, "a", number))]])
     folder.put(writer, completed(writer) if done else live(writer))
 
 

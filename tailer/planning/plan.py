@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Final
 
 from tailer.errors import CdcError
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_above, ids_of
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -105,8 +106,8 @@ class _Planner:
         self._out = Plan(offset, memory)
         self._holes = list(memory.holes)
         self._reached = 0
-        known = {segment for segment in memory.seen if segment >= memory.lost_below}
-        self._order = sorted({*view, *known})
+        self._ids = ids_of(view)
+        self._gone = sorted(segment for segment in memory.seen if segment >= memory.lost_below and segment not in view)
 
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
@@ -122,12 +123,20 @@ class _Planner:
                 self._passed_list[segment] = self._read_late(segment, at)
             elif not seen.lone:
                 self._passed_list[segment] = at
-        for segment in self._order[: bisect_left(self._order, self._given.s)]:
+        for segment in self._in_holes():
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if segment in self._view and self._memory.in_hole(segment) and self._view[segment].log:
+            if self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
                 self._holes = _without(self._holes, segment)
+
+    def _in_holes(self) -> Iterator[int]:
+        """Ids below the position for which no file was there when they were passed, and that are there now."""
+        ids, holes = self._ids, self._memory.holes
+        lowest = bisect_left(holes, ids[0], key=_last) if ids else len(holes)
+        for first, last in holes[lowest:]:
+            for number in range(bisect_left(ids, first), bisect_right(ids, min(last, self._given.s - 1))):
+                yield ids[number]
 
     def _late_gone(self, segment: int, at: int) -> None:
         if segment < self._memory.lost_below:
@@ -181,8 +190,8 @@ class _Planner:
         """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
         if self._budget <= 0:
             return
-        above = self._order[bisect_right(self._order, segment) :]
-        behind = next((higher for higher in above if higher in self._view and self._view[higher].promised), None)
+        above = ids_above(self._view, segment)
+        behind = next((higher for higher in above if self._view[higher].promised), None)
         if behind is not None:
             self._out.held = (segment, behind)
 
@@ -228,8 +237,8 @@ class _Planner:
 
     def _ahead(self) -> Iterator[int]:
         """Ids above the position: those that are there, and those whose sidecar was seen before."""
-        order = self._order
-        return (order[number] for number in range(bisect_right(order, self._segment), len(order)))
+        gone = self._gone[bisect_right(self._gone, self._segment) :]
+        return merge(ids_above(self._view, self._segment), gone)
 
     def _pass_over(self, passed: list[int], target: int) -> None:
         for segment in passed:
@@ -256,20 +265,26 @@ class _Planner:
 def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple[int, int], ...]) -> Memory:
     """What the next plan must know of this look: all of it may be gone then, and only that tells a loss."""
     late = {segment for segment, _ in offset.p}
-    with_sidecar = {segment for segment, seen in view.items() if seen.sidecar and not seen.orphan}
-    without = {segment for segment, seen in view.items() if seen.log and not seen.sidecar}
+    near = [segment for segment in {*late, offset.s} if segment in view]
+    shown = [view[segment] for segment in (*near, *ids_above(view, offset.s))]
+    with_sidecar = {seen.segment for seen in shown if seen.sidecar and not seen.orphan}
+    without = {seen.segment for seen in shown if seen.log and not seen.sidecar}
     seen = {s for s in memory.seen | with_sidecar if s > offset.s or s in late}
     bare = {s for s in (memory.bare | without) if s > offset.s} - seen
     last = offset.s if offset.s in with_sidecar else memory.last_with_sidecar
     return Memory(
         start=memory.start or min((segment for segment, seen in view.items() if seen.log), default=0),
-        highest=max([memory.highest, *view]),
+        highest=max([memory.highest, *ids_of(view)[-1:]]),
         seen=frozenset(seen),
         bare=frozenset(bare),
         holes=holes,
         lost_below=memory.lost_below,
         last_with_sidecar=last,
     )
+
+
+def _last(hole: tuple[int, int]) -> int:
+    return hole[1]
 
 
 def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]]:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tailer.errors import RefusedError, UsageError
-from tailer.planning.survey import COMPLETED, Closed, Survey
+from tailer.planning.sighting import COMPLETED, Closed
+from tailer.planning.survey import Survey
 from tailer.retention.forget import floor_of, wanted
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
-from tailer.segments.folder import Listing, look
+from tailer.segments.folder import Listing
 from tailer.segments.log_folder import probably
+from tailer.segments.looks import look
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
 from tailer.state.journal import Journal, state_folder
@@ -131,7 +133,7 @@ def held_segments(
     or sidecar is no regular file is left out: what it holds cannot be told.
     """
     with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
-        survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
+        survey.closed.update({record.segment: Closed(record.end, record.published) for record in ends})
         survey.look(NodeOffset())
         listing = look(folder)
         finished = {segment for segment in listing.logs if survey.sighting(segment).finished is not None}

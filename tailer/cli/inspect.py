@@ -23,7 +23,8 @@ from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name
 from tailer.options.tail import tail_options
 from tailer.options.to_terminal import SEGMENT_OR_DIR
-from tailer.segments.folder import Listing, LogFile, check_folder, look
+from tailer.segments.folder import Listing, LogFile, check_folder
+from tailer.segments.looks import look
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.state.log_folder import log_state
 

@@ -24,7 +24,7 @@ from tailer.limits import MIB
 from tailer.options.tail import tail_options
 from tailer.options.to_terminal import DIR
 from tailer.planning.survey import Survey
-from tailer.segments.folder import look
+from tailer.segments.looks import look
 from tailer.sinks.text import printable, size_text
 from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.selection import Selection
@@ -65,10 +66,10 @@ class StaleFlags:
         self._warned: set[str] = set()
         self._counted: dict[str, int] = {}
 
-    def enter(self, segment: int, there: Collection[int]) -> None:
-        """Rows of this segment come next; `there`: the ids that the folder has."""
+    def enter(self, segment: int, there: Sequence[int]) -> None:
+        """Rows of this segment come next; `there`: the ids that the folder has, ascending."""
         if self._segment and segment > self._segment:
-            between = sum(self._segment < other < segment for other in there)
+            between = bisect_left(there, segment) - bisect_right(there, self._segment)
             if segment - self._segment - 1 > between:
                 self._suspect = True
                 self._warned.clear()

@@ -19,7 +19,8 @@ from tailer.framing.section import NoSection
 from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.schema.selection import Selection
-from tailer.segments.folder import LogFile, look
+from tailer.segments.folder import LogFile
+from tailer.segments.looks import look
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.state.journal import Journal

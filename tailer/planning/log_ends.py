@@ -8,7 +8,8 @@ from __future__ import annotations
 from tailer.errors import LossError
 from tailer.options.tail import TailOptions
 from tailer.planning.reach import Reacher
-from tailer.planning.survey import COMPLETED, Closed, Survey
+from tailer.planning.sighting import COMPLETED, Closed
+from tailer.planning.survey import Survey
 from tailer.position import Position
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
@@ -24,6 +25,7 @@ class LogEnds:
         self._options = options
         self._loaded = 0
         self._forgotten = 0
+        self._grown: set[int] = set()
 
     def load(self) -> None:
         """Take over what came on record, and forget what the journal has forgotten.
@@ -65,9 +67,11 @@ class LogEnds:
 
     def check_growth(self) -> None:
         """LossError where a segment went on behind the end that it was read to."""
-        for segment, known in self._survey.sightings():
-            closed = self._survey.closed.get(segment)
+        self._grown |= self._survey.take_judged()
+        for segment in sorted(self._grown):
+            closed, known = self._survey.closed.get(segment), self._survey.sighting(segment)
             if closed is not None and known.published > max(closed.end, closed.published):
+                # It stays among them: whoever looks again is to be told again.
                 raise LossError(
                     "a segment that was read to its end has grown since",
                     at=Position(segment, closed.end),
@@ -76,3 +80,4 @@ class LogEnds:
                     found=f"a sidecar that says {known.published}",
                     remedy="It was taken for finished (--stopped, --assume-finished-after) while it was still written.",
                 )
+            self._grown.discard(segment)

@@ -13,7 +13,7 @@ import msgspec
 
 from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_above
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -55,7 +55,7 @@ class ServerLosses:
         memory, here = self.memory, self.view.get(at)
         if at == 0 or at < memory.lost_below or at != memory.last_with_sidecar:
             return None
-        higher = min((segment for segment in self.view if segment > at), default=None)
+        higher = next(ids_above(self.view, at), None)
         if (here is not None and (here.log or here.cleaned)) or higher is None or higher <= memory.lost_below:
             return None
         # A segment that was seen without a sidecar may have gone as it was: it held no captured change.

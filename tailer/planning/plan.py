@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Final
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from tailer.errors import CdcError
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_above, ids_of
 from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 
@@ -111,7 +112,8 @@ class _Planner:
         self._out = Plan(offset, memory)
         self._holes = memory.holes
         self._reached = 0
-        self._order = sorted({*view, *memory.seen.from_id(memory.lost_below)})
+        self._ids = ids_of(view)
+        self._gone = [segment for segment in memory.seen.from_id(memory.lost_below) if segment not in view]
 
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
@@ -127,24 +129,30 @@ class _Planner:
                 self._passed_list[segment] = self._read_late(segment, at)
             elif not seen.lone:
                 self._passed_list[segment] = at
-        for segment in self._order[: bisect_left(self._order, self._given.s)]:
+        for segment in self._in_holes():
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if segment in self._view and segment in self._memory.holes and self._view[segment].log:
+            if self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
                 self._holes = self._holes.without([(segment, segment)])
 
     def check_appeared(self, forgotten: int) -> None:
         """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
-        for segment in self._order[: bisect_left(self._order, forgotten)]:
-            seen = self._view.get(segment)
-            known = seen is None or not seen.log or seen.cleaned or segment < self._memory.lost_below
+        for segment in self._ids[: bisect_left(self._ids, forgotten)]:
+            seen = self._view[segment]
+            known = not seen.log or seen.cleaned or segment < self._memory.lost_below
             # What is below the start belongs to a history that nobody promised.
             history = self._memory.start and segment < min(self._memory.start, self._given.s)
             if known or history or segment in self._memory.holes or segment in self._passed_list:
                 continue
             what = f"segment {segment} has turned up, and of those below {forgotten} nothing is remembered any more"
             self._out.error = self._out.error or lost(Position(segment, 0), what)
+
+    def _in_holes(self) -> Iterator[int]:
+        """Ids below the position for which no file was there when they were passed, and that are there now."""
+        ids = self._ids
+        for first, last in self._memory.holes.from_id(ids[0]).below(self._given.s).ranges if ids else ():
+            yield from ids[bisect_left(ids, first) : bisect_right(ids, last)]
 
     def _late_gone(self, segment: int, at: int) -> None:
         if segment < self._memory.lost_below:
@@ -198,8 +206,8 @@ class _Planner:
         """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
         if self._budget <= 0:
             return
-        above = self._order[bisect_right(self._order, segment) :]
-        behind = next((higher for higher in above if higher in self._view and self._view[higher].promised), None)
+        above = ids_above(self._view, segment)
+        behind = next((higher for higher in above if self._view[higher].promised), None)
         if behind is not None:
             self._out.held = (segment, behind)
 
@@ -245,8 +253,8 @@ class _Planner:
 
     def _ahead(self) -> Iterator[int]:
         """Ids above the position: those that are there, and those whose sidecar was seen before."""
-        order = self._order
-        return (order[number] for number in range(bisect_right(order, self._segment), len(order)))
+        gone = self._gone[bisect_right(self._gone, self._segment) :]
+        return merge(ids_above(self._view, self._segment), gone)
 
     def _pass_over(self, passed: list[int], target: int) -> None:
         for segment in passed:
@@ -274,15 +282,17 @@ class _Planner:
 def _remember(view: View, memory: Memory, offset: NodeOffset, holes: Ids) -> Memory:
     """What the next plan must know of this look: all of it may be gone then, and only that tells a loss."""
     at, late = offset.s, {segment for segment, _ in offset.p}
-    shown = [s for s, each in view.items() if (s > at or s in late) and each.sidecar and not each.orphan]
-    without = [s for s, each in view.items() if s > at and each.log and not each.sidecar]
+    near = [view[segment] for segment in late if segment <= at and segment in view]
+    above = [view[segment] for segment in ids_above(view, at)]
+    shown = [seen.segment for seen in (*near, *above) if seen.sidecar and not seen.orphan]
+    without = [seen.segment for seen in above if seen.log and not seen.sidecar]
     past = [segment for segment in late if segment <= at and segment in memory.seen]
     seen = memory.seen.from_id(at + 1).with_ids([*past, *shown])
     here = view.get(at)
     return msgspec.structs.replace(
         memory,
         start=memory.start or min((segment for segment, seen in view.items() if seen.log), default=0),
-        highest=max([memory.highest, *view]),
+        highest=max([memory.highest, *ids_of(view)[-1:]]),
         seen=seen,
         bare=memory.bare.from_id(at + 1).with_ids(without).minus(seen),
         holes=holes,

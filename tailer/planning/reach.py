@@ -17,7 +17,8 @@ from tailer.framing.section import MARKER_BYTES, NoSection, Section
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.planning.plan import Reach
-from tailer.planning.survey import Closed, Sighting, Survey
+from tailer.planning.sighting import Closed, Sighting
+from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.segments.run import Run, run_of

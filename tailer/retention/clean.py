@@ -17,12 +17,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.errors import RefusedError, UsageError
-from tailer.planning.survey import COMPLETED, Closed, Survey
+from tailer.planning.sighting import COMPLETED, Closed
+from tailer.planning.survey import Survey
 from tailer.retention.forget import Floor, floor_of, wanted
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
-from tailer.segments.folder import Listing, look
+from tailer.segments.folder import Listing
 from tailer.segments.log_folder import probably
+from tailer.segments.looks import look
 from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, sync_folder
 from tailer.state.ids import Ids
@@ -158,7 +160,7 @@ def held_segments(
     or sidecar is no regular file is left out: what it holds cannot be told.
     """
     with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
-        survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
+        survey.closed.update({record.segment: Closed(record.end, record.published) for record in ends})
         survey.look(NodeOffset())
         listing = look(folder)
         finished = {segment for segment in listing.logs if survey.sighting(segment).finished is not None}

@@ -40,15 +40,18 @@ def open_regular(path: str | Path) -> int:
     return descriptor
 
 
-def other_kind(file: os.DirEntry[str]) -> str | None:
-    """What a listed name is that is no regular file; None for one, for a link to one, and where only opening tells.
+def status_of(path: Path) -> os.stat_result | str | None:
+    """The status of a regular file or of a link to one; what a name is that is none; None where nothing is there.
 
-    Asks nothing of most file systems: the listing said it.
+    Opens nothing.
     """
     try:
-        if file.is_file():
-            return None
-        return _KINDS.get(stat.S_IFMT(file.stat().st_mode))
+        status = path.stat()
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        # Else it is gone meanwhile, or a link to nowhere: whoever opens it is told the same.
-        return "a link to itself" if error.errno == errno.ELOOP else None
+        if error.errno == errno.ELOOP:
+            return "a link to itself"
+        raise
+    kind = stat.S_IFMT(status.st_mode)
+    return status if kind == stat.S_IFREG else _KINDS.get(kind)

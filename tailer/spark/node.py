@@ -241,11 +241,11 @@ class Node:
 
     def newest(self) -> NodeOffset:
         """Behind everything that the last look saw durable."""
-        return newest(self._tail.offset, self._survey.durable_ends())
+        return newest(self._tail.offset, self._survey.durable_ends(self._tail.offset))
 
     def backlog(self, offset: NodeOffset) -> Json:
         """How much of the log lies behind `offset`."""
-        return backlog(offset, self._survey.durable_ends())
+        return backlog(offset, self._survey.durable_ends(offset))
 
     def _open_anew(self) -> None:
         with self._parts.taken.registering():

@@ -31,7 +31,7 @@ from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
-from tailer.segments.view import SegmentView
+from tailer.segments.view import View, ids_of
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
 from tailer.state.file_system import network_notice
@@ -65,7 +65,7 @@ class Tail:
         self._definitions = parts.definitions
         self._survey = parts.survey
         self._stale = StaleFlags(parts.options.selection)
-        self._view: dict[int, SegmentView] = {}
+        self._view: View = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
@@ -162,6 +162,7 @@ class Tail:
         if self._waker is None:
             # The first look came before the watch: look again at once, or a change in between waits for the poll.
             self._waker = open_waker(self.folder)
+            self._survey.listen(self._waker.names)
             return True
         return self._waker.wait(seconds)
 
@@ -215,7 +216,7 @@ class Tail:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
         file = self._survey.file(task.span.segment)
-        self._stale.enter(task.span.segment, self._view)
+        self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
             try:
                 yield from reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey)

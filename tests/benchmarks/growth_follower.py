@@ -44,6 +44,9 @@ def main(folder: Path) -> None:
     with open_tail(folder, TailOptions(consumer=CONSUMER)) as tail:
         read(tail)
         tell(before)
+        # As `follow` does when there is nothing more: from here on changes are heard of.
+        tail.wait(0.0)
+        read(tail)
         for command in sys.stdin:
             before = time.process_time()
             if command.strip() == "look":

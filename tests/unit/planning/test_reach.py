@@ -12,7 +12,8 @@ import pytest
 from tailer.errors import CorruptError, DefinitionError
 from tailer.planning.plan import Reach
 from tailer.planning.reach import Reacher
-from tailer.planning.survey import Closed, Survey
+from tailer.planning.sighting import Closed
+from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.run import Run
 from tailer.state.offset import NodeOffset

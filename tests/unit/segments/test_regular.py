@@ -9,7 +9,8 @@ import pytest
 
 from tailer.framing.sidecar import Sidecar
 from tailer.planning.survey import Survey
-from tailer.segments.folder import DROPPED, look
+from tailer.segments.folder import DROPPED
+from tailer.segments.looks import Looks, look
 from tailer.segments.regular import open_regular
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import FolderSegments
@@ -64,7 +65,10 @@ def test_a_look_names_it_and_passes_it_by(tmp_path: Path, kind: str) -> None:
     assert found.others == {"CommitLog-7-5.log": kind, "CommitLog-7-6_cdc.idx": kind}
     assert (found.segments, list(found.sidecars)) == ([SEGMENT], [SEGMENT])
     assert found.odd == {5, 6}
-    assert look(tmp_path, found).others == found.others
+    looks = Looks(tmp_path)
+    for whole in (True, False, True):
+        looks.look(whole=whole)
+        assert looks.listing.others == found.others
 
 
 def test_the_writers_own_file_of_what_it_dropped_may_be_none(tmp_path: Path, kind: str) -> None:

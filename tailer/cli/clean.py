@@ -10,12 +10,14 @@ from pathlib import Path
 
 import typer
 
+from tailer.cli.as_owner import as_log_owner
 from tailer.cli.command import command
 from tailer.errors import UsageError
 from tailer.options.to_terminal import DIR
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
 from tailer.sinks.text import printable, size_text
+from tailer.state.journal import state_folder
 
 app = typer.Typer(add_completion=False)
 
@@ -33,6 +35,7 @@ def run(
     """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
     if force and max_age is None and max_bytes is None:
         raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
+    as_log_owner(folder, state_folder(folder))
     made = clean(folder, CleanOptions(Limits(max_age, max_bytes, force), no_consumers, stopped, dry_run))
     sys.stderr.writelines(f"cdc-tail: {printable(notice)}\n" for notice in made.notices)
     sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))

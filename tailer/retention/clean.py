@@ -18,15 +18,18 @@ from tailer.errors import RefusedError, UsageError
 from tailer.planning.survey import COMPLETED, Closed, Survey
 from tailer.retention.forget import floor_of, wanted
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
+from tailer.retention.rights import check_rights
 from tailer.segments.folder import Listing, look
 from tailer.segments.log_folder import probably
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
+from tailer.state.consumers import ConsumerFile, consumer_names, registered, sync_folder
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state
+from tailer.state.modes import make_folder
 from tailer.state.offset import NodeOffset
+from tailer.system_errors import told
 
 FORGOTTEN_AT_LEAST: Final = 200
 """Records of the journal that must have become needless before it is compacted: a run each minute rewrites nothing."""
@@ -66,6 +69,8 @@ def clean(
     _refuse_what_captures_nothing(folder, state)
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
+    if not options.dry_run:
+        check_rights(folder, state)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
         known = registered(state)
         if not options.no_consumers:
@@ -236,11 +241,5 @@ def _take_away(folder: Path, made: Decision) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with told("cannot delete the segment", path, writes=True):
         path.unlink(missing_ok=True)
-    except PermissionError as error:
-        raise UsageError(
-            "no permission to delete",
-            file=str(path),
-            remedy="Run `clean` as a user that may write the folder: the server's own, or one of its group.",
-        ) from error

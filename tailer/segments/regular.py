@@ -23,6 +23,7 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a link",
 }
 
 
@@ -40,6 +41,11 @@ def open_regular(path: str | Path) -> int:
     return descriptor
 
 
+def kind_of(mode: int) -> str | None:
+    """What a file is by its mode, where it is no regular one."""
+    return _KINDS.get(stat.S_IFMT(mode))
+
+
 def other_kind(file: os.DirEntry[str]) -> str | None:
     """What a listed name is that is no regular file; None for one, for a link to one, and where only opening tells.
 
@@ -48,7 +54,7 @@ def other_kind(file: os.DirEntry[str]) -> str | None:
     try:
         if file.is_file():
             return None
-        return _KINDS.get(stat.S_IFMT(file.stat().st_mode))
+        return kind_of(file.stat().st_mode)
     except OSError as error:
         # Else it is gone meanwhile, or a link to nowhere: whoever opens it is told the same.
         return "a link to itself" if error.errno == errno.ELOOP else None

@@ -10,7 +10,6 @@ between them, and an offset's `j` still says which records counted when it left.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 from bisect import bisect_right
@@ -21,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
 from tailer.position import Position
 from tailer.segments.log_folder import STATE_SUFFIX
 from tailer.state.consumers import sync_folder
@@ -39,12 +38,11 @@ from tailer.state.journal_records import (
     decode,
     encode,
 )
-from tailer.state.modes import make_folders, open_file
+from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.state.offset import NodeOffset
+from tailer.system_errors import system_error
 
 FILE_NAME: Final = "journal"
-
-_NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
@@ -127,7 +125,7 @@ class Journal:
         if self._own:
             return
         try:
-            with self._path.open("rb", buffering=0) as file:
+            with os.fdopen(open_to_read(self._path), "rb", buffering=0) as file:
                 before = self.count
                 self._catch_up(file.fileno())
                 if self._writable and self.count > before:
@@ -350,28 +348,14 @@ class Journal:
                 os.close(descriptor)
 
     def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-        try:
-            return os.open(self._path, flags)
-        except FileNotFoundError:
-            self._make_folder()
-            descriptor = open_file(self._path, flags)
-            sync_folder(self._folder)
-            return descriptor
-
-    def _make_folder(self) -> None:
-        try:
-            make_folders(self._folder)
-            sync_folder(self._folder.parent)
-        except OSError as error:
-            if error.errno not in _NOT_ALLOWED:
-                raise
-            raise UsageError(
-                "the state folder cannot be made",
-                file=str(self._folder),
-                found=error.strerror,
-                remedy=f"Create it for the user that runs this (uid {os.geteuid()}), or give another with --state.",
-            ) from error
+        flags = os.O_RDWR | os.O_APPEND
+        if self._path.exists():
+            return open_file(self._path, flags)
+        make_folder(self._folder)
+        sync_folder(self._folder.parent)
+        descriptor = open_file(self._path, flags)
+        sync_folder(self._folder)
+        return descriptor
 
     def _corrupt(self, expected: str, found: str) -> CdcError:
         return CorruptError(
@@ -383,9 +367,7 @@ class Journal:
         )
 
     def _failed(self, what: str, error: OSError) -> CdcError:
-        if error.errno in _NOT_ALLOWED:
-            return UsageError(f"the journal {what}", file=str(self._path), found=error.strerror)
-        return SystemFailedError(f"the journal {what}", file=str(self._path), found=error.strerror)
+        return system_error(f"the journal {what}", error, self._path, writes=self._writable)
 
 
 def _number_of(record: AnyRecord) -> int:

@@ -15,7 +15,7 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.position import Position
-from tailer.segments.folder import NOTHING, Listing, LogFile, SidecarFile, look
+from tailer.segments.folder import DROPPED, NOTHING, Listing, LogFile, SidecarFile, look
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
 from tailer.segments.view import SegmentView
 from tailer.state.offset import NodeOffset
@@ -96,6 +96,7 @@ class Survey:
         self._files: dict[int, SegmentFile] = {}
         self._kept: frozenset[int] = frozenset()
         self._listing = NOTHING
+        self._empty = False
         self._thorough_at = -THOROUGH_SECONDS
         self._views: dict[int, SegmentView] = {}
         self._frozen = False
@@ -114,7 +115,10 @@ class Survey:
         if self._frozen:
             listing = self._listing
         else:
-            self._listing = listing = self._without_cleaned(self._look())
+            seen = self._look()
+            # Of a native log it is said in DROPPED that nothing is left.
+            self._empty = not (seen.logs or seen.sidecars) and not (self.folder / DROPPED).exists()
+            self._listing = listing = self._without_cleaned(seen)
             self._tell(listing)
         self._release(offset, listing)
         # Here, before anybody reads a marker: what is written to its end in between would be judged finished by bytes
@@ -132,6 +136,11 @@ class Survey:
             recorded.add(offset.s)
         self._views = {segment: self._view(segment) for segment in recorded}
         return self._views
+
+    @property
+    def empty(self) -> bool:
+        """Whether the last look saw nothing at all, and nothing is held open."""
+        return self._empty and not self._files
 
     def sightings(self) -> Iterable[tuple[int, Sighting]]:
         """What is kept of segments: those that are there, or may still be asked for."""

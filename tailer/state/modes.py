@@ -62,9 +62,12 @@ def open_file(path: Path, flags: int) -> int:
 def replacing_file(path: Path) -> int:
     """A descriptor to write a new file, that takes the place of another one afterwards; what was left there goes."""
     with told("cannot write the state", path, writes=True), _in_folder(path) as folder:
-        with contextlib.suppress(FileNotFoundError):
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        try:
+            descriptor = _open(path, new, folder)
+        except FileExistsError:
             os.unlink(path.name, dir_fd=folder)
-        descriptor = _open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
+            descriptor = _open(path, new, folder)
         _set_mode(descriptor, FILE_MODE)
         return descriptor
 

@@ -17,6 +17,7 @@ from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
+from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
@@ -66,6 +67,7 @@ class Tail:
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
+        self._absent: list[str] = []
         self._others = parts.journal.foreign
         parts.log_ends.load()
 
@@ -264,6 +266,11 @@ class Tail:
             self._notices.append(news)
         wide, dropped = self._definitions.wide(), self._survey.dropped
         made = plan(self._view, self.offset, self.memory, self._parts.reacher, budget, wide=wide, dropped=dropped)
+        if self._survey.empty:
+            made = without_evidence(made, self._view, self.offset, self.memory)
+            made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
+        else:
+            self._absent = []
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._parts.reacher.learn(segment)
         self._parts.log_ends.record()
@@ -284,7 +291,7 @@ class Tail:
         if finished and self._until is not None and offset.position > self._until:
             offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
         error = self._parts.taken.blame(made.error)
-        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
+        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""

@@ -85,6 +85,8 @@ _OWN: Final = (
         "force", kinds.FLAG, "Over these limits, delete what consumers need too: they stop with a loss error (exit 5).",
         _LIMITS, False, "force", ("clean",),
     ),
+    Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
+           "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

@@ -19,7 +19,8 @@ from tailer.planning.survey import COMPLETED, Closed, Survey
 from tailer.retention.forget import floor_of, wanted
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
 from tailer.retention.rights import check_rights
-from tailer.segments.folder import Listing, look
+from tailer.retention.status import default_cap
+from tailer.segments.folder import DROPPED, Listing, look
 from tailer.segments.log_folder import probably
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, registered, sync_folder
@@ -42,12 +43,16 @@ NOT_CAPTURED: Final = "no sidecar was ever in this folder"
 
 @dataclass(frozen=True, slots=True)
 class CleanOptions:
-    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here."""
+    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here.
+
+    `cap`: what there is room for, if it is not a server's default.
+    """
 
     limits: Limits = NO_LIMITS
     no_consumers: bool = False
     stopped: bool = False
     dry_run: bool = False
+    cap: int | None = None
 
 
 ALL_THAT_MAY_GO: Final = CleanOptions()
@@ -114,7 +119,16 @@ def look_and_decide(
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
     made = decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
     made.notices += notices
+    made.cap = _cap(folder, segments) if options.cap is None else options.cap
     return made
+
+
+def _cap(folder: Path, segments: Iterable[HeldSegment]) -> int | None:
+    """A server's default; None for a service's own log, which has no other than it was given."""
+    if any(held.restart is not None for held in segments) or (folder / DROPPED).exists():
+        return None
+    volume = os.statvfs(folder)
+    return default_cap(volume.f_blocks * volume.f_frsize)
 
 
 class HeldSegments(NamedTuple):

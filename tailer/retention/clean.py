@@ -21,7 +21,7 @@ from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment
 from tailer.retention.rights import check_rights
 from tailer.retention.status import default_cap
 from tailer.segments.folder import DROPPED, Listing, look
-from tailer.segments.log_folder import probably
+from tailer.segments.log_folder import NAME, probably
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, registered, sync_folder
 from tailer.state.journal import Journal, state_folder
@@ -71,9 +71,11 @@ def clean(
     UsageError where nothing shows that a log is kept in the folder: what is deleted there may be a server's own.
     """
     state = log_state(folder)
-    _refuse_what_captures_nothing(folder, state)
+    captures_nothing = _captures_nothing(folder, state)
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
+    if captures_nothing:
+        return Decision(notices=[f"{NOT_CAPTURED}: nothing was captured yet, and nothing is deleted"])
     if not options.dry_run:
         check_rights(folder, state)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
@@ -198,17 +200,24 @@ def was_captured(sidecars: bool, record: CleanedFile, ends: Iterable[SegmentEndR
     return sidecars or bool(record.segments) or any(end.finished == COMPLETED for end in ends)
 
 
-def _refuse_what_captures_nothing(folder: Path, state: Path) -> None:
+def _captures_nothing(folder: Path, state: Path) -> bool:
+    """Whether it is a node's folder in which nothing was captured yet: its segments have no sidecar, and never had one.
+
+    UsageError where it may be any folder: it has another name, and no consumer has ever been registered for it.
+    """
     there = look(folder)
     ends = Journal(state, writable=False).segment_ends(None)
-    if there.logs and not was_captured(bool(there.sidecars), read_cleaned(state), ends):
-        raise UsageError(
-            f"{NOT_CAPTURED}: nothing is cleaned here",
-            file=str(folder),
-            expected="a sidecar (CommitLog-…_cdc.idx), now or before",
-            found=f"{len(there.logs)} segments alone",
-            remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
-        )
+    if not there.logs or was_captured(bool(there.sidecars), read_cleaned(state), ends):
+        return False
+    if NAME in (folder.name, Path(os.path.realpath(folder)).name) or consumer_names(state):
+        return True
+    raise UsageError(
+        f"{NOT_CAPTURED}: nothing is cleaned here",
+        file=str(folder),
+        expected="a sidecar (CommitLog-…_cdc.idx), now or before",
+        found=f"{len(there.logs)} segments alone",
+        remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
+    )
 
 
 def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:

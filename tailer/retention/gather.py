@@ -99,7 +99,7 @@ def observe(
     shared = StateLook(state_folder(folder))
     shown = shared if state is None else StateLook(state)
     now = clock()
-    segments, _ = held_segments(folder, shared.ends, options.stopped, clock)
+    segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
     held_by = holders(shared.consumers)
     used = folder_bytes(folder)
@@ -116,6 +116,7 @@ def observe(
         clean=clean_status(made, _refusal(shared, segments, options)),
         consumers=shown.statuses(segments, now),
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
+        notices=notices,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from tailer.errors import CdcError
 from tailer.framing.section import MARKER_BYTES, encode_section
 from tailer.position import Position
+from tailer.system_errors import NO_SPACE
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
@@ -23,7 +24,7 @@ from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Ended, Published, Publisher
-from writer_hooks.writer_errors import NO_SPACE, SyncFailedError, disk_error
+from writer_hooks.writer_errors import SyncFailedError, disk_error
 
 Step = Section | Segment
 """What is to be synced, in order: sections, and segments that end."""

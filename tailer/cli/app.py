@@ -20,9 +20,11 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tailer.cli.as_owner import lost_program
 from tailer.cli.standard_error import NAME, STANDARD_ERROR
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.options.declared_commands import COMMANDS
+from tailer.system_errors import system_error
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"
 BUG: Final = 1
@@ -105,10 +107,14 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(UsageError.code, _usage_sentence(error))
     except typer.Abort:
         return _fail(UsageError.code, "stopped at a question.")
-    except (OSError, MemoryError) as error:
-        return _fail(SystemFailedError.code, f"{_system_sentence(error)}.")
+    except MemoryError:
+        return _fail(SystemFailedError.code, "not enough memory.")
+    except OSError as error:
+        failed = system_error("", error)
+        return _fail(failed.code, failed.sentence())
     except Exception as error:
-        return _fail(BUG, _bug_sentence(error))
+        lost = lost_program(error) if isinstance(error, ImportError) else None
+        return _fail(BUG, _bug_sentence(error)) if lost is None else _fail(lost.code, lost.sentence())
 
 
 def _invoke(argv: Sequence[str]) -> int:
@@ -146,13 +152,6 @@ def _usage_sentence(error: Exception) -> str:
     path = NAME if context is None else context.command_path
     text: str = error.format_message()  # type: ignore[attr-defined]  # both copies of click have it
     return f"{text[:1].lower()}{text[1:].rstrip('.')}. See: {path} --help"
-
-
-def _system_sentence(error: OSError | MemoryError) -> str:
-    if isinstance(error, MemoryError):
-        return "not enough memory"
-    reason = error.strerror or str(error) or type(error).__name__
-    return reason if error.filename is None else f"{reason} ({error.filename})"
 
 
 def _bug_sentence(error: Exception) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 import typer
 
+from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -67,8 +68,10 @@ def consumers(
         _list(folder, state, output_form(output))
         return
     from tailer.retention.move_consumer import drop_consumer, seek_consumer
+    from tailer.state.journal import state_folder
     from tailer.state.log_folder import log_state
 
+    as_state_owner(folder, state_folder(folder, state))
     where = log_state(folder, state)
     if action is Action.DROP:
         drop_consumer(where, str(name))

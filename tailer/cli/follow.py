@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -47,9 +48,11 @@ def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | N
 
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
+    from tailer.state.journal import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 
+    as_state_owner(folder, state_folder(folder, options.state))
     with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.definition, tail.typed)
         say = STANDARD_ERROR.notice

@@ -14,6 +14,7 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
+from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -90,7 +91,9 @@ def retract(number: int, folder: Path, state: Path | None) -> None:
     What runs already takes note when it starts again.
     """
     from tailer.cli.schema_retract import retract as run
+    from tailer.state.journal import state_folder
 
+    as_state_owner(folder, state_folder(folder, state))
     _write(run(folder, number, state))
 
 

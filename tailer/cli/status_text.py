@@ -28,6 +28,8 @@ def node_lines(status: NodeStatus, now: float, columns: int) -> Iterator[str]:
         yield _INDENT + line
     for problem in status.problems:
         yield from _wrapped(f"PROBLEM: {problem}", _INDENT, columns)
+    for notice in status.notices:
+        yield from _wrapped(notice, _INDENT, columns)
 
 
 def consumer_lines(consumers: Sequence[ConsumerStatus], now: float, columns: int) -> list[str]:

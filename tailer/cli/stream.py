@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -40,6 +41,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     from tailer.spark.named import check_tables
     from tailer.spark.run import run_query, stop
     from tailer.spark.session import check_pyspark, open_session
+    from tailer.state.journal import state_folder
     from tailer.state.log_folder import log_state
 
     check_pyspark()
@@ -51,6 +53,8 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     options = {"path": folder, **spark_texts(values), **values["option"]}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
+    for _, each in source.folders[:1]:
+        as_state_owner(each, state_folder(each, source.tail.state))
     for node, each in source.folders:
         log_state(each, source.of(node, once=False).state)
     check_tables(source)

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
+from tailer.cli.as_owner import as_owner
 from tailer.cli.command import command
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
@@ -45,6 +46,7 @@ def write(
     from writer_hooks import Cap, SegmentLog
     from writer_hooks.cql_tables import read_tables
 
+    as_owner(folder)
     options: dict[str, Any] = {
         "sync": _policy(sync),
         "segment_bytes": segment_size,

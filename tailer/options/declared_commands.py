@@ -90,6 +90,8 @@ _OWN: Final = (
         "time, and the newest in any case. One that appears later is a loss (exit 5).", _LIMITS, "30d", "forget-after",
         ("clean",),
     ),
+    Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
+           "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

@@ -25,19 +25,23 @@ Arguments = Mapping[str, Any]
 _TYPES: Final[dict[str, Any]] = {"value": str | None, "flag": bool | None, "list": list[str] | None}
 
 DIR: Final = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw.")
+    Path,
+    # `readable`: who may not read it is told by us, with what mends that.
+    typer.Argument(
+        metavar="DIR", readable=False, help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw."
+    ),
 ]
 DIRS: Final = Annotated[
     str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
 ]
 SEGMENT_OR_DIR: Final = Annotated[
-    Path, typer.Argument(metavar="PATH", help="A segment file (CommitLog-*.log), or a folder of them.")
+    Path, typer.Argument(metavar="PATH", readable=False, help="A segment file (CommitLog-*.log), or a folder of them.")
 ]
 
 
 def argument(kind: Any, help: str, **more: Any) -> Any:
     """An argument of one command alone."""
-    return Annotated[kind, typer.Argument(help=help, **more)]
+    return Annotated[kind, typer.Argument(help=help, readable=False, **more)]
 
 
 def command(

@@ -50,7 +50,8 @@ class Plan:
     """What may be read now. `spans` in log order, late segments first; `offset` stands behind them.
 
     `passed`: segments without sidecar that the position moved beyond. `error` is raised once everything before it was
-    delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it).
+    delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it). `absent`: see
+    `absent.py`.
     """
 
     offset: NodeOffset
@@ -61,6 +62,7 @@ class Plan:
     error: CdcError | None = None
     held: tuple[int, int] | None = None
     waiting: bool = False
+    absent: bool = False
 
 
 def plan(

@@ -17,7 +17,7 @@ from typing import Final
 from tailer.errors import CdcError
 from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
-from tailer.segments.folder import LogFile, SidecarFile
+from tailer.segments.folder import DROPPED, LogFile, SidecarFile
 from tailer.segments.looks import Looks
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
 from tailer.segments.view import SegmentView, Views
@@ -118,6 +118,15 @@ class Survey:
         self._show(seen, offset)
         self._forget(offset.s)
         return self._views
+
+    @property
+    def empty(self) -> bool:
+        """Whether the last look saw nothing at all, and nothing is held open.
+
+        Of a native log it is said in DROPPED that nothing is left.
+        """
+        seen = self._looks
+        return not (seen.logs or seen.sidecars or self._files or (self.folder / DROPPED).exists())
 
     def take_judged(self) -> set[int]:
         """The segments that were judged anew since the last call."""

@@ -22,18 +22,22 @@ from tailer.planning.survey import Survey
 from tailer.retention.forget import Floor, floor_of, wanted
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
-from tailer.segments.folder import Listing
-from tailer.segments.log_folder import probably
+from tailer.retention.rights import check_rights
+from tailer.retention.status import default_cap
+from tailer.segments.folder import DROPPED, Listing
+from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
 from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, sync_folder
+from tailer.state.consumers import ConsumerFile, consumer_names, sync_folder
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state
+from tailer.state.modes import make_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
+from tailer.system_errors import told
 
 FORGOTTEN_AT_LEAST: Final = 200
 """Records of the journal that must have become needless before it is compacted: a run each minute rewrites nothing."""
@@ -48,7 +52,8 @@ NOT_CAPTURED: Final = "no sidecar was ever in this folder"
 class CleanOptions:
     """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here.
 
-    `forget_after`: seconds after which ids that were cleaned or never there need not be remembered any more.
+    `forget_after`: seconds after which ids that were cleaned or never there need not be remembered any more. `cap`:
+    what there is room for, if it is not a server's default.
     """
 
     limits: Limits = NO_LIMITS
@@ -56,6 +61,7 @@ class CleanOptions:
     stopped: bool = False
     dry_run: bool = False
     forget_after: float = FORGET_AFTER_SECONDS
+    cap: int | None = None
 
 
 ALL_THAT_MAY_GO: Final = CleanOptions()
@@ -74,9 +80,13 @@ def clean(
     UsageError where nothing shows that a log is kept in the folder: what is deleted there may be a server's own.
     """
     state = log_state(folder)
-    _refuse_what_captures_nothing(folder, state)
+    captures_nothing = _captures_nothing(folder, state)
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
+    if captures_nothing:
+        return Decision(notices=[f"{NOT_CAPTURED}: nothing was captured yet, and nothing is deleted"])
+    if not options.dry_run:
+        check_rights(folder, state)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
         journal = Journal(state, writable=False)
         known = registered(state, journal)
@@ -138,7 +148,16 @@ def look_and_decide(
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
     made = decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
     made.notices += notices
+    made.cap = _cap(folder, segments) if options.cap is None else options.cap
     return made
+
+
+def _cap(folder: Path, segments: Iterable[HeldSegment]) -> int | None:
+    """A server's default; None for a service's own log, which has no other than it was given."""
+    if any(held.restart is not None for held in segments) or (folder / DROPPED).exists():
+        return None
+    volume = os.statvfs(folder)
+    return default_cap(volume.f_blocks * volume.f_frsize)
 
 
 class HeldSegments(NamedTuple):
@@ -208,17 +227,24 @@ def was_captured(sidecars: bool, record: CleanedFile, ends: Iterable[SegmentEndR
     return sidecars or bool(record.segments) or any(end.finished == COMPLETED for end in ends)
 
 
-def _refuse_what_captures_nothing(folder: Path, state: Path) -> None:
+def _captures_nothing(folder: Path, state: Path) -> bool:
+    """Whether it is a node's folder in which nothing was captured yet: its segments have no sidecar, and never had one.
+
+    UsageError where it may be any folder: it has another name, and no consumer has ever been registered for it.
+    """
     there = look(folder)
     ends = Journal(state, writable=False).segment_ends(None)
-    if there.logs and not was_captured(bool(there.sidecars), read_cleaned(state), ends):
-        raise UsageError(
-            f"{NOT_CAPTURED}: nothing is cleaned here",
-            file=str(folder),
-            expected="a sidecar (CommitLog-…_cdc.idx), now or before",
-            found=f"{len(there.logs)} segments alone",
-            remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
-        )
+    if not there.logs or was_captured(bool(there.sidecars), read_cleaned(state), ends):
+        return False
+    if NAME in (folder.name, Path(os.path.realpath(folder)).name) or consumer_names(state):
+        return True
+    raise UsageError(
+        f"{NOT_CAPTURED}: nothing is cleaned here",
+        file=str(folder),
+        expected="a sidecar (CommitLog-…_cdc.idx), now or before",
+        found=f"{len(there.logs)} segments alone",
+        remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
+    )
 
 
 def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:
@@ -270,11 +296,5 @@ def _take_away(folder: Path, made: Decision) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with told("cannot delete the segment", path, writes=True):
         path.unlink(missing_ok=True)
-    except PermissionError as error:
-        raise UsageError(
-            "no permission to delete",
-            file=str(path),
-            remedy="Run `clean` as a user that may write the folder: the server's own, or one of its group.",
-        ) from error

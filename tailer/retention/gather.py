@@ -119,7 +119,7 @@ def observe(
     shared = StateLook(state_folder(folder))
     shown = shared if state is None else StateLook(state)
     now = clock()
-    segments, _ = held_segments(folder, shared.ends, options.stopped, clock)
+    segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
     held_by = holders(shared.consumers)
     used = folder_bytes(folder)
@@ -137,6 +137,7 @@ def observe(
         state=shared.status(segments),
         consumers=shown.statuses(segments, now),
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
+        notices=notices,
     )
 
 

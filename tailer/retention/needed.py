@@ -125,13 +125,19 @@ NO_LIMITS: Final = Limits()
 class Decision:
     """What to take away, by ascending id. `lost`: consumers that lose a segment by it. `sidecars`: without a log.
 
-    `over`: segments beyond a limit that stay because they are needed. `notices`: about what is passed by.
+    `over`: segments beyond a limit that stay because they are needed. `kept`: all that stay only because of consumers,
+    `waiting`: of these by id the consumers that have not read them. `left`: bytes of the folder then; `cap`: of those
+    there is room for, None where nobody says. `notices`: about what is passed by.
     """
 
     logs: list[HeldSegment] = field(default_factory=list)
     sidecars: list[HeldSegment] = field(default_factory=list)
     lost: dict[int, list[str]] = field(default_factory=dict)
     over: list[HeldSegment] = field(default_factory=list)
+    kept: list[HeldSegment] = field(default_factory=list)
+    waiting: dict[int, list[str]] = field(default_factory=dict)
+    left: int = 0
+    cap: int | None = None
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -173,6 +179,10 @@ def decide(
         else:
             made.over.append(held)
     made.logs.sort(key=lambda held: held.segment)
+    made.left = other_bytes + sum(held.bytes for held in segments) - made.freed
+    going = {held.segment for held in made.logs}
+    made.kept = [held for held in kept if held.segment not in going]
+    made.waiting = {held.segment: readers for held in made.kept if (readers := _unread_by(held, held_by))}
     return made
 
 
@@ -195,7 +205,10 @@ def _beyond(kept: Sequence[HeldSegment], limits: Limits, now: float, total: int)
 
 
 def _losers(held: HeldSegment, held_by: Iterable[Holder]) -> list[str]:
-    """Who has not read it. One without sidecar held no captured change."""
-    if not held.sidecar:
-        return []
+    """Who loses changes with it. One without sidecar held no captured change."""
+    return _unread_by(held, held_by) if held.sidecar else []
+
+
+def _unread_by(held: HeldSegment, held_by: Iterable[Holder]) -> list[str]:
+    """Who has not read it."""
     return sorted({each.consumer for each in held_by if each.need(held) in (Need.UNREAD, Need.LATE)})

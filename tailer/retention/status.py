@@ -107,7 +107,10 @@ class CleanStatus(msgspec.Struct, frozen=True):
 
 
 class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
-    """One node's log folder. `waiting_for`: an unfinished segment that holds the rows of later ones back."""
+    """One node's log folder. `waiting_for`: an unfinished segment that holds the rows of later ones back.
+
+    `notices`: what has a segment's name and is none.
+    """
 
     node: str
     folder: str
@@ -119,6 +122,7 @@ class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     state: StateStatus
     consumers: list[ConsumerStatus]
     problems: list[str]
+    notices: list[str] = []
 
 
 class ConsumerLook(NamedTuple):

@@ -16,6 +16,7 @@ from tailer.framing.name import SegmentName, parse_log_name, parse_sidecar_name
 from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.limits import SIDECAR_BYTES_MAX
 from tailer.segments.regular import open_regular, status_of
+from tailer.system_errors import system_error, told
 
 
 class LogFile(NamedTuple):
@@ -77,8 +78,8 @@ def check_folder(path: Path) -> None:
         problem, remedy = "no such folder", "Give the server's cdc_raw_directory (cassandra.yaml)."
     except NotADirectoryError:
         problem, remedy = "this is not a folder", "Give the cdc_raw folder, not a file in it."
-    except PermissionError:
-        problem, remedy = "no permission to list the folder", "Run as a user in the server's group, e.g. `cassandra`."
+    except OSError as error:
+        raise system_error("cannot list the folder", error, path) from error
     raise UsageError(problem, file=str(path), remedy=remedy)
 
 
@@ -89,7 +90,8 @@ def read_sidecar(folder: Path, name: SegmentName) -> SidecarFile | str | None:
     if not isinstance(status, os.stat_result):
         return status
     try:
-        fd = open_regular(path)
+        with told("cannot read the sidecar", path):
+            fd = open_regular(path)
     except FileNotFoundError:
         return None
     try:

@@ -23,6 +23,7 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a link",
 }
 
 
@@ -40,6 +41,11 @@ def open_regular(path: str | Path) -> int:
     return descriptor
 
 
+def kind_of(mode: int) -> str | None:
+    """What a file is by its mode, where it is no regular one."""
+    return _KINDS.get(stat.S_IFMT(mode))
+
+
 def status_of(path: Path) -> os.stat_result | str | None:
     """The status of a regular file or of a link to one; what a name is that is none; None where nothing is there.
 
@@ -53,5 +59,4 @@ def status_of(path: Path) -> os.stat_result | str | None:
         if error.errno == errno.ELOOP:
             return "a link to itself"
         raise
-    kind = stat.S_IFMT(status.st_mode)
-    return status if kind == stat.S_IFREG else _KINDS.get(kind)
+    return status if stat.S_ISREG(status.st_mode) else kind_of(status.st_mode)

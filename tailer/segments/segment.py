@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
+from tailer.errors import CorruptError, DefinitionError, SystemFailedError
 from tailer.framing.codec import Codec, open_codec
 from tailer.framing.entry import Entries
 from tailer.framing.forms import CHECK_SHARE, scan_entries_now
@@ -21,6 +21,7 @@ from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
 from tailer.segments.regular import open_regular
 from tailer.segments.run import RunCache
+from tailer.system_errors import system_error
 
 KeySource = Callable[[str], bytes | None]
 """From a key alias to the secret key, or None where no keystore was given."""
@@ -81,7 +82,7 @@ class SegmentFile:
                 part = os.pread(self._fd, length, at)
             except OSError as error:
                 raise SystemFailedError(
-                    f"cannot read the segment: {error.strerror}", at=Position(self.segment, at), file=self.path.name
+                    f"cannot read the segment: {error.strerror}", at=Position(self.segment, at), file=str(self.path)
                 ) from error
             if not part:
                 break
@@ -211,8 +212,4 @@ def _open(path: Path) -> int:
     try:
         return open_regular(path)
     except PermissionError as error:
-        raise UsageError(
-            "no permission to read the segment",
-            file=str(path),
-            remedy="Run as a user in the server's group, e.g. `cassandra`, that may read its files.",
-        ) from error
+        raise system_error("cannot read the segment", error, path) from error

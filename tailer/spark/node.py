@@ -15,6 +15,7 @@ from typing import Final
 from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
+from tailer.planning.absent import file_now
 from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, pin_start, place
 from tailer.position import Position
 from tailer.reading.reader import Reader
@@ -379,13 +380,7 @@ class Node:
         raise error
 
     def _open_segment(self, segment: int) -> SegmentFile:
-        survey = self._survey
-        try:
-            file = survey.file(segment)
-        except FileNotFoundError:
-            # Appeared after the last look, or is gone.
-            survey.look(self._tail.offset)
-            file = survey.file(segment)
+        file = file_now(self._survey, segment, self._tail.offset)
         if not self._on_driver:
             # Executors open it by its name: a descriptor that we still hold does not help them.
             file.path.stat()

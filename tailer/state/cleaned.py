@@ -15,6 +15,7 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
 from tailer.state.ids import Ids, Range
+from tailer.state.modes import read_file
 from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
@@ -39,7 +40,7 @@ def read_cleaned(state: Path) -> CleanedFile:
     """What the state folder says; nothing where there is no file. RefusedError for one that is not understood."""
     path = state / FILE_NAME
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return CleanedFile()
     try:

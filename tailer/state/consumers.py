@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tailer.errors import RefusedError, SystemFailedError, UsageError
+from tailer.errors import RefusedError
 from tailer.state.ids import Ids, Range
-from tailer.state.modes import make_folders, open_file, replacing_file
+from tailer.state.modes import make_folder, open_file, open_to_read, read_file, replacing_file
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import Versioned, check_version
+from tailer.system_errors import told
 
 VERSION: Final = 2
 LOCK_SECONDS: Final = 0.2
@@ -70,7 +71,12 @@ def consumer_path(state: Path, name: str) -> Path:
 
 def consumer_names(state: Path) -> list[str]:
     """The consumers that are registered in a state folder."""
-    return sorted(path.stem for path in (state / "consumers").glob("*.json"))
+    folder = state / "consumers"
+    try:
+        with told("cannot list the consumers", folder):
+            return sorted(path.stem for path in folder.iterdir() if path.suffix == ".json")
+    except FileNotFoundError:
+        return []
 
 
 def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> int:
@@ -83,7 +89,7 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
 def is_running(state: Path, name: str) -> bool:
     """Whether a process holds the consumer now. Writes nothing."""
     try:
-        fd = os.open(consumer_path(state, name).with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_to_read(consumer_path(state, name).with_suffix(".lock"))
     except FileNotFoundError:
         return False
     try:
@@ -98,7 +104,7 @@ def is_running(state: Path, name: str) -> bool:
 def read_consumer(path: Path, name: str) -> ConsumerFile:
     """A consumer's file; an empty one where there is none. RefusedError for a file that is not understood."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return ConsumerFile(name, {})
     try:
@@ -127,32 +133,16 @@ def _ids(kind: type, data: Any) -> Ids:
     return Ids().with_ranges(msgspec.convert(list(pairs), list[Range]))
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder of the state, or UsageError with what to create and for whom."""
-    try:
-        make_folders(folder)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the state folder: {error.strerror}",
-            file=str(folder),
-            remedy=(
-                f"Create it for this user (`install -d -o {_user()} {folder}`), or give a private one with --state DIR."
-            ),
-        ) from error
-
-
 def replace_file(path: Path, data: bytes) -> None:
     """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
     temporary = path.with_name(path.name + ".new")
-    try:
+    with told("cannot write the state", path, writes=True):
         with os.fdopen(replacing_file(temporary), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise SystemFailedError(f"cannot write the state: {error.strerror}", file=str(path)) from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -183,12 +173,3 @@ def _take_lock(path: Path, name: str, until: float) -> int:
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
     return fd
-
-
-def _user() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
 from tailer.position import Position
 from tailer.segments.log_folder import STATE_SUFFIX
 from tailer.state.journal_base import NO_FILE, NOTHING, Base, Identity, identity, read_base, write_base
-from tailer.state.journal_file import NOT_ALLOWED, locked, write_all
+from tailer.state.journal_file import locked, write_all
 from tailer.state.journal_records import (
     AnyRecord,
     CompactedRecord,
@@ -39,7 +39,9 @@ from tailer.state.journal_records import (
     decode,
     encode,
 )
+from tailer.state.modes import open_to_read
 from tailer.state.offset import NodeOffset
+from tailer.system_errors import system_error
 
 FILE_NAME: Final = "journal"
 
@@ -159,7 +161,7 @@ class Journal:
         if self._own:
             return
         try:
-            with self._path.open("rb", buffering=0) as file:
+            with os.fdopen(open_to_read(self._path), "rb", buffering=0) as file:
                 before = self.count
                 self._catch_up(file.fileno())
                 if self._writable and self.count > before:
@@ -387,9 +389,7 @@ class Journal:
         )
 
     def _failed(self, what: str, error: OSError) -> CdcError:
-        if error.errno in NOT_ALLOWED:
-            return UsageError(f"the journal {what}", file=str(self._path), found=error.strerror)
-        return SystemFailedError(f"the journal {what}", file=str(self._path), found=error.strerror)
+        return system_error(f"the journal {what}", error, self._path, writes=self._writable)
 
 
 def _number_of(record: AnyRecord) -> int:

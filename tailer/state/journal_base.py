@@ -20,6 +20,7 @@ import msgspec
 from tailer.errors import CorruptError, RefusedError
 from tailer.state.consumers import replace_file
 from tailer.state.journal_records import AnyRecord, checks, decode, encode
+from tailer.state.modes import read_file
 from tailer.state.offset import NodeOffset
 
 FILE_NAME: Final = "journal.base"
@@ -77,7 +78,7 @@ def read_base(folder: Path) -> tuple[Base, list[AnyRecord]]:
     """The base and its records; nothing where there is none. CorruptError for one that is damaged."""
     path = folder / FILE_NAME
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_file(path).split(b"\n")
     except FileNotFoundError:
         return NOTHING, []
     bad = next((number for number, line in enumerate(lines[:-1], 1) if not checks(line)), None)

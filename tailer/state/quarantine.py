@@ -15,9 +15,10 @@ import msgspec
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.position import Position
-from tailer.state.consumers import make_folder, sync_folder
-from tailer.state.modes import open_file
+from tailer.state.consumers import sync_folder
+from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.state.versions import Versioned, check_version
+from tailer.system_errors import told
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
@@ -50,9 +51,11 @@ def quarantine_path(state: Path, consumer: str | None) -> Path:
 
 def kept_in(path: Path) -> Iterator[KeptAt]:
     """The records of a file, none where there is no file. RefusedError for one of a newer version."""
-    if not path.exists():
+    try:
+        descriptor = open_to_read(path)
+    except FileNotFoundError:
         return
-    with path.open("rb") as lines:
+    with os.fdopen(descriptor, "rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 found = msgspec.json.decode(line, type=Versioned).v
@@ -99,8 +102,9 @@ class Quarantine:
                     file=str(self._path),
                     remedy="Look into it, move its files away, and start again.",
                 )
-            _append(fd, line)
-            os.fsync(fd)
+            with told("cannot write the quarantine", self._path, writes=True):
+                _append(fd, line)
+                os.fsync(fd)
         finally:
             os.close(fd)
         sync_folder(self._path.parent)

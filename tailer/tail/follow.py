@@ -10,6 +10,7 @@ from typing import Final
 from tailer.errors import HeldBackError
 from tailer.jit.ready import take_notices
 from tailer.options.kinds import CommitEvery
+from tailer.planning.absent import nothing_to_read
 from tailer.sinks.base import Sink
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -94,6 +95,8 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
                 raise step.error
             say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
+            if step.absent:
+                raise nothing_to_read(tail.folder, tail.offset.position)
             if step.held is not None:
                 raise held_back(tail, step.held)
             if (sentence := unclosed(tail)) is not None:

@@ -18,9 +18,10 @@ from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
 from tailer.state.cleaned import Cleaned
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import LOCK_SECONDS, make_folder
+from tailer.state.consumers import LOCK_SECONDS
 from tailer.state.journal import Journal, state_folder
 from tailer.state.log_folder import log_state
+from tailer.state.modes import make_folder
 from tailer.state.quarantine import Quarantine
 from tailer.tail.faults import Faults
 from tailer.tail.parts import TailParts

@@ -13,7 +13,7 @@ from tailer.state.offset import Memory, NodeOffset
 class Step:
     """What may be read now. `tasks` in log order; `offset` stands behind them, to be saved once they were delivered.
 
-    `error`: what stands in the way, raised when nothing is left before it. `held`: see `plan.Plan`.
+    `error`: what stands in the way, raised when nothing is left before it. `held`, `absent`: see `plan.Plan`.
     """
 
     tasks: list[ReadTask]
@@ -25,3 +25,4 @@ class Step:
     held: tuple[int, int] | None = None
     waiting: bool = False
     finished: bool = False
+    absent: bool = False

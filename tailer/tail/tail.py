@@ -19,6 +19,7 @@ from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
+from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
@@ -71,6 +72,7 @@ class Tail:
         self._notices: list[str] = []
         if parts.consumer is not None and (notice := network_notice(parts.journal.folder)) is not None:
             self._notices.append(notice)
+        self._absent: list[str] = []
         self._others = parts.journal.foreign
         parts.log_ends.load()
 
@@ -289,6 +291,11 @@ class Tail:
             dropped=dropped,
             forgotten=self._parts.taken.forgotten,
         )
+        if self._survey.empty:
+            made = without_evidence(made, self._view, self.offset, self.memory)
+            made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
+        else:
+            self._absent = []
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._parts.reacher.learn(segment)
         self._parts.log_ends.record()
@@ -309,7 +316,7 @@ class Tail:
         if finished and self._until is not None and offset.position > self._until:
             offset = replace_fields(offset, s=self._until.segment, o=self._until.offset, done=False)
         error = self._parts.taken.blame(made.error)
-        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
+        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""

@@ -18,10 +18,11 @@ from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tailer.schema.rows import put
 from tailer.state.cleaned import CleanedFile, write_cleaned
-from tailer.state.consumers import ConsumerFile, NodeState, consumer_path, make_folder, replace_file
+from tailer.state.consumers import ConsumerFile, NodeState, consumer_path, replace_file
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
+from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
 from tests.benchmarks.single_rows import GrowingSegment, Material
 

@@ -5,6 +5,7 @@ In processes of their own: what hung would hang the tests.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -61,6 +62,17 @@ def test_who_only_looks_does_not_wait(folder: Path, arguments: list[str]) -> Non
     found = run_process([command, folder, *options], timeout=SECONDS)
     assert "bug" not in found.err
     assert found.lines
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_status_names_it(folder: Path, kind: str) -> None:
+    put(folder, kind)
+    found = run_process(["status", folder, "--output", "json"], timeout=SECONDS)
+    assert found.code == 0, found.err
+    told = [f"{name} is {kind}, no regular file: it is passed by" for name in NAMES]
+    assert json.loads(found.out)["notices"] == told
+    shown = run_process(["status", folder, "--output", "pretty"], timeout=SECONDS)
+    assert "".join(told).replace(" ", "") in "".join(shown.out.split())
 
 
 def test_inspect_of_such_a_name_says_what_it_is(folder: Path) -> None:

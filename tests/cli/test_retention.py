@@ -97,9 +97,9 @@ class TestClean:
     def test_limits(self, folder: LogFolder) -> None:
         follow(folder, "slow", "--until", f"{ONE}:60")
         kept = run_cli(["clean", folder.path, "--max-bytes", "1"])
-        assert (kept.code, there(folder)) == (0, [0, 1, 2, 3])
-        assert len(kept.lines) == 1
-        assert "still needed" in kept.lines[0]
+        assert (kept.code, kept.out, there(folder)) == (9, "", [0, 1, 2, 3])
+        assert "over the limit are still needed and stay" in kept.err
+        assert "consumer slow holds " in kept.err
         taken = run_cli(["clean", folder.path, "--max-bytes", "1", "--force"])
         assert (taken.code, there(folder)) == (0, [3])
         assert "consumer slow loses changes" in taken.out
@@ -113,6 +113,29 @@ class TestClean:
         assert run_cli(["status", folder.path, "--max-lag", "1d"]).code == 0
         listed = json.loads(run_cli(["consumers", folder.path, "--output", "json"]).lines[0])
         assert (listed["lost"], listed["pending"]) == (1, [])
+
+    def test_what_a_forgotten_consumer_holds_over_the_cap_is_told(self, folder: LogFolder) -> None:
+        """At 167 % of the cap with all of it held a run was silent, exit 0."""
+        follow(folder, "billing")
+        follow(folder, "forgotten", "--until", f"{ONE}:60")
+        used = sum(file.stat().st_size for file in folder.path.iterdir())
+        cap = used * 3 // 5 // 1024
+        for options in ([], ["--dry-run"]):
+            found = run_cli(["clean", folder.path, "--cap", f"{cap}k", *options])
+            assert (found.code, found.out, there(folder)) == (9, "", [0, 1, 2, 3])
+            assert "over its cap: what is not read stays" in found.err
+            assert "consumer forgotten holds 3 segments (" in found.err
+            assert "billing" not in found.err
+            assert "cdc-tail consumers DIR drop forgotten" in found.err
+        roomy = run_cli(["clean", folder.path, "--cap", f"{used // 1024 + 2}k"])
+        assert (roomy.code, roomy.out, roomy.err) == (0, "", "")
+        assert run_cli(["clean", folder.path]).code == 0, "a server's default is far away"
+
+    def test_what_nobody_has_to_read_is_no_matter_of_consumers(self, folder: LogFolder) -> None:
+        """All of it is read: what is over the cap is what the server still writes, and the witness."""
+        follow(folder, "billing")
+        found = run_cli(["clean", folder.path, "--cap", "0k"])
+        assert (found.code, found.err) == (0, "")
 
     @pytest.mark.parametrize(
         "options", [["--force"], ["--max-age", "7"], ["--max-bytes", "big"], ["--max-age", "64m"], ["--max-age", "-1s"]]

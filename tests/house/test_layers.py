@@ -42,7 +42,19 @@ PURE = (
 )
 WRITER_USERS = ("tailer.cli.write", "tailer.demo")
 """Who in `tailer` may import `writer_hooks`, and only when it is used."""
-WRITER_TOOLS = ("position", "errors", "limits", "framing", "scan", "types", "schema", "segments", "rows", "reading")
+WRITER_TOOLS = (
+    "position",
+    "errors",
+    "limits",
+    "system_errors",
+    "framing",
+    "scan",
+    "types",
+    "schema",
+    "segments",
+    "rows",
+    "reading",
+)
 """What of `tailer` the writer may use."""
 WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe")
 """Readers in the writer's own process, which run the reader's whole line."""

@@ -199,7 +199,8 @@ class TestNoSidecar:
         return made
 
     @pytest.mark.parametrize("options", [CleanOptions(no_consumers=True, stopped=True), CleanOptions(dry_run=True)])
-    def test_is_refused_and_nothing_is_made(self, options: CleanOptions, bare: LogFolder) -> None:
+    def test_of_any_other_name_is_refused_and_nothing_is_made(self, options: CleanOptions, bare: LogFolder) -> None:
+        bare.path = bare.path.rename(bare.path.with_name("copy"))
         with pytest.raises(UsageError, match="no sidecar was ever in this folder"):
             run(bare, options)
         assert there(bare) == ([0, 1, 2], [])
@@ -207,11 +208,20 @@ class TestNoSidecar:
         refused = observe("local", bare.path, options=options, clock=later).clean.refused
         assert refused == "no sidecar was ever in this folder"
 
-    def test_is_refused_beside_a_consumer(self, bare: LogFolder) -> None:
+    @pytest.mark.parametrize("name", ["cdc_raw", "cdc"])
+    def test_of_a_new_node_it_is_left_alone_and_a_timer_does_not_fail(self, name: str, bare: LogFolder) -> None:
+        """A server links each segment when it makes it, the sidecar comes with the first captured change."""
+        bare.path = bare.path.rename(bare.path.with_name(name))
         read(bare, "a", stopped=True)
-        with pytest.raises(UsageError, match="no sidecar was ever in this folder"):
-            run(bare, CleanOptions(stopped=True))
+        before = state_files(bare)
+        for options in (CleanOptions(stopped=True), CleanOptions(no_consumers=True, stopped=True)):
+            made = clean(bare.path, options, ages=AT_ONCE, clock=later)
+            assert made.logs == []
+            assert made.notices == [
+                "no sidecar was ever in this folder: nothing was captured yet, and nothing is deleted"
+            ]
         assert there(bare) == ([0, 1, 2], [])
+        assert state_files(bare) == before
 
     def test_one_that_was_cleaned_tells(self, folder: LogFolder) -> None:
         """What a server left without captured changes goes after all that was captured has gone."""

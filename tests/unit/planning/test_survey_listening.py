@@ -13,7 +13,7 @@ from tailer.options.tail import TailOptions
 from tailer.planning.sighting import Closed
 from tailer.planning.survey import LIST_SECONDS, Survey
 from tailer.segments.wake import InotifyWaker
-from tailer.state.cleaned import Ids
+from tailer.state.ids import Ids
 from tailer.state.offset import NodeOffset
 from tailer.tail.open import tail_parts
 from tests.helpers.amount import examples

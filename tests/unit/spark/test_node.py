@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tailer.errors import CorruptError, DefinitionError, RefusedError
+from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.spark.executor import JobPacker, read_job
@@ -245,6 +245,26 @@ class TestRestart:
         node = start()
         assert values(node, first, end) == told == ["a", "b"]
         assert values(node, first, end, pieces=10) == told
+        node.stand(end)
+        assert values(node, end, all_planned(node)) == ["c"]
+
+    @pytest.mark.parametrize("accept_loss", [False, True])
+    def test_of_an_empty_folder_nothing_is_written_off(
+        self, log: LogFolder, start: Start, logged: tuple[NodeOffset, NodeOffset, list[str]], accept_loss: bool
+    ) -> None:
+        """Its file system is not mounted yet: worth a restart, whatever the options say of losses."""
+        first, end, told = logged
+        away = log.path.rename(log.path.with_name("away"))
+        log.path.mkdir()
+        node = start(accept_loss=accept_loss)
+        with pytest.raises(SystemFailedError, match="the folder is empty, and segment 7 is to be read"):
+            values(node, first, end)
+        node.stand(end)
+        assert node.plan(UNLIMITED) == (False, 0)
+        log.path.rmdir()
+        away.rename(log.path)
+        node = start(accept_loss=accept_loss)
+        assert values(node, first, end) == told
         node.stand(end)
         assert values(node, end, all_planned(node)) == ["c"]
 

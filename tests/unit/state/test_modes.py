@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tailer.errors import CorruptError
+from tailer.errors import CorruptError, UsageError
 from tailer.position import Position
-from tailer.state.cleaned import CleanedFile, write_cleaned
+from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import NodeState, make_folder
+from tailer.state.consumers import NodeState
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
-from tailer.state.modes import make_folders, open_file
+from tailer.state.modes import make_folder, open_file
 from tailer.state.offset import NodeOffset
 from tailer.state.quarantine import Quarantine
 
@@ -97,10 +97,12 @@ def test_a_file_that_is_there_keeps_its_rights(tmp_path: Path) -> None:
 def test_what_stands_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OSError, match="file"):
-            make_folders(path)
-    (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(FileNotFoundError):
-        open_file(tmp_path / "link" / "file", os.O_RDWR)
-    with pytest.raises(FileNotFoundError):
-        open_file(tmp_path / "link", os.O_RDWR)
+        with pytest.raises(UsageError, match="Move away what stands there"):
+            make_folder(path)
+
+
+def test_what_a_killed_writer_left_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "cleaned.json.new").write_text("half a fi")
+    write_cleaned(tmp_path, CleanedFile(segments=((1, 2),)))
+    assert read_cleaned(tmp_path).segments == ((1, 2),)
+    assert [each.name for each in tmp_path.iterdir()] == ["cleaned.json"]

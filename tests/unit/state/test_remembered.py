@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tailer.errors import RefusedError
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import Mark, NodeState, consumer_path, make_folder, read_consumer
+from tailer.state.consumers import Mark, NodeState, consumer_path, read_consumer
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import MemoryRecord
+from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.remembered import recalled, segments_of
 

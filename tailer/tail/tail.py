@@ -6,11 +6,14 @@ reader, writes no row anywhere; `follow.py` and the Spark source run it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
@@ -20,7 +23,7 @@ from tailer.limits import MIB
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
-from tailer.planning.plan import Plan, plan
+from tailer.planning.plan import Edge, Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
 from tailer.reading.reader import unknown_notice
@@ -33,6 +36,7 @@ from tailer.segments.view import SegmentView
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
 from tailer.state.offset import Memory, NodeOffset
+from tailer.tail.beginning import Beginning
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
@@ -57,6 +61,7 @@ class Tail:
         self.typed = typed
         self.resumed = False
         self.named = NamedTables(parts)
+        self._beginning = Beginning(parts)
         self._parts = parts
         self._journal = parts.journal
         self._definitions = parts.definitions
@@ -66,6 +71,9 @@ class Tail:
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
+        self._taken: tuple[NodeOffset, Callable[[], Memory]] | None = None
+        self._within: tuple[int, Callable[[], None]] | None = None
+        self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
         parts.log_ends.load()
 
@@ -109,7 +117,8 @@ class Tail:
         self.seek(standing(found.offset, self._view), found.memory)
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
-        self._notices.extend(found.notices)
+        if options.start == "earliest":
+            self._beginning.began(self._view)
         self._learn_below()
         self._parts.outside.give(None)
         self.named.check(None)
@@ -125,6 +134,7 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
+        self._taken = self._within = None
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
@@ -190,13 +200,50 @@ class Tail:
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
-        self.offset, self.memory = step.offset, step.memory
+        self.seek(step.offset, step.memory)
+
+    def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
+        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that.
+
+        Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
+        """
+        segment, self._within = task.span.segment, None
+        edge = step.edges.get(segment)
+        if edge is None or self._parts.consumer is None:
+            return
+        if batch is None:
+            # What `--until` leaves of a span comes another time.
+            whole = task.span.upper >= edge.reached(segment)
+            self._stand(step, edge.offset if whole else edge.within(segment, task.span.upper), edge)
+        elif len(batch):
+            last = int(batch.column("offset")[-1])
+            behind = edge.within(segment, last + 1)
+            if self.is_native(segment):
+                # A transaction's rows stand at its commit, and there may be more of them: the next batch tells.
+                self._within = last, partial(self._stand, step, behind, edge)
+                behind = edge.within(segment, last)
+            self._stand(step, behind, edge)
+
+    def _stand(self, step: Step, offset: NodeOffset, edge: Edge) -> None:
+        self._taken = msgspec.structs.replace(offset, j=step.offset.j), edge.memory
+
+    @property
+    def taken(self) -> NodeOffset:
+        """Behind everything that was taken: what `save` saves."""
+        return self.offset if self._taken is None else self._taken[0]
+
+    def save_taken(self) -> None:
+        """Save the position where something of a step was taken that is not saved yet."""
+        if self._taken is not None and self._taken[0] != self._saved:
+            self.save()
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
-            state = NodeState(self.offset, self.memory, restart=self.restart())
+            memory = self.memory if self._taken is None else self._taken[1]()
+            state = NodeState(self.taken, memory, restart=self.restart(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
+        self._saved = self.taken
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
@@ -209,7 +256,10 @@ class Tail:
         self._stale.enter(task.span.segment, self._view)
         while True:
             try:
-                yield from reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey)
+                for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
+                    if self._within is not None and len(batch) and int(batch.column("offset")[0]) != self._within[0]:
+                        self._within[1]()
+                    yield batch
                 break
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
@@ -277,14 +327,16 @@ class Tail:
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
         moved = _places(made.offset) != _places(self.offset)
-        if finished or not (tasks or moved or made.waiting or made.error):
-            # Only now all that is there has been read once.
+        # Only then all that is there has been read once.
+        idle = finished or not (tasks or moved or made.waiting or made.error)
+        notices += self._beginning.notices(made.offset.position, idle=idle)
+        if idle:
             notices += self.named.notices()
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
         error = self._parts.taken.blame(made.error)
-        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
+        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.edges)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""

@@ -17,11 +17,23 @@ from typing import Final, NamedTuple
 from tailer.errors import RefusedError, UsageError
 from tailer.planning.survey import COMPLETED, Closed, Survey
 from tailer.retention.forget import floor_of, wanted
-from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
+from tailer.retention.needed import (
+    AGES,
+    NO_LIMITS,
+    Ages,
+    Decision,
+    HeldSegment,
+    Holder,
+    Limits,
+    batch_reads,
+    decide,
+    holders,
+)
 from tailer.segments.folder import Listing, look
 from tailer.segments.log_folder import probably
 from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
+from tailer.state.holds import drop_ended, read_holds
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
@@ -71,23 +83,27 @@ def clean(
         if not options.no_consumers:
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
-        held_by = holders(known)
+        holds = read_holds(state, clock())
+        held_by = [*holders(known), *batch_reads(holds)]
         made = look_and_decide(folder, held_by, record, options, ages, clock)
         if not options.dry_run:
             _record(state, record, made, known)
             _take_away(folder, made)
-            _forget(folder, state)
+            _forget(folder, state, [held.segment for held in holds])
+            drop_ended(state, clock())
     return made
 
 
-def _forget(folder: Path, state: Path) -> None:
+def _forget(folder: Path, state: Path, held: Sequence[int]) -> None:
     """Leave out of the journal what nobody needs any more, where that is worth writing it anew.
+
+    `held`: from where on batch reads hold.
 
     Consumers are asked once more, and under the lock under which they register: those that moved are further now.
     """
     read = Journal(state, writable=False)
     listing = look(folder)
-    floor = floor_of(registered(state), {*listing.logs, *listing.sidecars}, read.count)
+    floor = floor_of(registered(state), {*listing.logs, *listing.sidecars, *held}, read.count)
     records = read.read()
     needless = len(records) - len(wanted(records, floor))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:

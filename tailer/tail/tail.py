@@ -7,6 +7,7 @@ reader, writes no row anywhere; `follow.py` and the Spark source run it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -92,7 +93,7 @@ class Tail:
         consumer = self._parts.consumer
         node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self._parts.taken.registering():
+            with self._parts.taken.registering(), self._holding():
                 self.begin()
                 self.save()
         else:
@@ -144,7 +145,32 @@ class Tail:
         self._survey.freeze()
         return True
 
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """A batch read begins: what it needs is held, if that is to be had."""
+        hold = self._parts.hold
+        if hold is None:
+            yield
+            return
+        with hold.taking():
+            yield
+            hold.take(self._needed(), self._parts.wall())
+        self._notices.extend(hold.take_notices())
+
+    def _hold_on(self) -> None:
+        hold, now = self._parts.hold, self._parts.wall()
+        if hold is not None and hold.ends_soon(now):
+            hold.take(self._needed(), now)
+            self._notices.extend(hold.take_notices())
+
+    def _needed(self) -> int:
+        """The lowest segment that is read from here on."""
+        lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
+        return max(lowest, min(self._view, default=0))
+
     def close(self) -> None:
+        if self._parts.hold is not None:
+            self._parts.hold.let_go()
         self._survey.close()
         if self._waker is not None:
             self._waker.close()
@@ -170,6 +196,7 @@ class Tail:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
             self._journal.refresh()
+            self._hold_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others
                 self._definitions.sync()

@@ -39,6 +39,8 @@ LATER = 10_000.0
 AT_ONCE = Ages(0.0, 0.0)
 NUMBERS = strategies.integers(0, 5)
 EXAMPLES, STEPS = 1000, 20
+LONGER, LONGER_STEPS = 10 * EXAMPLES, 32
+"""Of interleavings that go on after much was forgotten."""
 
 
 def later() -> float:
@@ -303,8 +305,17 @@ def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
 
 
+def interleave(count: int, steps: int) -> None:
+    run_state_machine_as_test(
+        Interleavings, settings=settings(max_examples=examples(count), stateful_step_count=steps, deadline=None)
+    )
+
+
 @pytest.mark.slow
 def test_nothing_needed_goes_and_all_else_does(without_fsync: None, forgets_at_once: None) -> None:
-    run_state_machine_as_test(
-        Interleavings, settings=settings(max_examples=examples(EXAMPLES), stateful_step_count=STEPS, deadline=None)
-    )
+    interleave(EXAMPLES, STEPS)
+
+
+@pytest.mark.soak
+def test_longer_interleavings(without_fsync: None, forgets_at_once: None) -> None:
+    interleave(LONGER, LONGER_STEPS)

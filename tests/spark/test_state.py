@@ -96,11 +96,11 @@ def test_mistakes_are_told(spark: SparkSession, fresh_folder: FreshFolder) -> No
 def test_a_folder_that_lacks_changes_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A consumer has read five segments with a row each, and `clean` takes four; the rows were landed before."""
     folder, landed = log(tmp_path).path, str(tmp_path / "landed")
-    read = spark.read.format("cdc_tail").load(str(folder))
-    read.write.parquet(landed)
+    spark.read.format("cdc_tail").load(str(folder)).write.parquet(landed)
     assert current_state(spark, folder, "shop.orders").count() == 5
     follow(folder)
     cleaned(folder)
+    read = spark.read.format("cdc_tail").load(str(folder))
     definition = table_definition(folder, "shop.orders")
     for refused in (
         lambda: current_state(spark, folder, "shop.orders"),

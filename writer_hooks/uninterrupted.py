@@ -5,6 +5,7 @@ Python calls them in the main thread alone, between any two steps. Knows no log.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -25,8 +26,14 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
     # What is no function here ends the process, is ignored, or is not Python's.
     handlers = {number: found for number in _SIGNALS if callable(found := signal.getsignal(number))}
 
+    process = os.getpid()
+
     def note(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
+        if os.getpid() == process:
+            came.append((number, frame))
+        else:
+            # Another thread has forked meanwhile: nobody in the child is at this work, or will put handlers back.
+            handlers[number](number, frame)
 
     try:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -68,6 +69,21 @@ def test_what_the_work_raises_comes_out() -> None:
     with pytest.raises(ZeroDivisionError):
         uninterrupted(lambda: 1 // 0)
     assert signal.getsignal(signal.SIGUSR1) is handle
+
+
+def test_a_forked_child_has_its_handlers() -> None:
+    def fork() -> int:
+        child = os.fork()
+        if child:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except Struck:
+            os._exit(7)
+        finally:
+            os._exit(1)
+
+    assert uninterrupted(fork) == 7
 
 
 def test_in_another_thread_there_is_nothing_to_put_off() -> None:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tailer.errors import RefusedError
 from tailer.options.tail import TailOptions
+from tailer.position import Span
 from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
@@ -144,6 +145,20 @@ class Interleavings(RuleBasedStateMachine):
             if saves:
                 reader.save()
 
+    @rule(name=strategies.sampled_from(NAMES), number=NUMBERS)
+    def read_a_part(self, name: str, number: int) -> None:
+        """It dies in the middle of a step, behind what it has saved of it."""
+        reader = self._opened(name)
+        if reader is not None:
+            assert reader.tail is not None
+            step = reader.tail.step()
+            assert step.error is None, step.error
+            for task in step.tasks[:number]:
+                self._give(reader, task.span)
+                reader.tail.took(step, task)
+            reader.save()
+            self.kill(name)
+
     @rule()
     def everybody_reads(self) -> None:
         for name in list(self.readers) or NAMES[:1]:
@@ -262,11 +277,13 @@ class Interleavings(RuleBasedStateMachine):
         step = reader.tail.step()
         assert step.error is None, step.error
         for task in step.tasks:
-            span = task.span
-            assert span.segment in reader.due, f"segment {span.segment} is not due here"
-            reader.given.setdefault(span.segment, set()).add((span.start, span.end))
+            self._give(reader, task.span)
         reader.tail.advance(step)
         return bool(step.tasks or step.moved)
+
+    def _give(self, reader: Reader, span: Span) -> None:
+        assert span.segment in reader.due, f"segment {span.segment} is not due here"
+        reader.given.setdefault(span.segment, set()).add((span.start, span.end))
 
     def _missing(self, segment: int, given: dict[int, set[tuple[int, int]]]) -> list[tuple[int, int]]:
         """Captured sections that are in none of the ranges."""

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -29,11 +29,15 @@ quick: $(VENV)/.installed-dev
 # without end
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
-SOAK ?= examples damage install first-steps oldest-spark benchmarks writer streams
+LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer
+	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer $(LONGER:%=--deselect %)
+
+soak-interleavings:
+	CDC_TAIL_TESTS=all $(PYTEST) $(LONGER)
 
 soak-damage:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/damage

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tailer.errors import CdcError
 from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import python_options
 from tailer.state.log_folder import log_state
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
+from tailer.tail.open import hold_of, open_tail
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+_NUMBERS: Final = itertools.count(1)
+"""Tell the batch reads of a process apart."""
 
 
 class Log:
@@ -55,14 +64,28 @@ class Log:
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
         self.notices = []
-        with open_tail(self.folder, options.for_run(once=once), writes=writes) as tail:
+        settings = options.for_run(once=once)
+        hold = None if writes else hold_of(self.folder, settings, f"{os.getpid()}-{next(_NUMBERS)}")
+        with open_tail(self.folder, settings, writes=writes, hold=hold) as tail:
             for step in steps(tail, once=once, say=self.notices.append):
-                for task in step.tasks:
-                    for batch in tail.read(task):
-                        yield batch.to_arrow()
+                yield from _batches(tail, step)
                 tail.advance(step)
                 tail.save()
             self.notices.extend((*tail.left_out(), *take_notices()))
+
+
+def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:
+    """A step's batches. Each is saved as taken, by a consumer, before the next one is given, or an error is raised."""
+    try:
+        for task in step.tasks:
+            for batch in tail.read(task):
+                tail.save_taken()
+                yield batch.to_arrow()
+                tail.took(step, task, batch)
+            tail.took(step, task)
+    except CdcError:
+        tail.save_taken()
+        raise
 
 
 def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:

@@ -39,6 +39,7 @@ from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.ticket import Ticket
 from writer_hooks.transaction import Transaction
+from writer_hooks.uninterrupted import uninterrupted
 from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, forked, not_opened
 
 if TYPE_CHECKING:
@@ -300,7 +301,8 @@ class SegmentLog:
     def _demand(self) -> None:
         if self._thread is None:
             self._syncer.run()
-        elif not self._leads or _interruptible() or not self._syncer.try_run():
+        elif not self._leads or not uninterrupted(self._syncer.try_run):
+            # Who finds nobody at it syncs himself: to hand it over and be woken takes longer than a fast disk.
             self._thread.ring()
 
     def _ask(self) -> None:

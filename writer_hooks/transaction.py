@@ -207,4 +207,4 @@ def _check_name(name: object) -> None:
             return
     except UnicodeEncodeError:
         pass
-    raise UsageError("the name of a savepoint", expected="text", found=repr(name))
+    raise UsageError("the name of a savepoint", expected="a str that can be written as UTF-8", found=repr(name))

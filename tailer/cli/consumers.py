@@ -19,7 +19,7 @@ from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.cli.status_text import consumer_lines
+from tailer.cli.status_text import consumer_lines, read_lines
 from tailer.errors import UsageError
 from tailer.options.to_terminal import DIR, argument
 from tailer.sinks.terminal import terminal_columns
@@ -95,12 +95,13 @@ def _check(action: Action, name: str | None, position: str | None, node: str | N
 def _list(folder: Path, state: Path | None, form: Form) -> None:
     from tailer.retention.gather import observe_consumers
 
-    found, problems = observe_consumers(folder, state)
+    found, reads, problems = observe_consumers(folder, state)
     if form == "json":
-        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
+        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in (*found, *reads))
     else:
-        columns = terminal_columns(sys.stdout, os.environ)
-        lines = consumer_lines(found, time.time(), columns) if found else ["no consumer is registered"]
+        now, columns = time.time(), terminal_columns(sys.stdout, os.environ)
+        lines = consumer_lines(found, now, columns) if found else ["no consumer is registered"]
+        lines += read_lines(reads, now, columns)
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     for problem in problems:
         STANDARD_ERROR.notice(problem)

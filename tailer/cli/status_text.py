@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tailer.retention.status import ConsumerStatus, NodeStatus, SegmentStatus
+from tailer.retention.status import ConsumerStatus, NodeStatus, ReadStatus, SegmentStatus
 from tailer.sinks.text import aligned, shorten, size_text, width
 
 _INDENT: Final = "  "
@@ -26,6 +26,8 @@ def node_lines(status: NodeStatus, now: float, columns: int) -> Iterator[str]:
     within = columns - len(_INDENT)
     for line in (*_segment_lines(status.segments, within), *consumer_lines(status.consumers, now, within)):
         yield _INDENT + line
+    for line in read_lines(status.reads, now, within):
+        yield _INDENT + line
     for problem in status.problems:
         yield from _wrapped(f"PROBLEM: {problem}", _INDENT, columns)
     for notice in status.notices:
@@ -38,6 +40,20 @@ def consumer_lines(consumers: Sequence[ConsumerStatus], now: float, columns: int
     for each in consumers:
         for number, sentence in enumerate(_consumer(each, now)):
             lines += _wrapped(sentence, _INDENT * 2 if number else "", columns)
+    return lines
+
+
+def read_lines(reads: Sequence[ReadStatus], now: float, columns: int) -> list[str]:
+    """Some lines for each batch read that holds segments."""
+    lines: list[str] = []
+    for each in reads:
+        minutes = max(0.0, each.until - now) / 60
+        lines += _wrapped(
+            f"a batch read  {each.node}  {each.program}, process {each.process} on {each.host}", "", columns
+        )
+        lines += _wrapped(
+            f"holds segment {each.segment} and later, for {minutes:.0f} min at most", _INDENT * 2, columns
+        )
     return lines
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
@@ -17,6 +17,9 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
 from tailer.state.journal_records import AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
+
+LOG: Final = "log"
+"""The source of what the log says itself."""
 
 
 class DefinitionEvent(NamedTuple):
@@ -110,7 +113,7 @@ class DefinitionHistory:
             for record in self._records:
                 self._apply(record)
 
-    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = "log") -> Mapping[str, TableDefinition]:
+    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = LOG) -> Mapping[str, TableDefinition]:
         """Take in one mutation's changes that are not journalled; gives the definitions it changed in the end."""
         before = dict(self._state.definitions)
         self.extend([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])
@@ -141,6 +144,12 @@ class DefinitionHistory:
         count = len(self._events) if at is None else bisect_right(self._positions, at)
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
+
+    def created_at(self, id: str) -> Position | None:
+        """Where the log says that a table of a server was created; None if it does not."""
+        told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
+        made = (r for r in told if r.n not in self._retracted and _creates(r.deltas, id))
+        return min((record.found or record.at for record in made), default=None)
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -187,6 +196,16 @@ class DefinitionHistory:
         if changed:
             self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
             self._positions.append(record.at)
+
+
+def _creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
+    """Whether changes say all of a table: an ALTER writes only the columns that it adds, or takes some away."""
+    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
+    columns = [
+        delta for delta in deltas if delta.table == "columns" and (delta.keyspace, *delta.clustering[:1]) in names
+    ]
+    keys = (delta for delta in columns if delta.cells.get("kind", (0, None))[1] == "partition_key")
+    return any(keys) and all(delta.cells for delta in columns)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

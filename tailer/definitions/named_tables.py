@@ -13,7 +13,9 @@ from tailer.schema.selection import Selection, is_glob, is_system
 _SHOWN: Final = 3
 """Names that are suggested for one that is not known."""
 
-_GIVE: Final = "give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST"
+_GIVE: Final = (
+    "give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS; Spark: schemaFile) or --server HOST"
+)
 _LATER: Final = (
     "a table that is created later is waited for with --table-may-come (Spark: tablesMayCome, Python: tables_may_come)"
 )

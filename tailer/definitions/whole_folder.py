@@ -24,7 +24,7 @@ from tailer.segments.looks import look
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.state.journal import Journal
-from tailer.state.journal_records import SchemaRecord
+from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
 from tailer.state.log_folder import log_state
 
 Progress = Callable[[int, int], None]
@@ -35,12 +35,13 @@ Progress = Callable[[int, int], None]
 class Learnt:
     """What is known. Records above number `journalled` are not in the journal; `retracted` ones have no effect.
 
-    `errors`: why a segment could not be read; the definitions in it are missing.
+    `ends`: the log ends on record. `errors`: why a segment could not be read; the definitions in it are missing.
     """
 
     history: DefinitionHistory
     journalled: int
     retracted: Sequence[SchemaRecord]
+    ends: Sequence[SegmentEndRecord]
     notices: list[str] = field(default_factory=list)
     errors: list[CdcError] = field(default_factory=list)
 
@@ -65,7 +66,7 @@ def learn(
     retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
     known = Definitions(journal, Selection(), tolerant=True)
     OutsideSources(options, known).give(None)
-    learnt = Learnt(known.history, journalled, retracted)
+    learnt = Learnt(known.history, journalled, retracted, journal.segment_ends(None))
     listing = look(folder)
     logs = listing.logs
     learnt.notices += listing.notices()

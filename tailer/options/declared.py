@@ -164,6 +164,12 @@ TAIL: Final = (
         "the log folder.", RUN, None, "state", (*_ASKS, "inspect", "status", "consumers"), "stateDir", python=True,
         more="a private state folder instead of `<folder>.cdc_tail`",
     ),
+    Option(
+        "hold_seconds", kinds.SECONDS, "How long at most `clean` leaves alone what a batch read needs.", RUN, 3600.0,
+        spark="holdSeconds", python=True,
+        more="batch reads: how long at most [`clean` leaves alone](retention.md#batch-reads) what this one needs; "
+        "0: not at all",
+    ),
     Option("stopped", kinds.FLAG, "Nobody writes here any more: every segment is finished.", RUN, False, "stopped",
            (*_ROWS, "verify", "status", "clean"), "stopped", python=True),
     Option(

@@ -43,6 +43,7 @@ class TailOptions:
     keystore_password_file: Path | None = _DEFAULTS["keystore_password_file"]
     start: str = _DEFAULTS["start"]
     until: str | None = _DEFAULTS["until"]
+    hold_seconds: float = _DEFAULTS["hold_seconds"]
     stopped: bool = _DEFAULTS["stopped"]
     assume_finished_after: float | None = _DEFAULTS["assume_finished_after"]
     settle_seconds: float | None = _DEFAULTS["settle_seconds"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -20,11 +20,10 @@ from tailer.state.versions import Versioned, check_version
 
 @dataclass(frozen=True, slots=True)
 class NamedPosition:
-    """Where a tail begins, and what is worth saying about it."""
+    """Where a tail begins, and what its planner knows there."""
 
     offset: NodeOffset
     memory: Memory
-    notices: list[str] = field(default_factory=list)
 
 
 Unread = Callable[[int, Collection[int]], Ids]
@@ -45,9 +44,7 @@ def named_position(
     oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
     memory = Memory(start=oldest_log, highest=max(view, default=0))
     if text == "earliest":
-        told = f"begins at segment {oldest_log}: what was written before it is not known"
-        oldest = [told] if oldest_log else []
-        return NamedPosition(NodeOffset(), memory, oldest)
+        return NamedPosition(NodeOffset(), memory)
     if text == "latest":
         return NamedPosition(_latest(view, reach), memory)
     if text.lstrip().startswith("{"):

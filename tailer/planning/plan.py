@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import merge
 from typing import Final
 
@@ -41,6 +42,26 @@ class Reach:
 SEGMENTS_MAX: Final = 48
 """Segments that one plan reads at most: all of them are open until their rows are read."""
 
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a plan stands behind what it reads of one segment. `memory`: what is to be remembered there."""
+
+    offset: NodeOffset
+    memory: Callable[[], Memory] = field(compare=False)
+
+    def reached(self, segment: int) -> int:
+        """How far the plan reads a segment."""
+        return self.offset.o if segment == self.offset.s else dict(self.offset.p)[segment]
+
+    def within(self, segment: int, at: int) -> NodeOffset:
+        """The offset of who has taken the segment's rows up to `at` alone, and all before them."""
+        if segment == self.offset.s:
+            return msgspec.structs.replace(self.offset, o=at, done=False)
+        late = tuple((each, at if each == segment else end) for each, end in self.offset.p)
+        return msgspec.structs.replace(self.offset, p=late)
+
+
 ReachSegment = Callable[[int, int, int], Reach]
 """(segment, offset, byte budget) -> Reach. At least one section, whatever the budget."""
 
@@ -51,7 +72,8 @@ class Plan:
 
     `passed`: segments without sidecar that the position moved beyond. `error` is raised once everything before it was
     delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it). `absent`: see
-    `absent.py`.
+    `absent.py`. `edges`: by segment; one without sidecar that was passed over has none, the next one's stands behind
+    it.
     """
 
     offset: NodeOffset
@@ -63,6 +85,7 @@ class Plan:
     held: tuple[int, int] | None = None
     waiting: bool = False
     absent: bool = False
+    edges: dict[int, Edge] = field(default_factory=dict)
 
 
 def plan(
@@ -111,6 +134,7 @@ class _Planner:
         self._segment, self._end, self._done = offset.s, offset.o, offset.done
         self._given = offset
         self._passed_list: dict[int, int] = {}
+        self._unread = dict(offset.p)
         self._out = Plan(offset, memory)
         self._holes = memory.holes
         self._reached = 0
@@ -120,6 +144,7 @@ class _Planner:
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
         for segment, at in self._given.p:
+            del self._unread[segment]
             seen = self._view.get(segment)
             if seen is not None and seen.closed is not None and at >= seen.closed:
                 # Read to its end in the offset before this one, which still names it: that is how a batch between the
@@ -129,6 +154,7 @@ class _Planner:
                 self._late_gone(segment, at)
             elif seen.sidecar or (self._wide and not seen.lone) or seen.finished == "stopped":
                 self._passed_list[segment] = self._read_late(segment, at)
+                self._note_edge(segment)
             elif not seen.lone:
                 self._passed_list[segment] = at
         for segment in self._in_holes():
@@ -197,12 +223,23 @@ class _Planner:
         found = self._reach(self._segment, self._end, self._budget)
         self._take(found)
         self._end, self._done = found.end, found.done
+        self._note_edge(self._segment)
         if found.error is not None:
             self._out.error = found.error
         if not self._done:
             self._out.waiting = self._out.waiting or found.waiting
             self._hold(self._segment)
         return self._done and self._budget > 0 and self._out.error is None
+
+    def _note_edge(self, segment: int) -> None:
+        """The plan could end here: whoever has taken its rows up to here stands as if it had."""
+        offset, holes = self._stands(), self._holes
+        self._out.edges[segment] = Edge(offset, partial(_remember, self._view, self._memory, offset, holes))
+
+    def _stands(self) -> NodeOffset:
+        late = tuple(sorted({**self._unread, **self._passed_list}.items()))
+        place = {"s": self._segment, "o": self._end, "done": self._done, "p": late}
+        return msgspec.structs.replace(self._given, **place)
 
     def _hold(self, segment: int) -> None:
         """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
@@ -274,9 +311,7 @@ class _Planner:
 
     def finish(self) -> Plan:
         out = self._out
-        late = tuple(sorted(self._passed_list.items()))
-        place = {"s": self._segment, "o": self._end, "done": self._done, "p": late}
-        out.offset = msgspec.structs.replace(self._given, **place)
+        out.offset = self._stands()
         out.memory = _remember(self._view, self._memory, out.offset, self._holes)
         return out
 

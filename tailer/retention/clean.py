@@ -21,7 +21,18 @@ from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.retention.forget import Floor, floor_of, wanted
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
-from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
+from tailer.retention.needed import (
+    AGES,
+    NO_LIMITS,
+    Ages,
+    Decision,
+    HeldSegment,
+    Holder,
+    Limits,
+    batch_reads,
+    decide,
+    holders,
+)
 from tailer.retention.rights import check_rights
 from tailer.retention.status import default_cap
 from tailer.segments.folder import DROPPED, Listing
@@ -29,6 +40,7 @@ from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
 from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, sync_folder
+from tailer.state.holds import drop_ended, read_holds
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
@@ -93,21 +105,24 @@ def clean(
         if not options.no_consumers:
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
-        held_by = holders(known)
+        holds = read_holds(state, clock())
+        held_by = [*holders(known), *batch_reads(holds)]
         made = look_and_decide(folder, held_by, record, options, ages, clock)
         if not options.dry_run:
-            floor = floor_now(folder, known, journal)
+            held = [each.segment for each in holds]
+            floor = floor_now(folder, known, held, journal)
             below = _forgotten(record, known, floor, clock(), options.forget_after)
             _record(state, record, made, known, below)
             _take_away(folder, made)
-            _forget(folder, state, below)
+            _forget(folder, state, below, held)
+            drop_ended(state, clock())
     return made
 
 
-def floor_now(folder: Path, consumers: Iterable[ConsumerFile], journal: Journal) -> Floor:
-    """What everybody is behind now. `held` of `floor_of` comes in here."""
+def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[int], journal: Journal) -> Floor:
+    """What everybody is behind now. `held`: from where on batch reads hold."""
     listing = look(folder)
-    return floor_of(consumers, {*listing.logs, *listing.sidecars}, journal.count)
+    return floor_of(consumers, {*listing.logs, *listing.sidecars, *held}, journal.count)
 
 
 def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:
@@ -115,14 +130,16 @@ def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor,
     return forgotten_below(held, record.forgotten, floor.segment, now, after)
 
 
-def _forget(folder: Path, state: Path, below: int) -> None:
+def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
     """Leave out of the journal what nobody needs any more, where that is worth writing it anew.
+
+    `held`: from where on batch reads hold.
 
     Consumers are asked once more, and under the lock under which they register: those that moved are further now.
     """
     read = Journal(state, writable=False)
     known = registered(state, read)
-    floor = floor_now(folder, known, read)
+    floor = floor_now(folder, known, held, read)
 
     def left(records: Sequence[AnyRecord]) -> Sequence[AnyRecord]:
         return put_together(wanted(records, floor), known, below)

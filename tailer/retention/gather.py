@@ -23,20 +23,23 @@ from tailer.retention.clean import (
     was_captured,
 )
 from tailer.retention.forget import floor_of
-from tailer.retention.needed import HeldSegment, decide, holders
+from tailer.retention.needed import HeldSegment, batch_reads, decide, holders
 from tailer.retention.status import (
     ConsumerLook,
     ConsumerStatus,
     NodeStatus,
+    ReadStatus,
     StateStatus,
     cap_status,
     clean_status,
     consumer_statuses,
+    read_status,
     segment_statuses,
     waiting_for,
 )
 from tailer.state.cleaned import CleanedFile, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
+from tailer.state.holds import HoldFile, read_holds
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
@@ -48,7 +51,7 @@ from tailer.state.remembered import recalled
 class StateLook:
     """One state folder as it is now. `problems`: sentences about what in it cannot be read."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, now: float) -> None:
         self.state = state
         self.problems: list[str] = []
         self.consumers: list[ConsumerFile] = []
@@ -57,6 +60,11 @@ class StateLook:
                 self.consumers.append(read_consumer(consumer_path(state, name), name))
             except CdcError as error:
                 self.problems.append(error.sentence())
+        self.holds: list[HoldFile] = []
+        try:
+            self.holds = read_holds(state, now)
+        except CdcError as error:
+            self.problems.append(error.sentence())
         self.ends: list[SegmentEndRecord] = []
         self.losses: Counter[str | None] = Counter()
         self.journal: Journal | None = None
@@ -75,7 +83,8 @@ class StateLook:
 
     def status(self, segments: list[HeldSegment]) -> StateStatus:
         """The folder's size, and how far it has forgotten and might."""
-        journal, there = self.journal, [held.segment for held in segments]
+        journal = self.journal
+        there = [*(held.segment for held in segments), *(held.segment for held in self.holds)]
         return StateStatus(
             folder=str(self.state),
             id=journal.id or None if journal is not None else None,
@@ -116,12 +125,12 @@ def observe(
 ) -> NodeStatus:
     """One node as it is now. `state`: a private state folder whose consumers are shown; they hold nothing back."""
     log_state(folder, state)
-    shared = StateLook(state_folder(folder))
-    shown = shared if state is None else StateLook(state)
     now = clock()
+    shared = StateLook(state_folder(folder), now)
+    shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
-    held_by = holders(shared.consumers)
+    held_by = [*holders(shared.consumers), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))
     made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)
@@ -136,6 +145,7 @@ def observe(
         clean=clean_status(made, _refusal(shared, segments, options)),
         state=shared.status(segments),
         consumers=shown.statuses(segments, now),
+        reads=[read_status(each) for each in shared.holds],
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
         notices=notices,
     )
@@ -143,11 +153,12 @@ def observe(
 
 def observe_consumers(
     folder: Path, state: Path | None = None, clock: Callable[[], float] = time.time
-) -> tuple[list[ConsumerStatus], list[str]]:
-    """The consumers of a folder alone, and sentences about those that cannot be read."""
-    found = StateLook(log_state(folder, state))
+) -> tuple[list[ConsumerStatus], list[ReadStatus], list[str]]:
+    """The consumers of a folder alone, the batch reads that hold segments, and sentences about what cannot be read."""
+    now = clock()
+    found = StateLook(log_state(folder, state), now)
     segments, _ = held_segments(folder, found.ends, clock=clock)
-    return found.statuses(segments, clock()), found.problems
+    return found.statuses(segments, now), [read_status(each) for each in found.holds], found.problems
 
 
 def _bytes_below(folder: Path) -> int:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tailer.position import Position
 from tailer.state.consumers import ConsumerFile
+from tailer.state.holds import HoldFile
 from tailer.state.offset import Memory, NodeOffset
 
 SETTLED_SECONDS: Final = 60.0
@@ -19,6 +20,10 @@ SETTLED_SECONDS: Final = 60.0
 
 BARE_SECONDS: Final = 600.0
 """The same for one without sidecar: its server has let go of it, and would have deleted it by then."""
+
+
+BATCH_READ: Final = "(batch read)"
+"""How it is named among consumers, of which none can be called that."""
 
 
 class Ages(NamedTuple):
@@ -101,6 +106,13 @@ def holders(consumers: Iterable[ConsumerFile]) -> list[Holder]:
         if not each.nodes:
             found.append(Holder(each.name, NodeOffset(), Memory(), Position(0, 0)))
     return found
+
+
+def batch_reads(holds: Iterable[HoldFile]) -> list[Holder]:
+    """What batch reads hold back while they run."""
+    return [
+        Holder(BATCH_READ, NodeOffset(0, held.segment, 0, False), Memory(), Position(held.segment, 0)) for held in holds
+    ]
 
 
 def open_from(segments: Iterable[HeldSegment]) -> int | None:

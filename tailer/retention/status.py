@@ -13,6 +13,7 @@ import msgspec
 from tailer.limits import MIB
 from tailer.retention.needed import Decision, HeldSegment, Holder, holders
 from tailer.state.consumers import ConsumerFile, NodeState
+from tailer.state.holds import HoldFile
 from tailer.state.offset import NodeOffset
 
 CAP_MAX: Final = 4096 * MIB
@@ -74,6 +75,17 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     pending: list[int]
 
 
+class ReadStatus(msgspec.Struct, frozen=True, tag="read", tag_field="is"):
+    """A batch read that holds segments from `segment` on, until it ends or at `until`, seconds since the epoch."""
+
+    node: str
+    segment: int
+    until: float
+    program: str
+    host: str
+    process: int
+
+
 class CapStatus(msgspec.Struct, frozen=True):
     """How near the folder is to the limit at which a server stops writes, or deletes. `given`: not guessed by us."""
 
@@ -123,6 +135,7 @@ class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     consumers: list[ConsumerStatus]
     problems: list[str]
     notices: list[str] = []
+    reads: list[ReadStatus] = []
 
 
 class ConsumerLook(NamedTuple):
@@ -133,6 +146,10 @@ class ConsumerLook(NamedTuple):
     quarantined: dict[str, int]
     lost: int
     pending: Collection[int]
+
+
+def read_status(hold: HoldFile) -> ReadStatus:
+    return ReadStatus(hold.node, hold.segment, hold.until, hold.program, hold.host, hold.process)
 
 
 def default_cap(volume_bytes: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from tailer.spark.named import check_tables
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
-from tailer.tail.open import tail_parts
+from tailer.tail.open import hold_of, tail_parts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -62,7 +64,11 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     jobs: list[bytes] = []
     piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
     packer = JobPacker()
-    parts = tail_parts(folder, options, writes=False)
+    # Executors read when this process is done, unless the bytes go along. One session's reads from one place share a
+    # hold: there may be many of them.
+    name = f"{os.getppid()}-{options.start.partition(':')[0]}"
+    hold = hold_of(folder, options, re.sub(r"\W+", "-", name)[:60], stays=not source.on_driver)
+    parts = tail_parts(folder, options, writes=False, hold=hold)
     with Tail(parts, form) as tail:
         try:
             for step in steps(tail, once=True, say=say):

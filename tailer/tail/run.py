@@ -51,8 +51,8 @@ class ChangeConsumer(Protocol):
     """What `tailer.run` hands changes to. All calls come from one thread; an exception ends the run.
 
     `on_definitions` comes before the first rows that need them, again after a change and after a restart.
-    `on_changes` answers whether the rows up to here are safe: True saves the position, as soon as it stands behind
-    whole sections of the log; what was handed out and not saved comes again, with the same `event_id`, after a restart.
+    `on_changes` answers whether the rows up to here are safe: True saves the position before the next batch is handed
+    out; what was handed out and not saved comes again, with the same `event_id`, after a restart.
     """
 
     def start(self, state: ConsumerState) -> None: ...
@@ -78,7 +78,14 @@ class Delivery:
         for task in step.tasks:
             self._tell(task)
             for batch in self._tail.read(task):
+                self._tail.save_taken()
                 self._safe = bool(self._consumer.on_changes(batch.to_arrow()))
+                if self._safe:
+                    self._tail.took(step, task, batch)
+            if self._safe:
+                self._tail.took(step, task)
+        if not self._safe:
+            self._tail.save_taken()
         self._tail.advance(step)
         if self._safe:
             self._tail.save()

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace as replace_fields
+import msgspec
 
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
@@ -37,10 +37,13 @@ from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
 from tailer.state.file_system import network_notice
 from tailer.state.offset import Memory, NodeOffset
+from tailer.tail.beginning import Beginning
 from tailer.tail.faults import NewDefinitionsError
+from tailer.tail.holding import Holding
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
+from tailer.tail.taking import Taking
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
@@ -61,6 +64,7 @@ class Tail:
         self.typed = typed
         self.resumed = False
         self.named = NamedTables(parts)
+        self._beginning = Beginning(parts)
         self._parts = parts
         self._journal = parts.journal
         self._definitions = parts.definitions
@@ -73,6 +77,9 @@ class Tail:
         if parts.consumer is not None and (notice := network_notice(parts.journal.folder)) is not None:
             self._notices.append(notice)
         self._absent: list[str] = []
+        self._taking = Taking(self.is_native)
+        self._holding = Holding(parts.hold, self._needed, parts.wall)
+        self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
         parts.log_ends.load()
 
@@ -91,7 +98,7 @@ class Tail:
         consumer = self._parts.consumer
         node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self._parts.taken.registering():
+            with self._parts.taken.registering(), self._holding.beginning():
                 self.begin()
                 self.save()
         else:
@@ -119,7 +126,8 @@ class Tail:
         self.seek(standing(found.offset, self._view), found.memory)
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
-        self._notices.extend(found.notices)
+        if options.start == "earliest":
+            self._beginning.began(self._view)
         self._learn_below()
         self._parts.outside.give(None)
         self.named.check(None)
@@ -136,6 +144,7 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
+        self._taking.clear()
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
@@ -145,7 +154,13 @@ class Tail:
         self._survey.freeze()
         return True
 
+    def _needed(self) -> int:
+        """The lowest segment that is read from here on."""
+        lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
+        return max(lowest, min(self._view, default=0))
+
     def close(self) -> None:
+        self._holding.let_go()
         self._survey.close()
         if self._waker is not None:
             self._waker.close()
@@ -172,6 +187,7 @@ class Tail:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
             self._journal.refresh()
+            self._holding.go_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others
                 self._definitions.sync()
@@ -202,13 +218,29 @@ class Tail:
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
-        self.offset, self.memory = step.offset, step.memory
+        self.seek(step.offset, step.memory)
+
+    def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
+        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that."""
+        if self._parts.consumer is not None:
+            self._taking.took(step, task, batch)
+
+    @property
+    def taken(self) -> NodeOffset:
+        """Behind everything that was taken: what `save` saves."""
+        return self._taking.offset or self.offset
+
+    def save_taken(self) -> None:
+        """Save the position where something of a step was taken that is not saved yet."""
+        if self._taking.offset not in (None, self._saved):
+            self.save()
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
-            state = NodeState(self.offset, self.memory, restart=self.restart())
+            state = NodeState(self.taken, self._taking.memory or self.memory, restart=self.restart(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
+        self._saved = self.taken
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
@@ -221,7 +253,9 @@ class Tail:
         self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
             try:
-                yield from reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey)
+                for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
+                    self._taking.goes_on(batch)
+                    yield batch
                 break
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
@@ -247,7 +281,7 @@ class Tail:
         if here is not None and here.log and lost.segment < self._parts.taken.forgotten:
             # It is there, below what is remembered, and is of no interest from now on.
             to = Position(lost.segment + 1, 0)
-            self.memory = replace_fields(self.memory, lost_below=max(self.memory.lost_below, to.segment))
+            self.memory = msgspec.structs.replace(self.memory, lost_below=max(self.memory.lost_below, to.segment))
         else:
             self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
         self._journal.append_loss(self.options.consumer, lost, to)
@@ -303,20 +337,24 @@ class Tail:
         return made
 
     def _as_step(self, made: Plan) -> Step:
-        about = (self._survey.take_notices(), self._definitions.take_notices(), take_notices())
-        notices = [*self._notices, *made.notices, *chain.from_iterable(about)]
+        parts = (self._holding, self._survey, self._definitions)
+        about = chain.from_iterable(part.take_notices() for part in parts)
+        notices = [*self._notices, *made.notices, *about, *take_notices()]
         self._notices = []
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
         moved = _places(made.offset) != _places(self.offset)
-        if finished or not (tasks or moved or made.waiting or made.error):
-            # Only now all that is there has been read once.
+        # Only then all that is there has been read once.
+        idle = finished or not (tasks or moved or made.waiting or made.error)
+        notices += self._beginning.notices(made.offset.position, idle=idle)
+        if idle:
             notices += self.named.notices()
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
-            offset = replace_fields(offset, s=self._until.segment, o=self._until.offset, done=False)
+            offset = msgspec.structs.replace(offset, s=self._until.segment, o=self._until.offset, done=False)
         error = self._parts.taken.blame(made.error)
-        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
+        found = Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
+        return replace(found, edges=made.edges)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""

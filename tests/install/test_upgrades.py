@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -78,6 +79,11 @@ def changed(file: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> N
     text = file.read_text()
     objects = text.splitlines() if file.suffix == ".jsonl" else [text]
     file.write_text("".join(json.dumps(change(json.loads(each))) + "\n" for each in objects))
+
+
+def line(text: str) -> bytes:
+    """A line of the journal: the CRC of its text before it."""
+    return b"%08x %s\n" % (crc32(text.encode()), text.encode())
 
 
 def without_version(content: dict[str, Any]) -> dict[str, Any]:
@@ -191,6 +197,47 @@ class TestLater:
         assert kept.everything() == before
         # Whoever was refused holds nothing: in this process too.
         file.write_text(today)
+        assert values(kept.follow()) == [4]
+
+    @pytest.mark.parametrize(
+        "command", [("follow", "--once"), ("clean",), ("schema",), ("follow", "--consumer", "new")]
+    )
+    def test_a_journal_with_a_kind_of_record_that_is_not_known(self, kept: Kept, command: tuple[str, ...]) -> None:
+        journal = kept.state / "journal"
+        number = len(journal.read_bytes().splitlines()) + 1
+        with journal.open("ab") as file:
+            file.write(line(f'{{"n":{number},"kind":"of the future","what":1}}'))
+        before = kept.everything()
+        word, *rest = command
+        refused = run_cli([word, kept.folder, *rest])
+        assert (refused.code, refused.out) == (3, "")
+        assert refused.err.count("\n") == 1
+        assert f"({journal}, record {number})" in refused.err
+        assert "of the future" in refused.err
+        assert "A newer version of cdc-tail wrote it" in refused.err
+        assert kept.everything() == before
+
+    @pytest.mark.parametrize("command", [("follow", "--once"), ("clean",), ("follow", "--consumer", "billing")])
+    def test_a_base_of_the_journal(self, kept: Kept, command: tuple[str, ...]) -> None:
+        base = kept.state / "journal.base"
+        base.write_bytes(line('{"v":2,"records":"in another form"}'))
+        before = kept.everything()
+        word, *rest = command
+        refused = run_cli([word, kept.folder, *rest])
+        assert (refused.code, refused.out) == (6, "")
+        assert f"({base}): expected 1, found 2. A newer cdc-tail wrote it" in refused.err
+        assert kept.everything() == before
+
+    def test_the_hold_of_a_batch_read(self, kept: Kept) -> None:
+        hold = kept.state / "consumers" / "read-x.hold"
+        hold.write_text(json.dumps(LATER))
+        before = kept.everything()
+        refused = run_cli(["clean", kept.folder])
+        assert (refused.code, refused.out) == (6, "")
+        assert f"the version of the hold of a batch read ({hold}): expected 1, found 2." in refused.err
+        assert kept.everything() == before
+        # Nobody else needs it.
+        kept.log.grow(4)
         assert values(kept.follow()) == [4]
 
     @pytest.mark.parametrize("name", ["consumer", "cleaned", "quarantine"])

@@ -251,5 +251,5 @@ def test_a_block_that_ended_by_its_own_doing_raises_nothing(tmp_path: Path) -> N
 def test_the_name_of_a_savepoint_is_text(tmp_path: Path, name: Any) -> None:
     with small(tmp_path) as log, log.begin() as transaction:
         transaction.append(order(1))
-        with pytest.raises(UsageError, match="the name of a savepoint: expected text"):
+        with pytest.raises(UsageError, match="the name of a savepoint: expected a str"):
             transaction.savepoint(name)

@@ -42,7 +42,7 @@ class ParquetSink(PlainSink):
         if other := [name for name in {**was, **now} if was.get(name) != now.get(name)]:
             self._say(
                 f"files in {self._path} have other columns than this run ({', '.join(other)}): read them with "
-                "option mergeSchema=true, or Spark shows the columns of one file; new ones come last"
+                "option mergeSchema=true, or Spark shows the columns of one file"
             )
 
     def writer(self, frame: DataFrame) -> Any:

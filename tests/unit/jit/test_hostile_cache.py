@@ -6,8 +6,10 @@ Real processes that choose, load and call one small function, as every room's ar
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,12 +21,28 @@ pytestmark = [compiled_only, pytest.mark.slow]
 OTHER_USER = 54321
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    """With its code compiled."""
-    made = Machine(tmp_path)
-    assert choose(made) == ["42"]
+class Compiled(NamedTuple):
+    """A machine whose code was compiled once, and that code, to begin again from."""
+
+    machine: Machine
+    kept: Path
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    made = Compiled(Machine(tmp_path_factory.mktemp("machine")), tmp_path_factory.mktemp("kept") / "code")
+    assert choose(made.machine) == ["42"]
+    shutil.copytree(made.machine.beside, made.kept)
     return made
+
+
+@pytest.fixture
+def machine(compiled: Compiled) -> Machine:
+    """With its code compiled: where it lies is part of the name it is kept by, so all tests have the same place."""
+    shutil.rmtree(compiled.machine.beside)
+    shutil.rmtree(compiled.machine.users, ignore_errors=True)
+    shutil.copytree(compiled.kept, compiled.machine.beside)
+    return compiled.machine
 
 
 def choose(machine: Machine) -> list[str]:

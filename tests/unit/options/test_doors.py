@@ -27,6 +27,7 @@ WRONG = {
     "case_sensitive": "maybe",
     "consumer": "a/b",
     "stopped": "yes",
+    "hold_seconds": "-1",
     "assume_finished_after": "soon",
     "on_error": "quarantin",
     "accept_loss": "yes",

@@ -89,25 +89,31 @@ class Quarantine:
         self._kept.add(at)
         if self._path is None:
             return
-        record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
-        line = msgspec.json.encode(record) + b"\n"
         make_folder(self._path.parent)
         fd = open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
-            used = sum(item.stat().st_size for item in self._path.parent.iterdir())
-            if used + len(line) > self._bytes_max:
-                raise SystemFailedError(
-                    f"the quarantine is full ({self._bytes_max // MIB} MiB)",
-                    at=at,
-                    file=str(self._path),
-                    remedy="Look into it, move its files away, and start again.",
-                )
+            # As much as its bytes are as text, before that text is made.
+            self._check_room(2 * len(data), at)
+            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
+            line = msgspec.json.encode(record) + b"\n"
+            self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):
                 _append(fd, line)
                 os.fsync(fd)
         finally:
             os.close(fd)
         sync_folder(self._path.parent)
+
+    def _check_room(self, more: int, at: Position) -> None:
+        assert self._path is not None
+        used = sum(item.stat().st_size for item in self._path.parent.iterdir())
+        if used + more > self._bytes_max:
+            raise SystemFailedError(
+                f"the quarantine is full ({self._bytes_max // MIB} MiB)",
+                at=at,
+                file=str(self._path),
+                remedy="Look into it, move its files away, and start again.",
+            )
 
 
 def _append(fd: int, line: bytes) -> None:

@@ -89,18 +89,35 @@ def follow_measured(folder: Path, *options: str) -> tuple[int, str, int]:
     return done.returncode, done.stderr, int(done.stdout.splitlines()[-1]) << 10
 
 
+def put_section(folder: LogFolder, body: bytes) -> SegmentWriter:
+    """A promised segment with one compressed section, that claims half a gigabyte; its writer as it was before."""
+    writer = SegmentWriter(SEGMENT, form=FORMATS["zstd"])
+    body = struct.pack(">i", bombs.BYTES) + body
+    assert len(body) < 17_000
+    at = len(writer.data)
+    data = writer.data + encode_marker(SEGMENT, at, at + 8 + len(body)) + body
+    (folder.path / writer.name).write_bytes(data)
+    (folder.path / writer.sidecar_name).write_text(str(writer.end + 8 + bombs.BYTES))
+    return writer
+
+
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_a_bomb_of_16_kib_is_corruption_and_takes_no_memory(folder: LogFolder, quarantine: bool) -> None:
     """With `--on-error quarantine` the little that was looked at is kept aside, not half a gigabyte of zeros."""
-    writer = SegmentWriter(SEGMENT, form=FORMATS["zstd"])
-    body = struct.pack(">i", bombs.BYTES) + bombs.zstd()
-    assert len(body) < 17_000
-    at = len(writer.data)
-    writer.data += encode_marker(SEGMENT, at, at + 8 + len(body)) + body
-    end = writer.end + 8 + bombs.BYTES
-    (folder.path / writer.name).write_bytes(writer.data)
-    (folder.path / writer.sidecar_name).write_text(str(end))
+    writer = put_section(folder, bombs.zstd())
     code, said, memory = follow_measured(folder.path, *(["--on-error", "quarantine"] if quarantine else []))
     assert code == (0 if quarantine else 4), said
     assert "quarantine" in said if quarantine else f"entry of size zero at {SEGMENT}:{writer.end + 8}" in said
     assert memory < RSS_MAX
+
+
+@pytest.mark.parametrize("quarantine", [False, True])
+def test_a_bomb_that_begins_with_an_entry_takes_what_it_claims_and_no_more(folder: LogFolder, quarantine: bool) -> None:
+    """One entry of half a gigabyte may be a mutation; that this one is none shows at its end. It is there once, and the
+    quarantine, which has no room for it, does not make text of it first: that took four times as much."""
+    size = struct.pack(">I", bombs.BYTES - 12)
+    writer = put_section(folder, bombs.zstd(size + struct.pack(">I", zlib.crc32(size))))
+    code, said, memory = follow_measured(folder.path, *(["--on-error", "quarantine"] if quarantine else []))
+    assert code == (8 if quarantine else 4), said
+    assert ("the quarantine is full" if quarantine else f"at {SEGMENT}:{writer.end + 8}") in said
+    assert memory < bombs.BYTES + RSS_MAX

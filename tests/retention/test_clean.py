@@ -23,6 +23,8 @@ from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
+from tests.helpers.logs.native import NativeWriter
+from tests.native.logs import ORDERS, put
 from tests.retention.killed import Killed, killed_at
 
 ONE = 1_700_000_000_001
@@ -243,6 +245,23 @@ class TestNoSidecar:
     def test_an_empty_folder_has_nothing_to_refuse(self, tmp_path: Path) -> None:
         empty = LogFolder(tmp_path / "cdc_raw")
         assert run(empty, CleanOptions(no_consumers=True)) == []
+
+
+class TestCap:
+    def test_a_services_log_has_none_but_the_one_that_is_given(self, folder: LogFolder, tmp_path: Path) -> None:
+        log = NativeWriter(7)
+        log.section([ORDERS.definition, put(1, "one")])
+        own = LogFolder(tmp_path / "shop" / "cdc_raw")
+        own.put(log.frame, log.sidecar(done=False))
+        found = [
+            clean(each.path, CleanOptions(no_consumers=True, dry_run=True, cap=cap)).cap
+            for each in (own, folder)
+            for cap in (None, 1 << 30)
+        ]
+        assert found[:2] == [None, 1 << 30]
+        assert found[2] is not None
+        assert 0 < found[2] <= 4096 << 20, "a server's default"
+        assert found[3] == 1 << 30
 
 
 class TestForce:

@@ -140,6 +140,44 @@ class TestAWrongOne:
         self.mended(node, found)
         assert rows(node.follow("billing")) == [0, 1, 2, 3][before:]
 
+    @pytest.mark.parametrize("option", ["--keystore", "--keystore-password-file", "--schema", "--config"])
+    def test_a_file_that_an_option_names(self, node: Node, option: str) -> None:
+        node.documented()
+        secret, keystore = node.shared.path / "secret", node.shared.path / "keystore"
+        for path in (secret, keystore):
+            path.write_text("")
+            path.chmod(0o640 if path == secret else 0o644)
+            os.chown(path, node.server.uid, node.server.gid)
+        run_tool("gpasswd", "-d", READER, SERVER)
+        for path in (node.log.path, *node.log.path.iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        more = ["--keystore", keystore] if option == "--keystore-password-file" else []
+        found = node.shared.run(node.reader, [*node.following("billing"), *more, option, secret])
+        assert found.code == 2, found.err
+        assert f"no permission for user {READER} ({secret})" in found.err
+        assert f"Mend it with: sudo usermod -aG {SERVER} {READER}" in found.err
+
+    def test_a_private_state_elsewhere(self, node: Node) -> None:
+        node.documented()
+        private = node.shared.path / "private"
+        found = node.shared.run(node.reader, [*node.following("billing"), "--state", private])
+        assert found.code == 2
+        assert f"no permission for user {READER} ({private})" in found.err
+        assert f"sudo install -d -o {READER} " in found.err
+
+    def test_a_state_that_may_not_be_read_is_not_taken_for_an_empty_one(self, node: Node) -> None:
+        """As if nobody were registered."""
+        node.documented()
+        node.follow("billing")
+        node.state.chmod(0o700)
+        for words in (["status"], ["consumers"], ["clean"], ["schema"]):
+            found = node.shared.run(node.server, [words[0], node.log.path])
+            told = found.err + found.out
+            assert f"no permission for user {SERVER}" in told, (words, told)
+            assert f"{node.state}" in told
+            assert "no consumer is registered" not in told
+        assert node.logs() == [0, 1, 2, 3]
+
     def test_a_state_that_may_only_be_read_is_enough_to_look(self, node: Node) -> None:
         node.documented()
         node.follow("billing")

@@ -128,9 +128,13 @@ def _ids(kind: type, data: Any) -> Ids:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the state, or UsageError with what to create and for whom."""
+    """Make a folder of the state, durably, or UsageError with what to create and for whom."""
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     try:
         make_folders(folder)
+        for made in missing:
+            # A file is not durable in a folder whose own name a power loss may take.
+            sync_folder(made.parent)
     except OSError as error:
         raise UsageError(
             f"cannot make the state folder: {error.strerror}",

@@ -180,7 +180,7 @@ def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, l
     Journal(tmp_path).append([SCHEMA])
     file = tmp_path / "journal"
     before = file.read_bytes()
-    more = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
     Journal(tmp_path).append(more)
     lines = file.read_bytes()[len(before) :].splitlines(keepends=True)
     torn = [b"\0" * (len(line) - 1) + b"\n" if at in lost else line for at, line in enumerate(lines)]
@@ -192,7 +192,7 @@ def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, l
 
 
 def test_what_another_append_stands_behind_is_not_torn(tmp_path: Path) -> None:
-    more = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
     Journal(tmp_path).append(more[:2])
     Journal(tmp_path).append(more[2:])
     file = tmp_path / "journal"

@@ -19,7 +19,7 @@ import msgspec
 from tailer.errors import RefusedError, UsageError
 from tailer.planning.survey import COMPLETED, Closed, Survey
 from tailer.retention.forget import Floor, floor_of, wanted
-from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
+from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
 from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
 from tailer.segments.folder import Listing, look
 from tailer.segments.log_folder import probably
@@ -116,7 +116,7 @@ def _forget(folder: Path, state: Path, below: int) -> None:
         return put_together(wanted(records, floor), known, below)
 
     records = read.read()
-    needless = len(records) - len(left(records))
+    needless = amount(records) - amount(left(records))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
         Journal(state).compact(floor.segment, left)
 

@@ -171,7 +171,8 @@ def test_a_torn_last_line_is_left_out_and_cut_by_the_next_writer(
     assert file.read_bytes() == torn, "a reader changes nothing"
     last = RetractRecord(of=1)
     assert Journal(tmp_path).append([last]) == [kept + 1]
-    assert Journal(tmp_path).read() == numbered([*[SCHEMA, END][:kept], last])
+    both: list[AnyRecord] = [SCHEMA, END]
+    assert Journal(tmp_path).read() == numbered([*both[:kept], last])
 
 
 @pytest.mark.parametrize("lost", [(1,), (0,), (0, 2), (1, 2), (0, 1, 2, 3)])

@@ -1,4 +1,4 @@
-"""Compactions beside two appenders and a reader: random orders of their calls, and processes that are killed outright."""
+"""Compactions beside two appenders and a reader: random orders of their calls, and processes that are killed."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_every_order_of_calls(tmp_path_factory: pytest.TempPathFactory, calls: l
             floor = max(floor, segment - 2 * amount)
             compacting.compact(floor, from_segment(floor))
         for journal in (one, two, compacting, reader):
-            for record in journal.read():
-                assert isinstance(record, SegmentEndRecord)
-                assert told[record.n] == (record.segment, record.consumer)
+            for known in journal.read():
+                assert isinstance(known, SegmentEndRecord)
+                assert told[known.n] == (known.segment, known.consumer)
     for journal in (one, two, compacting, reader, Journal(folder)):
         journal.refresh()
         assert {n for n, (at, _) in told.items() if at >= floor} <= {record.n for record in journal.read()}

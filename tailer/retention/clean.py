@@ -20,7 +20,7 @@ from tailer.errors import RefusedError, UsageError
 from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.retention.forget import Floor, floor_of, wanted
-from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, forgotten_below, holes_of, put_together
+from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
 from tailer.retention.needed import (
     AGES,
     NO_LIMITS,
@@ -39,14 +39,14 @@ from tailer.segments.folder import DROPPED, Listing
 from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
 from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, sync_folder
+from tailer.state.consumers import ConsumerFile, consumer_names
 from tailer.state.holds import drop_ended, read_holds
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state
-from tailer.state.modes import make_folder
+from tailer.state.modes import make_folder, sync_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
 from tailer.system_errors import told
@@ -122,7 +122,7 @@ def clean(
 def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[int], journal: Journal) -> Floor:
     """What everybody is behind now. `held`: from where on batch reads hold."""
     listing = look(folder)
-    return floor_of(consumers, {*listing.logs, *listing.sidecars, *held}, journal.count)
+    return floor_of(consumers, {*listing.logs, *listing.sidecars}, journal.count, held)
 
 
 def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:
@@ -145,7 +145,7 @@ def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
         return put_together(wanted(records, floor), known, below)
 
     records = read.read()
-    needless = len(records) - len(left(records))
+    needless = amount(records) - amount(left(records))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
         Journal(state).compact(floor.segment, left)
 

@@ -41,26 +41,24 @@ class Floor(NamedTuple):
 
 
 def floor_of(
-    consumers: Iterable[ConsumerFile], present: Collection[int], count: int, held: Iterable[NodeOffset] = ()
+    consumers: Iterable[ConsumerFile], present: Collection[int], count: int, held: Iterable[int] = ()
 ) -> Floor:
     """The floor of a folder with these consumers and segments, whose journal has `count` records.
 
-    `held`: what others than registered consumers must still be able to read from.
+    `held`: from which segments on batch reads hold; what decides their rows they have read already.
     """
-    segment, j = min(present, default=None), count
-    for offset in held:
-        segment, j = min(_lowest(offset), _lowest(offset) if segment is None else segment), min(j, offset.j)
+    segment, j = min((*present, *held), default=None), count
     for consumer in consumers:
         if not consumer.nodes:
             # One without any position may begin anywhere.
             return Floor(0, 0)
         for state in consumer.nodes.values():
             # The initial offset counts only while the consumer stands there.
-            held = [state.offset, *(mark.offset for mark in state.ahead)]
+            given = [state.offset, *(mark.offset for mark in state.ahead)]
             begins = [state.restart, *(mark.restart for mark in state.ahead if mark.restart is not None)]
-            lowest = min([*map(_lowest, held), *(at[0] for at in begins if at != (0, 0))])
+            lowest = min([*map(_lowest, given), *(at[0] for at in begins if at != (0, 0))])
             segment = lowest if segment is None else min(segment, lowest)
-            j = min([j, *(offset.j for offset in held)])
+            j = min([j, *(offset.j for offset in given)])
     return Floor(segment or 0, j)
 
 

@@ -64,6 +64,11 @@ def put_together(
     return [kept for _, kept in others if kept is not None]
 
 
+def amount(records: Iterable[AnyRecord]) -> int:
+    """How much there is to forget: records, and ranges of ids in them."""
+    return sum(1 + (len(r.seen) + len(r.bare) + len(r.holes) if isinstance(r, MemoryRecord) else 0) for r in records)
+
+
 def _together(group: Sequence[MemoryRecord], state: NodeState, forgotten: int) -> list[MemoryRecord]:
     upto = min(mark.upto for mark in (state.memory, *(mark.memory for mark in state.ahead)))
     old = [record for record in group if record.n <= upto]

@@ -17,7 +17,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.ids import Ids, Range
-from tailer.state.modes import make_folder, open_file, open_to_read, read_file, replacing_file
+from tailer.state.modes import make_folder, open_file, open_to_read, read_file, replacing_file, sync_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import Versioned, check_version
 from tailer.system_errors import told
@@ -143,14 +143,6 @@ def replace_file(path: Path, data: bytes) -> None:
             os.fsync(out.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:

@@ -240,9 +240,10 @@ class Journal:
             with locked(self._folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 kept = wanted(self._records)
-                numbers = {record.n for record in kept}
+                numbers = {record.n: record for record in kept}
                 gone = [record.n for record in self._records if record.n not in numbers]
-                if len(gone) < least:
+                replaced = any(numbers.get(record.n, record) != record for record in self._records)
+                if len(gone) < least and not replaced:
                     return None
                 upto = self.count + 1
                 j = max([self._base.j, *(r.n for r in self._records if r.n not in numbers and r.pins)])

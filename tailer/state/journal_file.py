@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailer.state.consumers import sync_folder
-from tailer.state.modes import make_folder, open_file
+from tailer.state.modes import make_folder, open_file, sync_folder
 
 
 @contextmanager
@@ -38,7 +37,6 @@ def _open(folder: Path, path: Path) -> int:
     if path.exists():
         return open_file(path, flags)
     make_folder(folder)
-    sync_folder(folder.parent)
     descriptor = open_file(path, flags)
     sync_folder(folder)
     return descriptor

@@ -73,17 +73,29 @@ def replacing_file(path: Path) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the state, and those above it that are missing; one that is there keeps its rights.
+    """Make a folder of the state, and those above it that are missing, durably; one that is there keeps its rights.
 
     UsageError with what to create, and for whom, where this user may not; for what is no folder; for one that everybody
     may write.
     """
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     try:
         _make_folders(folder)
+        for made in missing:
+            # A file is not durable in a folder whose own name a power loss may take.
+            sync_folder(made.parent)
     except OSError as error:
         raise _not_made(folder, error) from error
     with told("cannot open the state folder", folder):
         os.close(_open_folder(folder))
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def install_command(folder: Path) -> str:

@@ -15,8 +15,7 @@ import msgspec
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.position import Position
-from tailer.state.consumers import sync_folder
-from tailer.state.modes import make_folder, open_file, open_to_read
+from tailer.state.modes import make_folder, open_file, open_to_read, sync_folder
 from tailer.state.versions import Versioned, check_version
 from tailer.system_errors import told
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
-
-import msgspec
 
 from tailer.position import Position
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tailer.schema.rows import put
 from tailer.state.cleaned import CleanedFile, write_cleaned
-from tailer.state.consumers import ConsumerFile, NodeState, consumer_path, replace_file
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import NodeState
 from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
-from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
+from tailer.state.journal_records import AnyRecord, SchemaRecord, SegmentEndRecord
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
 from tests.benchmarks.single_rows import GrowingSegment, Material
@@ -90,7 +90,7 @@ def _alter(segment: int) -> SchemaRecord:
     return SchemaRecord(at=Position(segment, 100), source="log", deltas=(row, heading))
 
 
-def _journal(growing: GrowingSegment, records: Iterator[SegmentEndRecord] | Iterator[SchemaRecord]) -> None:
+def _journal(growing: GrowingSegment, records: Iterator[AnyRecord]) -> None:
     journal = Journal(state_folder(growing.folder))
     while some := list(islice(records, 10_000)):
         journal.append(some)
@@ -98,12 +98,10 @@ def _journal(growing: GrowingSegment, records: Iterator[SegmentEndRecord] | Iter
 
 def _stand(growing: GrowingSegment, material: Material, memory: Memory) -> None:
     """The consumer is about to read the segment that grows."""
-    state = state_folder(growing.folder)
-    offset = NodeOffset(Journal(state, writable=False).count, material.segment, 0, False)
-    path = consumer_path(state, CONSUMER)
-    make_folder(path.parent)
-    held = ConsumerFile(CONSUMER, {"local": NodeState(offset, memory, restart=(offset.s, 0))})
-    replace_file(path, msgspec.json.encode(held))
+    with closing(Consumer(state_folder(growing.folder), CONSUMER)) as consumer:
+        offset = consumer.journal.stamped(NodeOffset(0, material.segment, 0, False))
+        state = NodeState(offset, memory, restart=(offset.s, 0))
+        consumer.save("local", state, moved=time.time(), program="growth")
 
 
 def _cleaned(growing: GrowingSegment) -> GrowingSegment:

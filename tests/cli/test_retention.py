@@ -271,7 +271,7 @@ class TestStatus:
     def test_for_people(self, folder: LogFolder) -> None:
         follow(folder, "billing")
         lines = run_cli(["status", folder.path, "--output", "pretty"]).lines
-        assert str(ONE) in lines[4]
+        assert str(ONE) in lines[5]
         assert any("billing" in line and "stopped" in line for line in lines)
         assert [line for line in lines[1:] if len(line) > 80] == []
 

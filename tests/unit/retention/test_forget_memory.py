@@ -210,3 +210,25 @@ def test_how_long_is_an_option(tmp_path: Path) -> None:
     before = (state / "cleaned.json").read_bytes()
     clean(folder.path, CleanOptions(no_consumers=True, forget_after=86400.0), clock=lambda: NOW)
     assert (state / "cleaned.json").read_bytes() == before
+
+
+def test_gaps_alone_are_worth_a_compaction(tmp_path: Path) -> None:
+    """A log whose server restarts all the time, and nothing else of which has become needless."""
+    folder = LogFolder(tmp_path / "cdc_raw")
+    writer = segment_of(NOW_MS, [[encode_mutation(create_table(TABLE, TS))]])
+    folder.put(writer, live(writer))
+    state = state_folder(folder.path)
+    holes = Ids((NOW_MS - n * DAY_MS // 20, NOW_MS - n * DAY_MS // 20 + 5) for n in range(3000, 0, -1))
+    consumer = Consumer(state, "c")
+    offset = consumer.journal.stamped(NodeOffset(s=NOW_MS))
+    consumer.save("local", NodeState(offset, Memory(start=1, holes=holes), (NOW_MS, 0)), moved=0.0, program="")
+    consumer.close()
+    before = (state / "journal").stat().st_size
+    clean(folder.path, clock=lambda: NOW)
+    (known,) = registered(state, Journal(state))
+    assert known.nodes["local"].memory.holes == Ids(holes.ranges[2000:])
+    assert read_cleaned(state).forgotten == holes.ranges[2000][0]
+    assert (state / "journal").stat().st_size + (state / "journal.base").stat().st_size < before / 2
+    base = (state / "journal.base").read_bytes()
+    clean(folder.path, clock=lambda: NOW)
+    assert (state / "journal.base").read_bytes() == base, "once is enough"

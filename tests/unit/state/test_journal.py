@@ -171,7 +171,8 @@ def test_a_torn_last_line_is_left_out_and_cut_by_the_next_writer(
     assert file.read_bytes() == torn, "a reader changes nothing"
     last = RetractRecord(of=1)
     assert Journal(tmp_path).append([last]) == [kept + 1]
-    assert Journal(tmp_path).read() == numbered([*[SCHEMA, END][:kept], last])
+    both: list[AnyRecord] = [SCHEMA, END]
+    assert Journal(tmp_path).read() == numbered([*both[:kept], last])
 
 
 @pytest.mark.parametrize("lost", [(1,), (0,), (0, 2), (1, 2), (0, 1, 2, 3)])
@@ -180,7 +181,7 @@ def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, l
     Journal(tmp_path).append([SCHEMA])
     file = tmp_path / "journal"
     before = file.read_bytes()
-    more = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
     Journal(tmp_path).append(more)
     lines = file.read_bytes()[len(before) :].splitlines(keepends=True)
     torn = [b"\0" * (len(line) - 1) + b"\n" if at in lost else line for at, line in enumerate(lines)]
@@ -192,7 +193,7 @@ def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, l
 
 
 def test_what_another_append_stands_behind_is_not_torn(tmp_path: Path) -> None:
-    more = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
     Journal(tmp_path).append(more[:2])
     Journal(tmp_path).append(more[2:])
     file = tmp_path / "journal"

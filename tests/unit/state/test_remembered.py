@@ -18,7 +18,7 @@ from tailer.state.journal import Journal
 from tailer.state.journal_records import MemoryRecord
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
-from tailer.state.remembered import recalled, segments_of
+from tailer.state.remembered import recalled
 
 KIB = 1024
 DAY_MS = 86_400_000
@@ -35,6 +35,10 @@ def records(state: Path) -> list[MemoryRecord]:
 
 def bare_numbers(memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, upto=0)
+
+
+def memories(state: NodeState) -> list[Memory]:
+    return [bare_numbers(memory) for memory in (state.memory, *(mark.memory for mark in state.ahead))]
 
 
 class TestFile:
@@ -60,9 +64,7 @@ class TestFile:
         again = Consumer(tmp_path, "billing")
         found = again.node("local")
         assert found is not None
-        assert [segments_of(m.memory) for m in (found, *found.ahead)] == [
-            segments_of(m.memory) for m in (state, *state.ahead)
-        ]
+        assert memories(found) == memories(state)
         again.close()
 
     def test_what_did_not_change_is_not_written_again(self, tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ class TestFile:
             consumer = Consumer(tmp_path, "c")
             state = consumer.node("local")
             assert state is not None
-            assert [bare_numbers(each.memory) for each in (state, *state.ahead)] == [told, ahead]
+            assert memories(state) == [told, ahead]
             save(consumer, state)
             consumer.close()
             assert msgspec.json.decode(path.read_bytes())["v"] == 2

@@ -1,6 +1,6 @@
 """A follower that tells what each thing cost it, for `growth.py`: one command a line, one JSON object back.
 
-    python -m tests.benchmarks.growth_follower FOLDER     # then "start", "row", "look" on standard input
+    python -m tests.benchmarks.growth_follower FOLDER     # "row", "look", "idle" on standard input
 
 `cpu`: seconds of processor of this process; `mib`: the most memory it had so far.
 """
@@ -14,9 +14,12 @@ import time
 from pathlib import Path
 
 from tailer.options.tail import TailOptions
+from tailer.tail.follow import WAIT_SECONDS
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.benchmarks.growth_cases import CONSUMER
+
+IDLE_SECONDS = 10.0
 
 
 def read(tail: Tail) -> int:
@@ -31,6 +34,14 @@ def read(tail: Tail) -> int:
         tail.save()
 
 
+def idle(tail: Tail) -> None:
+    """What `follow` does while nothing comes."""
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until:
+        tail.step()
+        tail.wait(WAIT_SECONDS)
+
+
 def tell(before: float) -> None:
     spent = time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -43,14 +54,16 @@ def main(folder: Path) -> None:
     before = time.process_time()
     with open_tail(folder, TailOptions(consumer=CONSUMER)) as tail:
         read(tail)
-        tell(before)
         # As `follow` does when there is nothing more: from here on changes are heard of.
         tail.wait(0.0)
         read(tail)
+        tell(before)
         for command in sys.stdin:
             before = time.process_time()
             if command.strip() == "look":
                 tail.step()
+            elif command.strip() == "idle":
+                idle(tail)
             else:
                 while not read(tail):
                     pass

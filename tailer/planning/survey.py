@@ -318,6 +318,11 @@ class Survey:
         content = None if sidecar is None else sidecar.content
         return content is not None and content.completed and content.restart == Position(segment, content.end)
 
+    def first(self, segment: int) -> int | None:
+        """Where the first captured record of a segment stands at the earliest, as far as its sidecar says."""
+        sidecar = self._sidecar(segment)
+        return None if sidecar is None or sidecar.content is None else sidecar.content.first
+
     @property
     def dropped(self) -> int | None:
         """The highest id that the limit of a native log took away, 0 if none; None: this is a server's folder."""

@@ -1,8 +1,9 @@
 """What does a follower cost after years?
 
-The CPU of a start, of a look that finds nothing, of one row (read, written as JSON, position saved) and of waiting, the memory that
-a start adds to that of its imports, and the bytes of the state folder, each with so much and with ten times or more of
-it: segments read and deleted, finished segments that are still there, tables, changes of definitions, gaps between ids.
+The CPU of a start, of a look that finds nothing, of one row (read, written as JSON, position saved) and of waiting, the
+memory that a start adds to that of its imports, and the bytes of the state folder, each with so much and with ten times
+or more of it: segments read and deleted, finished segments that are still there, tables, changes of definitions, gaps
+between ids.
 
     python -m tests.benchmarks.growth --keep                       # some minutes
     python -m tests.benchmarks.growth --case "past segments" --part 10

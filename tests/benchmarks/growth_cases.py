@@ -20,7 +20,7 @@ from tailer.schema.rows import put
 from tailer.state.cleaned import CleanedFile, write_cleaned
 from tailer.state.consumers import ConsumerFile, NodeState, consumer_path, make_folder, replace_file
 from tailer.state.journal import Journal, state_folder
-from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
+from tailer.state.journal_records import AnyRecord, SchemaRecord, SegmentEndRecord
 from tailer.state.offset import Memory, NodeOffset
 from tests.benchmarks.single_rows import GrowingSegment, Material
 
@@ -104,7 +104,7 @@ def _create(segment: int, number: int) -> SchemaRecord:
     return SchemaRecord(at=Position(segment, 100 + number), source="log", deltas=(key, heading))
 
 
-def _journal(growing: GrowingSegment, records: Iterator[SegmentEndRecord] | Iterator[SchemaRecord]) -> None:
+def _journal(growing: GrowingSegment, records: Iterator[AnyRecord]) -> None:
     journal = Journal(state_folder(growing.folder))
     while some := list(islice(records, 10_000)):
         journal.append(some)

@@ -1,6 +1,6 @@
 """A follower that tells what each thing cost it, for `growth.py`: one command a line, one JSON object back.
 
-    python -m tests.benchmarks.growth_follower FOLDER     # "row", "look", "idle" on standard input
+    python -m tests.benchmarks.growth_follower FOLDER IDLE_SECONDS     # "row", "look", "idle" on standard input
 
 `cpu`: seconds of processor of this process; `mib`: the most memory it had so far.
 """
@@ -19,8 +19,6 @@ from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.benchmarks.growth_cases import CONSUMER
 
-IDLE_SECONDS = 10.0
-
 
 def read(tail: Tail) -> int:
     """All that is there now, delivered and saved; bytes of its lines."""
@@ -34,9 +32,9 @@ def read(tail: Tail) -> int:
         tail.save()
 
 
-def idle(tail: Tail) -> None:
+def idle(tail: Tail, seconds: float) -> None:
     """What `follow` does while nothing comes."""
-    until = time.monotonic() + IDLE_SECONDS
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         tail.step()
         tail.wait(WAIT_SECONDS)
@@ -49,8 +47,7 @@ def tell(before: float) -> None:
     sys.stdout.flush()
 
 
-def main(folder: Path) -> None:
-    tell(time.process_time())
+def main(folder: Path, idle_seconds: float) -> None:
     before = time.process_time()
     with open_tail(folder, TailOptions(consumer=CONSUMER)) as tail:
         read(tail)
@@ -63,7 +60,7 @@ def main(folder: Path) -> None:
             if command.strip() == "look":
                 tail.step()
             elif command.strip() == "idle":
-                idle(tail)
+                idle(tail, idle_seconds)
             else:
                 while not read(tail):
                     pass
@@ -71,4 +68,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), float(sys.argv[2]))

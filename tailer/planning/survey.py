@@ -156,7 +156,8 @@ class Survey:
         cleaned = self._ask_cleaned()
         asked = seen if cleaned is self._cleaned else {*seen, *listing.logs, *listing.sidecars}
         self._cleaned = cleaned
-        hidden = {segment for segment in asked if segment in cleaned}
+        there = (segment for segment in asked if segment in listing.logs or segment in listing.sidecars)
+        hidden = {segment for segment in there if segment in cleaned}
         seen |= hidden ^ (self._hidden & asked)
         self._hidden = (self._hidden - asked) | hidden
         return seen

@@ -38,6 +38,9 @@ OPEN_MAX: Final = 64
 HELD_MAX: Final = OPEN_MAX // 2
 """Of these, behind the position."""
 
+CARRIED_MAX: Final = OPEN_MAX
+"""Descriptors kept beside these where a batch is carried in its partitions: of all its segments (`plan.SEGMENTS_MAX`)."""
+
 FEW_SIGHTINGS: Final = 100
 """So many segments may be remembered before it is asked which of them are gone."""
 
@@ -216,7 +219,7 @@ class Survey:
         return held
 
     def _close_oldest(self) -> None:
-        if len(self._files) >= OPEN_MAX:
+        if len(self._files) >= OPEN_MAX + (0 if self._hold_from is None else CARRIED_MAX):
             oldest = next(segment for segment in self._files if segment not in self._kept)
             self._files.pop(oldest).close()
 
@@ -280,7 +283,7 @@ class Survey:
         if offset.done and self._log(offset.s) is None:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX]}
+            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
         self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})

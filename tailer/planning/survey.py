@@ -39,7 +39,7 @@ HELD_MAX: Final = OPEN_MAX // 2
 """Of these, behind the position."""
 
 CARRIED_MAX: Final = OPEN_MAX
-"""Descriptors kept beside these where a batch is carried in its partitions: of all its segments (`plan.SEGMENTS_MAX`)."""
+"""Descriptors kept beside these where partitions carry a batch: of all its segments (`plan.SEGMENTS_MAX`)."""
 
 FEW_SIGHTINGS: Final = 100
 """So many segments may be remembered before it is asked which of them are gone."""

@@ -135,6 +135,11 @@ class DefinitionHistory:
         """A key of `as_of(at)`: as long as it is the same, so are the definitions. Cheap enough for every span."""
         return self._generation, bisect_right(self._positions, at)
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """A key of `newest`, as `version_at` is one of `as_of`."""
+        return self._generation, len(self._positions)
+
     def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
         """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
         return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])

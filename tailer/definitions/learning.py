@@ -68,6 +68,7 @@ class Definitions:
         self._at_spans = DefinitionsAtSpans(self._history)
         self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
         self._touched = False
+        self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
         self.entries = 0
         """How many were collected."""
@@ -160,7 +161,11 @@ class Definitions:
 
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""
-        return self._selection.wide(self.latest().values())
+        version = self._history.version
+        if self._wide is None or self._wide[0] != version:
+            # Asked for at each look, and there may be thousands of tables.
+            self._wide = version, self._selection.wide(self.latest().values())
+        return self._wide[1]
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []

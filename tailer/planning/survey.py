@@ -38,6 +38,9 @@ OPEN_MAX: Final = 64
 HELD_MAX: Final = OPEN_MAX // 2
 """Of these, behind the position."""
 
+CARRIED_MAX: Final = OPEN_MAX
+"""Descriptors kept beside these where partitions carry a batch: of all its segments (`plan.SEGMENTS_MAX`)."""
+
 FEW_SIGHTINGS: Final = 100
 """So many segments may be remembered before it is asked which of them are gone."""
 
@@ -165,7 +168,8 @@ class Survey:
         cleaned = self._ask_cleaned()
         asked = seen if cleaned is self._cleaned else {*seen, *listing.logs, *listing.sidecars}
         self._cleaned = cleaned
-        hidden = {segment for segment in asked if segment in cleaned}
+        there = (segment for segment in asked if segment in listing.logs or segment in listing.sidecars)
+        hidden = {segment for segment in there if segment in cleaned}
         seen |= hidden ^ (self._hidden & asked)
         self._hidden = (self._hidden - asked) | hidden
         return seen
@@ -224,7 +228,7 @@ class Survey:
         return held
 
     def _close_oldest(self) -> None:
-        if len(self._files) >= OPEN_MAX:
+        if len(self._files) >= OPEN_MAX + (0 if self._hold_from is None else CARRIED_MAX):
             oldest = next(segment for segment in self._files if segment not in self._kept)
             self._files.pop(oldest).close()
 
@@ -288,7 +292,7 @@ class Survey:
         if offset.done and self._log(offset.s) is None:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX]}
+            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
         self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})
@@ -326,6 +330,11 @@ class Survey:
         sidecar = self._sidecar(segment)
         content = None if sidecar is None else sidecar.content
         return content is not None and content.completed and content.restart == Position(segment, content.end)
+
+    def first(self, segment: int) -> int | None:
+        """Where the first captured record of a segment stands at the earliest, as far as its sidecar says."""
+        sidecar = self._sidecar(segment)
+        return None if sidecar is None or sidecar.content is None else sidecar.content.first
 
     @property
     def dropped(self) -> int | None:

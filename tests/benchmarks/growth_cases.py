@@ -42,6 +42,14 @@ def past_segments(parent: Path, material: Material, size: int) -> GrowingSegment
     return _cleaned(growing)
 
 
+def tables(parent: Path, material: Material, size: int) -> GrowingSegment:
+    """Tables that there are, of which one is written to."""
+    growing = GrowingSegment(parent, material)
+    _journal(growing, (_create(material.segment - 1, number) for number in range(size)))
+    _stand(growing, material, Memory(start=material.segment - 1))
+    return growing
+
+
 def present_segments(parent: Path, material: Material, size: int) -> GrowingSegment:
     """Finished segments that lie in the folder, because some other consumer needs them still."""
     growing = GrowingSegment(parent, material, size)
@@ -75,6 +83,7 @@ def gaps(parent: Path, material: Material, size: int) -> GrowingSegment:
 CASES: dict[str, Case] = {
     "past segments": past_segments,
     "present segments": present_segments,
+    "tables": tables,
     "definition changes": definition_changes,
     "gaps": gaps,
 }
@@ -88,6 +97,13 @@ def _alter(segment: int) -> SchemaRecord:
     row = put("columns", "past", ["altered", "v"], {"kind": "regular", "type": "text", "position": -1}, segment)
     heading = put("tables", "past", ["altered"], {"id": "0f" * 16, "cdc": True}, segment)
     return SchemaRecord(at=Position(segment, 100), source="log", deltas=(row, heading))
+
+
+def _create(segment: int, number: int) -> SchemaRecord:
+    name = f"table{number}"
+    key = put("columns", "present", [name, "k"], {"kind": "partition_key", "type": "text", "position": 0}, 1)
+    heading = put("tables", "present", [name], {"id": f"{number:032x}", "cdc": True}, 1)
+    return SchemaRecord(at=Position(segment, 100 + number), source="log", deltas=(key, heading))
 
 
 def _journal(growing: GrowingSegment, records: Iterator[AnyRecord]) -> None:
@@ -105,5 +121,6 @@ def _stand(growing: GrowingSegment, material: Material, memory: Memory) -> None:
 
 
 def _cleaned(growing: GrowingSegment) -> GrowingSegment:
+    growing.publish()
     clean(growing.folder, ages=AT_ONCE, clock=lambda: time.time() + HOUR_SECONDS)
     return growing

@@ -15,6 +15,7 @@ import pytest
 from tests.benchmarks import (
     checkouts,
     decode,
+    growth,
     handover,
     idle,
     latency,
@@ -34,6 +35,17 @@ from tests.helpers.log_writer import encode_mutation, insert, simple_table
 pytestmark = pytest.mark.slow
 
 FACTS = {"name", "question", "at", "commit", "python", "packages", "machine", "load_after", "repeat", "targets", "runs"}
+
+
+def test_growth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert growth.main(["--part", "500", "--times", "2", "--idle", "0.2"]) == 0
+    result = told(capsys)
+    assert set(result["runs"]) == set(growth.SIZES)
+    for run in result["runs"].values():
+        for size in ("few", "many"):
+            assert 0 < run[size]["row_ms"] < 10_000
+            assert 0 < run[size]["start_mib"] < 1000
+            assert run[size]["state_bytes"] > 0
 
 
 @pytest.fixture

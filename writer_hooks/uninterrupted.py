@@ -24,7 +24,9 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
         return work()
     came: list[tuple[int, FrameType | None]] = []
     # What is no function here ends the process, is ignored, or is not Python's.
-    handlers = {number: found for number in _SIGNALS if callable(found := signal.getsignal(number))}
+    handlers: dict[int, _Handler] = {
+        number: found for number in _SIGNALS if callable(found := signal.getsignal(number))
+    }
 
     process = os.getpid()
 

@@ -6,15 +6,12 @@ reader, writes no row anywhere; `follow.py` and the Spark source run it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
@@ -24,7 +21,7 @@ from tailer.limits import MIB
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
-from tailer.planning.plan import Edge, Plan, plan
+from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
 from tailer.reading.reader import unknown_notice
@@ -42,6 +39,7 @@ from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
+from tailer.tail.taken_rows import TakenRows
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
@@ -72,8 +70,7 @@ class Tail:
         self._waker: Waker | None = None
         self._until: Position | None = None
         self._notices: list[str] = []
-        self._taken: tuple[NodeOffset, Callable[[], Memory]] | None = None
-        self._within: tuple[int, Callable[[], None]] | None = None
+        self._rows = TakenRows(self.is_native)
         self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
         parts.log_ends.load()
@@ -135,7 +132,7 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
-        self._taken = self._within = None
+        self._rows.forget()
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
@@ -234,40 +231,23 @@ class Tail:
 
         Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
         """
-        segment, self._within = task.span.segment, None
-        edge = step.edges.get(segment)
-        if edge is None or self._parts.consumer is None:
-            return
-        if batch is None:
-            # What `--until` leaves of a span comes another time.
-            whole = task.span.upper >= edge.reached(segment)
-            self._stand(step, edge.offset if whole else edge.within(segment, task.span.upper), edge)
-        elif len(batch):
-            last = int(batch.column("offset")[-1])
-            behind = edge.within(segment, last + 1)
-            if self.is_native(segment):
-                # A transaction's rows stand at its commit, and there may be more of them: the next batch tells.
-                self._within = last, partial(self._stand, step, behind, edge)
-                behind = edge.within(segment, last)
-            self._stand(step, behind, edge)
-
-    def _stand(self, step: Step, offset: NodeOffset, edge: Edge) -> None:
-        self._taken = msgspec.structs.replace(offset, j=step.offset.j), edge.memory
+        if self._parts.consumer is not None:
+            self._rows.note(step, task, batch)
 
     @property
     def taken(self) -> NodeOffset:
         """Behind everything that was taken: what `save` saves."""
-        return self.offset if self._taken is None else self._taken[0]
+        return self._rows.offset or self.offset
 
     def save_taken(self) -> None:
         """Save the position where something of a step was taken that is not saved yet."""
-        if self._taken is not None and self._taken[0] != self._saved:
+        if self._rows.offset is not None and self._rows.offset != self._saved:
             self.save()
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
-            memory = self.memory if self._taken is None else self._taken[1]()
+            memory = self.memory if self._rows.offset is None else self._rows.memory()
             state = NodeState(self.taken, memory, restart=self.restart(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
         self._saved = self.taken
@@ -284,8 +264,7 @@ class Tail:
         while True:
             try:
                 for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
-                    if self._within is not None and len(batch) and int(batch.column("offset")[0]) != self._within[0]:
-                        self._within[1]()
+                    self._rows.meet(batch)
                     yield batch
                 break
             except NewDefinitionsError as news:

@@ -48,8 +48,9 @@ class Log:
     def read(self, start: str = "earliest", end: str = "latest") -> Iterator[pyarrow.RecordBatch]:
         """The rows from position `start` (inclusive) to `end` (exclusive) that are durable now, in log order.
 
-        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Writes nothing, and
-        leaves every consumer where it is. Raises the documented errors of `tailer.errors`.
+        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Holds what it reads
+        while it runs (`hold_seconds`), and leaves every consumer where it is. Raises the documented errors of
+        `tailer.errors`.
         """
         options = replace(self.options, start=start, until=None if end == "latest" else end, consumer=None)
         return self._batches(options, writes=False, once=True)

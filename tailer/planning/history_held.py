@@ -1,12 +1,12 @@
 """Whether a folder holds every change of a table since it was created, and what is said where it may not.
 
-A log tells that a table was created where it says all of it at once; from there on nothing that captured changes may be
-missing. Reads names, what the state tells, and one header; decodes no entry.
+A log tells that a table was created where it says all of it at once. That place must be there, and nothing behind it
+that captured changes may be missing. Reads names, what the state tells, and one header; decodes no entry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,23 +29,29 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class HeldLog:
-    """What a folder has of a log, and had. `first`: the lowest segment that is there, 0 for none.
+    """What a folder has of a log, and had. `there`: ids of its segments.
 
     `cleaned`: ids with captured changes that `clean` took; `gone`: others that had some and are not there any more.
     `dropped`: up to which segment a native log's limit took some. `whole`: the first segment is the log's first.
     """
 
-    first: int
+    there: Set[int]
     cleaned: Ids
     gone: Ids
     dropped: int = 0
     whole: bool = False
 
+    @property
+    def first(self) -> int:
+        """The lowest segment, 0 for none."""
+        return min(self.there, default=0)
+
     def lacks(self, history: DefinitionHistory, table: TableDefinition) -> str | None:
         """Why changes of a table may be missing; None where all are there since it was created."""
         if not self.first:
             return "there is no segment"
-        created = Position(0, 0) if history.is_native(table.id) else history.created_at(table.id)
+        native = history.is_native(table.id)
+        created = None if native else history.created_at(table.id)
         since = 0 if created is None else created.segment
         told = [
             _taken(self.cleaned, since, "`clean` took"),
@@ -53,7 +59,9 @@ class HeldLog:
             _taken(self.gone, since, "somebody else took"),
         ]
         known = [sentence for sentence in told if sentence is not None]
-        if not known and (created is None or (history.is_native(table.id) and not self.whole)):
+        # Of what was taken long ago nobody may know any more.
+        begins = self.whole if native else created is not None and created.segment in self.there
+        if not known and not begins:
             known.append("what was written before it is not known")
         return f"the folder begins at segment {self.first}, and {' and '.join(known)}" if known else None
 
@@ -67,7 +75,7 @@ def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) ->
     ended = {end.segment for end in ends if end.finished == COMPLETED}
     first = min(there, default=0)
     return HeldLog(
-        first,
+        there,
         cleaned,
         Ids().with_ids(segment for segment in ended - there if segment not in cleaned),
         listing.dropped or 0,
@@ -112,11 +120,12 @@ def _uncaptured(history: DefinitionHistory, table: TableDefinition) -> str | Non
 
 
 def _taken(ids: Ids, since: int, who: str) -> str | None:
-    found = list(ids.above(since - 1))
+    # By ranges: there may be years of them.
+    found = [(max(first, since), last) for first, last in ids.ranges if last >= since]
     if not found:
         return None
-    some = f"segment {found[0]}" if len(found) == 1 else f"{len(found)} segments ({found[0]} to {found[-1]})"
-    return f"{who} {some}"
+    count, first, last = sum(last - first + 1 for first, last in found), found[0][0], found[-1][1]
+    return f"{who} segment {first}" if count == 1 else f"{who} {count} segments ({first} to {last})"
 
 
 def _begins_a_log(path: Path, segment: int, keys: KeySource) -> bool:

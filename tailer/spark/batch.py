@@ -1,4 +1,4 @@
-"""The batch reader: the rows between two offsets that are durable now. Writes nothing, does not wait."""
+"""The batch reader: the rows between two offsets that are durable now. Holds what is read, does not wait."""
 
 from __future__ import annotations
 

@@ -12,8 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
@@ -43,7 +41,7 @@ from tailer.tail.holding import Holding
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
-from tailer.tail.taking import Taking
+from tailer.tail.taken_rows import TakenRows
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
@@ -77,7 +75,7 @@ class Tail:
         if parts.consumer is not None and (notice := network_notice(parts.journal.folder)) is not None:
             self._notices.append(notice)
         self._absent: list[str] = []
-        self._taking = Taking(self.is_native)
+        self._rows = TakenRows(self.is_native)
         self._holding = Holding(parts.hold, self._needed, parts.wall)
         self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
@@ -144,7 +142,7 @@ class Tail:
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
-        self._taking.clear()
+        self._rows.forget()
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
@@ -221,24 +219,28 @@ class Tail:
         self.seek(step.offset, step.memory)
 
     def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
-        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that."""
+        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that.
+
+        Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
+        """
         if self._parts.consumer is not None:
-            self._taking.took(step, task, batch)
+            self._rows.note(step, task, batch)
 
     @property
     def taken(self) -> NodeOffset:
         """Behind everything that was taken: what `save` saves."""
-        return self._taking.offset or self.offset
+        return self._rows.offset or self.offset
 
     def save_taken(self) -> None:
         """Save the position where something of a step was taken that is not saved yet."""
-        if self._taking.offset not in (None, self._saved):
+        if self._rows.offset is not None and self._rows.offset != self._saved:
             self.save()
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
-            state = NodeState(self.taken, self._taking.memory or self.memory, restart=self.restart(self.taken))
+            memory = self.memory if self._rows.offset is None else self._rows.memory()
+            state = NodeState(self.taken, memory, restart=self.restart(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
         self._saved = self.taken
 
@@ -254,7 +256,7 @@ class Tail:
         while True:
             try:
                 for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
-                    self._taking.goes_on(batch)
+                    self._rows.meet(batch)
                     yield batch
                 break
             except NewDefinitionsError as news:

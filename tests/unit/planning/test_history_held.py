@@ -104,6 +104,21 @@ def test_a_log_that_begins_in_the_middle(tmp_path: Path) -> None:
     ]
 
 
+def test_a_creation_that_is_known_and_not_there(tmp_path: Path) -> None:
+    """Its segment captured nothing and was the server's to delete; what else went by then, nobody may know any more."""
+    made = LogFolder(tmp_path / "cdc_raw")
+    creation = segment_of(ONE, [[encode_mutation(create_table(FIRST, TS))]])
+    made.put(creation)
+    segment = segment_of(ONE + 1, [[row(FIRST, 1)]])
+    made.put(segment, completed(segment))
+    find_table(made.path, "shop.orders", {}).check()
+    follow(made.path)
+    made.remove(creation)
+    assert f"begins at segment {ONE + 1}, and what was written before it is not known" in refusal(
+        made.path, "shop.orders"
+    )
+
+
 def test_a_file_and_the_log_tell_of_a_table_that_is_whole(tmp_path: Path) -> None:
     folder = log(tmp_path).path
     schema = tmp_path / "schema.cql"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tailer
-from tailer.errors import CorruptError, SinkError
+from tailer.errors import CorruptError, LossError, SinkError
 from tailer.options.kinds import CommitEvery
 from tailer.options.tail import TailOptions
 from tailer.reading import reader
@@ -176,6 +176,38 @@ def test_a_late_segment(tmp_path: Path) -> None:
         found += sink.values
         break
     assert found == [*range(3, 17), *range(19, 26)]
+
+
+@pytest.mark.parametrize("most", range(1, 6))
+def test_a_segment_that_turns_up_in_a_hole(tmp_path: Path, most: int) -> None:
+    """Behind every batch of the step that passes over its id it is remembered that nothing was there."""
+    folder = LogFolder(tmp_path / "cdc_raw")
+    beginning = segment_of(ONE, [[encode_mutation(create_table(TABLE, TS)), *rows(itertools.count(1), 4)]])
+    middle, last = (
+        segment_of(ONE + 2, [rows(itertools.count(5), 7)]),
+        segment_of(ONE + 3, [rows(itertools.count(12), 2)]),
+    )
+    for made in (beginning, middle, last):
+        folder.put(made, completed(made))
+    broken, again = Taking(most), Taking()
+    with pytest.raises(Broken):
+        run(folder, broken)
+    late = segment_of(ONE + 1, [rows(itertools.count(50), 4)])
+    folder.put(late, completed(late))
+    run(folder, again)
+    assert sorted(broken.values + again.values) == [*range(1, 14), *range(50, 54)]
+
+
+@pytest.mark.parametrize("most", [3, 4])
+def test_a_segment_ahead_that_goes_is_a_loss(tmp_path: Path, most: int) -> None:
+    """The step that was broken off had seen it."""
+    folder, _ = three_segments(tmp_path)
+    with pytest.raises(Broken):
+        run(folder, Taking(most))
+    for file in folder.path.glob(f"*{ONE + 1}*"):
+        file.unlink()
+    with pytest.raises(LossError, match=str(ONE + 1)):
+        run(folder, Taking())
 
 
 def test_every_place_of_a_native_log(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section

@@ -6,6 +6,7 @@ then what is missing among those that are there is a loss as ever.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +15,16 @@ from tailer.planning.plan import Plan
 from tailer.planning.survey import Survey
 from tailer.position import Position
 from tailer.segments.segment import SegmentFile
-from tailer.segments.view import View
 from tailer.state.offset import Memory, NodeOffset
 
 MOUNT: Final = "Is its file system mounted? Mount it, or bring the files back."
 
 
-def without_evidence(made: Plan, view: View, offset: NodeOffset, memory: Memory) -> Plan:
-    """What a plan by a look at an empty folder comes to. It says so, unless all there was is known to be cleaned."""
+def without_evidence(made: Plan, cleaned: Container[int], offset: NodeOffset, memory: Memory) -> Plan:
+    """What a plan by a look at an empty folder comes to. It says so, unless what there was is known to be cleaned."""
     last = max(offset.s, memory.highest)
-    here = view.get(offset.s)
-    if made.error is None and (last == 0 or (here is not None and here.cleaned)):
+    missing = offset.position if made.error is None else made.error.at
+    if (made.error is None and last == 0) or (missing is not None and missing.segment in cleaned):
         return made
     notice = f"warning: the folder is empty, and segment {last} was there before: it is waited for. {MOUNT}"
     return Plan(offset, memory, notices=[notice], absent=made.error is not None)

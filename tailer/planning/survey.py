@@ -123,6 +123,11 @@ class Survey:
         return self._views
 
     @property
+    def cleaned(self) -> Container[int]:
+        """Ids that were on record as cleaned at the last look."""
+        return self._cleaned
+
+    @property
     def empty(self) -> bool:
         """Whether the last look saw nothing at all, and nothing is held open.
 

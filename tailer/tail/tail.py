@@ -100,6 +100,8 @@ class Tail:
         if node is None:
             with self._parts.taken.registering(), self._holding.beginning():
                 self.begin()
+                # Else a restart right here, behind a compaction, would look like one from before it.
+                self.offset = self._journal.stamped(self.offset)
                 self.save()
         else:
             self.resumed = True
@@ -330,7 +332,7 @@ class Tail:
             forgotten=self._parts.taken.forgotten,
         )
         if self._survey.empty:
-            made = without_evidence(made, self._view, self.offset, self.memory)
+            made = without_evidence(made, self._survey.cleaned, self.offset, self.memory)
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
         else:
             self._absent = []

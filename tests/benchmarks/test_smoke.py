@@ -22,6 +22,7 @@ from tests.benchmarks import (
     native,
     shapes,
     spark_latency,
+    start,
     table,
     throughput,
     two_spans,
@@ -46,6 +47,14 @@ def test_growth(capsys: pytest.CaptureFixture[str]) -> None:
             assert 0 < run[size]["row_ms"] < 10_000
             assert 0 < run[size]["start_mib"] < 1000
             assert run[size]["state_bytes"] > 0
+
+
+def test_start(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, table = few
+    assert start.main([folder, "--table", table, "--repeat", "1"]) == 0
+    result = told(capsys)
+    assert set(result["runs"]) == set(start.STARTS)
+    assert all(0 < each["mib"] < 1000 for sizes in result["runs"].values() for (each,) in sizes.values())
 
 
 @pytest.fixture

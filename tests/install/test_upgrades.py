@@ -204,7 +204,8 @@ class TestLater:
     )
     def test_a_journal_with_a_kind_of_record_that_is_not_known(self, kept: Kept, command: tuple[str, ...]) -> None:
         journal = kept.state / "journal"
-        number = len(journal.read_bytes().splitlines()) + 1
+        # The line with the state's id has no number.
+        number = max(json.loads(each[9:]).get("n", 0) for each in journal.read_bytes().splitlines()) + 1
         with journal.open("ab") as file:
             file.write(line(f'{{"n":{number},"kind":"of the future","what":1}}'))
         before = kept.everything()
@@ -234,7 +235,7 @@ class TestLater:
         before = kept.everything()
         refused = run_cli(["clean", kept.folder])
         assert (refused.code, refused.out) == (6, "")
-        assert f"the version of the hold of a batch read ({hold}): expected 1, found 2." in refused.err
+        assert f"the version of the hold of a batch read ({hold}): expected 1, found {LATER['v']}." in refused.err
         assert kept.everything() == before
         # Nobody else needs it.
         kept.log.grow(4)

@@ -88,7 +88,7 @@ class SegmentLog:
         )
         self._subscribers = Subscribers(places, self._syncer.attach)
         self._thread = self._sync_thread(options)
-        appender.supply(Spares(make, self._tidy, self._died, appender.changed, threads))
+        appender.supply(Spares(make, self._tidy, self._died, appender.lock, appender.changed, threads))
         self._ending = Ending(
             files, places, lock, self._durable, appender, self._syncer, self._thread, self._publisher, self._subscribers
         )
@@ -349,7 +349,7 @@ class SegmentLog:
             dead.add_note(f"{self._places.failed} could not be written: {failure}")
         self._durable.release()
         if self._thread is not None:
-            with self.appender.changed:
+            with self.appender.lock:
                 self.appender.changed.notify_all()
 
 

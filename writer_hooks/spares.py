@@ -26,12 +26,14 @@ class Spares:
         make: Callable[[], Segment],
         tidy: Callable[[], None],
         died: Callable[[BaseException], None],
+        lock: threading.Lock,
         changed: threading.Condition,
         threaded: bool,
     ) -> None:
         self._make = make
         self._tidy = tidy
         self._died = died
+        self._lock = lock
         self._changed = changed
         self._ready: Segment | None = None
         self._error: CdcError | None = None
@@ -71,7 +73,7 @@ class Spares:
 
     def stop(self) -> None:
         """Ends the thread. Not called under the lock."""
-        with self._changed:
+        with self._lock:
             self._stopping = True
             self._changed.notify_all()
         if self._thread is not None:
@@ -87,13 +89,13 @@ class Spares:
 
     def _make_until_stopped(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 while not self._stopping and not (self._wanted and self._ready is None and self._error is None):
                     self._changed.wait()
                 if self._stopping:
                     return
             spare, error = self._try()
-            with self._changed:
+            with self._lock:
                 self._ready, self._error, self._wanted = spare, error, False
                 self._changed.notify_all()
             self._tidy()

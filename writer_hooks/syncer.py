@@ -17,6 +17,7 @@ from tailer.errors import CdcError
 from tailer.framing.section import MARKER_BYTES, encode_section
 from tailer.position import Position
 from tailer.system_errors import NO_SPACE
+from writer_hooks.bell import Bell
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
@@ -280,11 +281,10 @@ class SyncThread:
         self._seconds = policy.seconds
         self._tick = tick
         self._tick_seconds = tick_seconds
-        self._bell = threading.Lock()
-        self._bell.acquire()
+        self._bell = Bell()
         self._rung = False
-        self._at_once = threading.Event()
-        self._stop = threading.Event()
+        self._at_once = Bell()
+        self._stopping = False
         self._finishing = False
         self._thread = threading.Thread(target=self._run, name="segment-syncer", daemon=True)
         self._thread.start()
@@ -293,22 +293,17 @@ class SyncThread:
         """A sync is wanted; returns at once."""
         if not self._rung:
             self._rung = True
-            # Two threads may both have seen it silent: then the second finds it open.
-            if self._bell.locked():
-                try:
-                    self._bell.release()
-                except RuntimeError:
-                    return
+            self._bell.ring()
 
     def urge(self) -> None:
         """The same, whatever time the policy would let pass before it."""
-        self._at_once.set()
+        self._at_once.ring()
         self.ring()
 
     def stop(self, *, finish: bool) -> None:
         """Returns when the thread has ended; with `finish`, behind the log's last sync."""
         self._finishing = finish
-        self._stop.set()
+        self._stopping = True
         self.urge()
         self._thread.join()
 
@@ -321,13 +316,11 @@ class SyncThread:
 
     def _sync_until_stopped(self) -> None:
         last = 0.0
-        while not self._stop.is_set():
-            rung = self._bell.acquire(timeout=self._tick_seconds)
-            if self._seconds and rung:
-                self._at_once.wait(max(0.0, last + self._seconds - time.monotonic()))
-            self._at_once.clear()
+        while True:
+            rung = self._bell.hear(self._tick_seconds)
+            self._at_once.hear(last + self._seconds - time.monotonic() if self._seconds and rung else 0.0)
             self._rung = False
-            if self._stop.is_set():
+            if self._stopping:
                 break
             last = time.monotonic()
             self._tick()

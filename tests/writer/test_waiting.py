@@ -86,6 +86,8 @@ def _interrupt(files: Blocked, thread: threading.Thread) -> None:
     files.free.set()
 
 
+# It may strike in a callback of the interpreter's own, which swallows what is raised there.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_signals_at_any_moment_do_not_kill_the_log(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGALRM, _raise)
     interrupted = 0
@@ -98,24 +100,14 @@ def test_signals_at_any_moment_do_not_kill_the_log(tmp_path: Path) -> None:
                     signal.setitimer(signal.ITIMER_REAL, 0.0005)
                     ticket.wait()
                     log.sync()
+                    signal.setitimer(signal.ITIMER_REAL, 0)
                 except InterruptedError:
                     interrupted += 1
-                finally:
-                    interrupted += _disarm()
             assert log.stats().dead is None
             log.append(order(2)).wait()
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 0
-
-
-def _disarm() -> int:
-    """Stops the timer; 1 where it struck on the way."""
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    except InterruptedError:
-        return 1
-    return 0
 
 
 class _Struck:

@@ -42,10 +42,7 @@ class _Walk:
 
 
 class Reacher:
-    """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`.
-
-    `captured_only`: rows of tables that capture alone are wanted, and so nothing that stands before a sidecar's `min`.
-    """
+    """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`."""
 
     def __init__(
         self,
@@ -55,7 +52,6 @@ class Reacher:
         visible_within: float,
         quarantine: bool = False,
         accept_loss: bool = False,
-        captured_only: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.closed: list[int] = []
@@ -65,7 +61,6 @@ class Reacher:
         self._visible_within = visible_within
         self._quarantine = quarantine
         self._accept_loss = accept_loss
-        self._captured_only = captured_only
         self._clock = clock
         self._waiting: dict[int, tuple[int, float]] = {}
         self._learnt: dict[int, int] = {}
@@ -107,7 +102,7 @@ class Reacher:
             with nullcontext(self._survey.file(segment)) if next_read else self._survey.opened(segment) as file:
                 if file.header() is None:
                     return None
-                start, at = self._place(file, self._learnt.get(segment, 0))
+                start, at = file.place(self._learnt.get(segment, 0))
                 # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands
                 # behind them in the same log.
                 walk = self._walk(file, start, at, limit=None, budget=None, keep=next_read)
@@ -120,19 +115,6 @@ class Reacher:
             return None
         except CdcError as error:
             return error
-
-    def _place(self, file: SegmentFile, offset: int) -> tuple[int, int]:
-        """Where a walk from an offset begins: `SegmentFile.place`, or the first section that may hold what is wanted.
-
-        Of a compressed file nobody knows where that one lies without a walk to it; and where a sidecar names a place
-        at which no section begins, it is wrong, and nothing is left out.
-        """
-        first = self._survey.sighting(file.segment).first
-        header = file.known_header()
-        known = self._captured_only and header.native and header.plain and first > max(offset, header.length)
-        if known and isinstance(next(file.sections(first, first)), Section):
-            return first, first
-        return file.place(offset)
 
     def _walk(
         self,
@@ -191,7 +173,7 @@ class Reacher:
 
     def _growing(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
-        start, at = self._place(file, offset)
+        start, at = file.place(offset)
         walk = self._walk(file, start, at, sighting.end, budget)
         # Put aside only when the time to see it is over: a network file system may still show old bytes of an entry.
         while walk.section is not None and self._may_skip(file.segment, walk):
@@ -256,7 +238,7 @@ class Reacher:
 
     def _ended(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A finished segment: everything before its published end must check; behind it the log may end in ruins."""
-        start, at = self._place(file, offset)
+        start, at = file.place(offset)
         recorded = self._survey.closed.get(file.segment)
         if recorded is not None:
             return self._recorded(file, offset, start, at, recorded, budget)

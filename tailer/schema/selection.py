@@ -37,11 +37,6 @@ class Selection(msgspec.Struct, frozen=True):
         """The ids of the wanted tables among these."""
         return frozenset(table for table, definition in definitions.items() if self.wants(definition))
 
-    @property
-    def captured_only(self) -> bool:
-        """Whether no other tables' rows can be wanted than of those that capture, whatever comes."""
-        return all(map(is_glob, self.tables))
-
     def wide(self, definitions: Iterable[TableDefinition]) -> bool:
         """Whether a table that does not capture is wanted: its rows may lie in segments without sidecar."""
         return bool(self.tables) and any(self.wants(known) and not known.cdc for known in definitions)

@@ -141,6 +141,5 @@ def _reacher(survey: Survey, definitions: Definitions, options: TailOptions, clo
         visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
         quarantine=options.quarantine,
         accept_loss=options.accept_loss,
-        captured_only=options.selection.captured_only and not options.schema_changes,
         clock=clock,
     )

@@ -19,6 +19,7 @@ from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
 from tailer.segments.folder import DROPPED, LogFile, SidecarFile
 from tailer.segments.looks import Looks
+from tailer.segments.run import RunCache
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
 from tailer.segments.view import SegmentView, Views
 from tailer.state.offset import NodeOffset
@@ -85,6 +86,7 @@ class Survey:
         self._remembered = FEW_SIGHTINGS
         self._judged: set[int] = set()
         self._files: dict[int, SegmentFile] = {}
+        self._runs = RunCache()
         self._kept: frozenset[int] = frozenset()
         self._views = Views()
         self._asked_for: set[int] = set()
@@ -226,7 +228,7 @@ class Survey:
                 path = self.folder / log.name.log
             if path is None:
                 raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
-            held = SegmentFile(path, segment, self._keys)
+            held = SegmentFile(path, segment, self._keys, runs=self._runs)
             self._close_oldest()
         # The one asked for last stands last.
         self._files[segment] = held

@@ -40,10 +40,19 @@ class SegmentFile:
     """A segment, held by descriptor: a name that is deleted meanwhile does no harm. FileNotFoundError where there is no
     regular file.
 
-    `descriptor`: one that is open already; it is this object's from now on.
+    `descriptor`: one that is open already; it is this object's from now on. `runs`: where what was checked is kept, by
+    default for this segment alone.
     """
 
-    def __init__(self, path: Path, segment: int, keys: KeySource = no_keys, *, descriptor: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        segment: int,
+        keys: KeySource = no_keys,
+        *,
+        descriptor: int | None = None,
+        runs: RunCache | None = None,
+    ) -> None:
         self.path = path
         self.segment = segment
         self._keys = keys
@@ -51,12 +60,13 @@ class SegmentFile:
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
-        self.kept = RunCache()
+        self.kept = (RunCache() if runs is None else runs).of(segment)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+            self.kept.clear()
 
     def reopen(self) -> None:
         """Look with a fresh descriptor: a network file system may show an old one stale bytes."""

@@ -145,6 +145,11 @@ class Survey:
         """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
         self._frozen = True
 
+    @property
+    def frozen(self) -> bool:
+        """No look shows anything new."""
+        return self._frozen
+
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
         self._hold_from = segment

@@ -206,7 +206,8 @@ class TestManyLate:
     def test_those_with_nothing_new_hold_nothing_back(self, kind: Callable[..., Log]) -> None:
         folder = Folder({1: done(), **{late: kind() for late in self.LATE}, 62: live()})
         offset = at(1, 300, True) if kind is bare else at(62, 0, p=tuple((late, 300) for late in self.LATE))
-        read, memory = [], Memory(start=1, highest=62)
+        read: list[tuple[int, int, int]] = []
+        memory = Memory(start=1, highest=62)
         while (made := folder.plan(offset, memory, 100_000, wide=True)).offset != offset:
             assert made.error is None
             read += spans(made)

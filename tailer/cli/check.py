@@ -60,13 +60,13 @@ class Checker:
         self._progress = progress
         self._visible_within = visible_within
         self._found = Checked(0, "")
-        self._before_min = BeforeMin("", None)
+        self._before_min = BeforeMin("", 0)
 
     def check(self, segment: int) -> Checked:
         """Every CRC of one segment, up to its log's end, or to its last good section while it is written."""
         self._survey.look(NodeOffset(s=segment, done=False))
         self._found = Checked(segment, self._survey.log_name(segment), self._survey.sighting(segment).finished)
-        self._before_min = BeforeMin(self._found.file, self._survey.first(segment))
+        self._before_min = BeforeMin(self._found.file, self._survey.sighting(segment).first)
         try:
             file = self._survey.file(segment)
             offset = self._promised(file)

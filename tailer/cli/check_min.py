@@ -16,16 +16,16 @@ from tailer.segments.run import Run
 
 
 class BeforeMin:
-    """What runs of one segment, in order, hold before the logical offset `first`; None promises nothing."""
+    """What runs of one segment, in order, hold before the logical offset `first`; 0 promises nothing."""
 
-    def __init__(self, file: str, first: int | None) -> None:
+    def __init__(self, file: str, first: int) -> None:
         self._file = file
         self._first = first
         self._captured: set[bytes] = set()
 
     def errors(self, segment: int, run: Run) -> Iterator[CorruptError]:
         """An error for each captured record of a run that should not be there."""
-        if self._first is None or not run.native or int(run.sections[0]) >= self._first:
+        if not run.native or int(run.sections[0]) >= self._first:
             return
         for start, size, offset in zip(run.starts.tolist(), run.sizes.tolist(), run.offsets.tolist(), strict=True):
             if offset >= self._first:

@@ -63,7 +63,7 @@ class Edge:
 
 
 ReachSegment = Callable[[int, int, int], Reach]
-"""(segment, offset, byte budget) -> Reach. At least one section, whatever the budget."""
+"""(segment, offset, byte budget above 0) -> Reach. At least one section, whatever the budget."""
 
 
 @dataclass(slots=True)
@@ -137,7 +137,6 @@ class _Planner:
         self._unread = dict(offset.p)
         self._out = Plan(offset, memory)
         self._holes = memory.holes
-        self._reached = 0
         self._ids = ids_of(view)
         self._gone = [segment for segment in memory.seen.from_id(memory.lost_below) if segment not in view]
 
@@ -192,6 +191,8 @@ class _Planner:
             self._out.notices.append(notice)
 
     def _read_late(self, segment: int, at: int) -> int:
+        if self._budget <= 0:
+            return at
         found = self._reach(segment, at, self._budget)
         self._take(found)
         self._out.waiting = self._out.waiting or found.waiting
@@ -201,7 +202,7 @@ class _Planner:
 
     def main_line(self) -> None:
         """The segment of the position, then the next ones, as far as order allows."""
-        if self._out.error is not None or self._swept():
+        if self._out.error is not None or self._budget <= 0 or self._swept():
             return
         while self._read_current() and self._next_segment():
             pass
@@ -252,13 +253,12 @@ class _Planner:
 
     def _take(self, found: Reach) -> None:
         self._out.notices.extend(found.notices)
-        self._reached += 1
-        if self._reached == SEGMENTS_MAX:
-            # The next plan goes on.
-            self._budget = 0
         if found.span is not None:
             self._out.spans.append(found.span)
             self._budget -= found.span.bytes
+        # The next plan goes on. Late segments that have nothing new count for nothing: they come with each plan.
+        if len(self._out.spans) >= SEGMENTS_MAX:
+            self._budget = 0
 
     def _next_segment(self) -> bool:
         """Move to the next segment that counts; False when there is none yet."""

@@ -111,7 +111,12 @@ class Survey:
 
         The view is the same object each time: the next look changes it.
         """
-        seen = set(self._looks.unsettled) if self._frozen else self._look()
+        try:
+            seen = set(self._looks.unsettled) if self._frozen else self._look()
+        except BaseException:
+            # What was heard of is to be shown by the next look, and nobody says it again.
+            self._looks, self._views, self._listed_at = Looks(self.folder), Views(), -LIST_SECONDS
+            raise
         self._release(offset)
         if not self._frozen:
             # Here, before anybody reads a marker: what is written to its end in between would be judged finished by
@@ -146,6 +151,11 @@ class Survey:
     def freeze(self) -> None:
         """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
         self._frozen = True
+
+    @property
+    def frozen(self) -> bool:
+        """No look shows anything new."""
+        return self._frozen
 
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
@@ -337,11 +347,6 @@ class Survey:
         sidecar = self._sidecar(segment)
         content = None if sidecar is None else sidecar.content
         return content is not None and content.completed and content.restart == Position(segment, content.end)
-
-    def first(self, segment: int) -> int | None:
-        """Where the first captured record of a segment stands at the earliest, as far as its sidecar says."""
-        sidecar = self._sidecar(segment)
-        return None if sidecar is None or sidecar.content is None else sidecar.content.first
 
     @property
     def dropped(self) -> int | None:

@@ -72,6 +72,8 @@ class Hold:
         """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
         if self._seconds <= 0 or not self._state.is_dir():
             return
+        # Who reads on when this process is done may not have begun: what was planned first is needed to the end.
+        segment = self._content.segment if self._stays and self._taken else segment
         content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:

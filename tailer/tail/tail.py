@@ -261,6 +261,7 @@ class Tail:
             try:
                 for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
                     self._rows.meet(batch)
+                    self._holding.go_on()
                     yield batch
                 break
             except NewDefinitionsError as news:

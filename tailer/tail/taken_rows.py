@@ -54,8 +54,11 @@ class TakenRows:
 
     def meet(self, batch: AnyBatch) -> None:
         """A batch comes behind what was taken: whether that ended a transaction is known now."""
-        if self._open is not None and len(batch) and int(batch.column("offset")[0]) != self._open[0]:
-            self.offset, self._open = self._open[1], None
+        if self._open is not None and len(batch):
+            # Where it goes on, only who takes this batch too has taken more of it.
+            (at, behind), self._open = self._open, None
+            if int(batch.column("offset")[0]) != at:
+                self.offset = behind
 
     def _stand(self, step: Step, edge: Edge, offset: NodeOffset) -> None:
         self.offset, self._memory = msgspec.structs.replace(offset, j=step.offset.j), edge.memory

@@ -137,6 +137,29 @@ def test_nothing_is_held_where_that_was_asked_for(folder: Path) -> None:
     assert holds(folder) == []
 
 
+def test_a_lease_is_renewed_within_a_step(folder: Path) -> None:
+    now = [time.time()]
+    hold = Hold(state_folder(folder), "local", "test", 100.0, "1")
+    with Tail(tail_parts(folder, TailOptions(), writes=False, hold=hold, wall=lambda: now[0])) as tail:
+        (task, *_) = tail.step().tasks
+        now[0] += 60
+        next(tail.read(task))
+        (held,) = read_holds(state_folder(folder), now[0])
+        assert (held.segment, held.until) == (ONE, now[0] + 100)
+
+
+def test_a_lease_that_stays_does_not_move_on(folder: Path) -> None:
+    """What was planned first may be read last, by executors."""
+    now = [time.time()]
+    hold = Hold(state_folder(folder), "local", "test", 100.0, "1", stays=True)
+    with Tail(tail_parts(folder, TailOptions(), writes=False, hold=hold, wall=lambda: now[0])) as tail:
+        while tail.offset.s < ONE + 3:
+            now[0] += 60
+            tail.advance(tail.step(1))
+    (held,) = read_holds(state_folder(folder), now[0])
+    assert (held.segment, held.until) == (ONE, now[0] + 100)
+
+
 def test_what_is_taken_by_force_is_a_loss(folder: Path) -> None:
     batches = steps_of(folder)
     next(batches)

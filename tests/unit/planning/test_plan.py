@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -195,6 +196,30 @@ class TestBudget:
         assert [(segment, max(end for s, _, end in found if s == segment)) for segment in (2, 4, 5)] == [
             (span.segment, span.end) for span in whole.spans
         ]
+
+
+class TestManyLate:
+    LATE = range(2, 62)
+    """More than one plan reads segments of."""
+
+    @pytest.mark.parametrize("kind", [bare, live])
+    def test_those_with_nothing_new_hold_nothing_back(self, kind: Callable[..., Log]) -> None:
+        folder = Folder({1: done(), **{late: kind() for late in self.LATE}, 62: live()})
+        offset = at(1, 300, True) if kind is bare else at(62, 0, p=tuple((late, 300) for late in self.LATE))
+        read: list[tuple[int, int, int]] = []
+        memory = Memory(start=1, highest=62)
+        while (made := folder.plan(offset, memory, 100_000, wide=True)).offset != offset:
+            assert made.error is None
+            read += spans(made)
+            offset, memory = made.offset, made.memory
+        late = [(late, 0, 300) for late in self.LATE if kind is bare]
+        assert sorted(read) == [*late, (62, 0, 300)]
+
+    def test_nothing_is_asked_for_beyond_the_budget(self) -> None:
+        folder = Folder({1: live(), 2: live(), 3: done(closed=300)})
+        made = folder.plan(at(3, 250, p=((1, 0), (2, 150))), budget=300)
+        assert folder.asked == [(1, 0)]
+        assert made.offset == at(3, 250, p=((1, 300), (2, 150)))
 
 
 class TestErrors:

@@ -256,6 +256,8 @@ class TestNotVisibleYet:
         made = bench.put(writer(), "242")
         bench.survey.look(NodeOffset())
         bench.folder.remove(made)
+        assert bench.reacher(ID, 0, BUDGET) == Reach(0, waiting=True), "a run that does not wait must look again"
+        bench.survey.freeze()
         assert bench.reacher(ID, 0, BUDGET) == Reach(0)
 
 

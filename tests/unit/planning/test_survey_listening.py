@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tailer.errors import LossError
+from tailer.errors import LossError, SystemFailedError
+from tailer.framing.name import SegmentName
 from tailer.options.tail import TailOptions
 from tailer.planning.sighting import Closed
 from tailer.planning.survey import LIST_SECONDS, Survey
+from tailer.segments import looks
 from tailer.segments.wake import InotifyWaker
 from tailer.state.ids import Ids
 from tailer.state.offset import NodeOffset
@@ -205,3 +207,26 @@ def test_a_segment_that_grew_behind_its_end_is_told_at_each_look(tmp_path: Path)
         with pytest.raises(LossError, match="has grown since"):
             parts.log_ends.check_growth()
     parts.survey.close()
+
+
+def test_what_was_heard_of_in_a_look_that_failed_is_shown_by_the_next(
+    folder: LogFolder, survey: Survey, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers = [writer_of(number) for number in range(3)]
+    folder.put(writers[0], completed(writers[0]))
+    heard.names = (writers[0].name,)
+    survey.look(START)
+    for writer in writers[1:]:
+        folder.put(writer, completed(writer))
+    folder.remove(writers[0])
+    heard.names = tuple(writer.name for writer in writers)
+    with monkeypatch.context() as failing:
+        failing.setattr(looks, "read_sidecar", no_more_files)
+        with pytest.raises(SystemFailedError):
+            survey.look(START)
+    heard.names = ()
+    assert [*survey.look(START)] == [FIRST + 1, FIRST + 2]
+
+
+def no_more_files(folder: Path, name: SegmentName) -> None:
+    raise SystemFailedError("too many open files")

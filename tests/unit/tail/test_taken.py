@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 import tailer
 from tailer.errors import CorruptError, LossError, SinkError
 from tailer.options.kinds import CommitEvery
 from tailer.options.tail import TailOptions
-from tailer.reading import reader
+from tailer.reading import reader, records
+from tailer.schema.model import TableDefinition
 from tailer.sinks.base import Rows
 from tailer.tail.follow import follow
 from tailer.tail.open import open_tail
+from tailer.tail.run import ConsumerState
 from tests.helpers.log_writer import (
     TS,
     LogFolder,
@@ -30,8 +33,8 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
-from tests.helpers.logs.native import commit
-from tests.native.logs import as_rows, folder_of
+from tests.helpers.logs.native import NativeWriter, commit
+from tests.native.logs import ORDERS, as_rows, folder_of
 from tests.native.logs import put as put_native
 from tests.native.test_following import EXPECTED, mixed_log, told
 
@@ -231,6 +234,50 @@ def test_every_place_of_a_native_log(tmp_path: Path) -> None:
         if more is None:
             break
     assert found == whole
+
+
+class Doubting:
+    """Keeps the keys of batches; one it does not call safe, and it dies with the next one."""
+
+    def __init__(self, doubted: int | None = None) -> None:
+        self.batches: list[list[int]] = []
+        self._doubted = doubted
+
+    def start(self, state: ConsumerState) -> None:
+        return None
+
+    def on_definitions(self, changes: Sequence[TableDefinition]) -> None:
+        return None
+
+    def on_changes(self, batch: pyarrow.RecordBatch) -> bool:
+        if self._doubted is not None and len(self.batches) > self._doubted:
+            raise Broken
+        self.batches.append([row["partition_key"]["id"] for row in as_rows([batch])])
+        return len(self.batches) - 1 != self._doubted
+
+    def stop(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("doubted", range(5))
+def test_a_part_of_a_transaction_that_is_not_safe_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doubted: int
+) -> None:
+    """Its rows come in several batches from one place in the log."""
+    monkeypatch.setattr(records, "ALONE_MAX", IN_BATCH)
+    log = NativeWriter(7)
+    log.section([ORDERS.definition, put_native(1, "first")])
+    log.section([put_native(10 + key, "x", txn=9) for key in range(8)])
+    log.section([commit(9, (7, log.frame.sections[-1].start), 8)])
+    log.section([put_native(1000 + key, "behind") for key in range(4)])
+    folder = folder_of(tmp_path, log)
+    broken, again = Doubting(doubted), Doubting()
+    with pytest.raises(Broken):
+        tailer.run(folder, broken, name="c", once=True)
+    tailer.run(folder, again, name="c", once=True)
+    safe = [key for batch in broken.batches[:-1] for key in batch]
+    rest = [key for batch in again.batches for key in batch if key not in safe]
+    assert [*safe, *rest] == [1, *range(10, 18), *range(1000, 1004)]
 
 
 def test_the_python_interface_saves_what_was_asked_beyond(tmp_path: Path) -> None:

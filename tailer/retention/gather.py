@@ -130,7 +130,7 @@ def observe(
     shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
-    held_by = [*holders(shared.consumers), *batch_reads(shared.holds)]
+    held_by = [*holders(shared.consumers, shared.cleaned.forgotten), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))
     made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)

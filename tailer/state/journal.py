@@ -138,9 +138,13 @@ class Journal:
 
     def check(self, offset: NodeOffset) -> None:
         """RefusedError for an offset that this journal says too little of: of another state, shorter, or forgotten."""
+        self.check_same(offset)
+        self._base.check(offset, self._path)
+
+    def check_same(self, offset: NodeOffset) -> None:
+        """RefusedError where this is not the journal any more that an offset left by: it was deleted, or replaced."""
         self.check_id(offset)
         self.require(offset.j)
-        self._base.check(offset, self._path)
 
     def check_id(self, offset: NodeOffset) -> None:
         """RefusedError for an offset of another state. One without an id is of a version that gave none."""

@@ -189,6 +189,7 @@ class Tail:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
             self._journal.refresh()
+            self._journal.check_same(self.offset)
             self._holding.go_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others

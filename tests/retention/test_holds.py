@@ -131,6 +131,22 @@ def test_without_the_right_to_write_one_notice_says_so(folder: Path) -> None:
     assert notice.startswith(f"nothing holds the segments that are read here ({state}: ")
 
 
+def test_an_ended_hold_that_cannot_be_deleted_stops_no_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of another user, in a folder that an earlier version made. The segments are gone by then."""
+    Hold(state_folder(folder), "local", "test", 1.0, "x").take(ONE, time.time())
+    unlink = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".hold":
+            raise PermissionError(1, "Operation not permitted", str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert cleaned(folder, after=MUCH) == [0, 1, 2, 3]
+    assert len(holds(folder)) == 1
+    assert read_holds(state_folder(folder), time.time() + MUCH) == []
+
+
 def test_nothing_is_held_where_that_was_asked_for(folder: Path) -> None:
     batches = tailer.open(folder, hold_seconds=0).read()
     next(batches)

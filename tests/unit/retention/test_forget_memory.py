@@ -151,6 +151,11 @@ def values(folder: LogFolder, *more: str, name: str = "c") -> list[int]:
     return [json.loads(line)["columns"]["v"] for line in ran.lines]
 
 
+def again_cleaned(folder: LogFolder) -> list[int]:
+    made = clean(folder.path, ages=Ages(0.0, 0.0), clock=lambda: time.time() + 1000)
+    return [held.segment for held in made.logs]
+
+
 class TestWhatTurnsUp:
     def test_cleaned_ids_are_forgotten_up_to_the_floor(self, log: LogFolder) -> None:
         record = read_cleaned(state_folder(log.path))
@@ -168,6 +173,15 @@ class TestWhatTurnsUp:
         put(log, 16)
         assert values(log, "--accept-loss") == [16]
         assert values(log) == [], "accepted once and for all"
+
+    def test_clean_takes_it_only_once_that_was_accepted(self, log: LogFolder) -> None:
+        put(log, 12)
+        assert again_cleaned(log) == []
+        ran = run_cli(["follow", log.path, *FOLLOW, "--consumer", "c"])
+        assert (ran.code, ran.out) == (5, "")
+        assert values(log, "--accept-loss") == []
+        assert values(log) == [], "also though nothing was left to read"
+        assert again_cleaned(log) == [FIRST + 24]
 
     def test_who_begins_there_is_told_too(self, log: LogFolder) -> None:
         put(log, 11)

@@ -16,6 +16,7 @@ from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
 from tailer.state.consumers import ConsumerFile
 from tailer.state.journal_records import (
+    LOG,
     AnyRecord,
     DefinitionRecord,
     LossRecord,
@@ -29,7 +30,6 @@ from tailer.state.journal_records import (
 )
 from tailer.state.offset import NodeOffset
 
-_LOG: Final = "log"
 _HEADINGS: Final = ("tables", "views")
 
 
@@ -117,7 +117,7 @@ def _overwritten(old: Sequence[AnyRecord], floor: Floor, doubted: Collection[int
     taken_back = {record.of for record in old if isinstance(record, RetractRecord)}
     told = [r for r in old if isinstance(r, SchemaRecord | DefinitionRecord) and r.n not in taken_back]
     there = sorted((r for r in told if r.at <= at), key=lambda record: (record.at, record.n))
-    given = [number for number, r in enumerate(there) if r.source != _LOG or r.n in doubted]
+    given = [number for number, r in enumerate(there) if r.source != LOG or r.n in doubted]
     # What lies beneath what a file or a server said stays: the two are layers, not one after the other. So does what
     # lies beneath one that was taken back since: without it that counts again.
     followed = there[given[-1] + 1 if given else 0 :]

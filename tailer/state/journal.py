@@ -214,11 +214,6 @@ class Journal:
         except OSError as error:
             raise self._failed("cannot be written", error) from error
 
-    def append_segment_end(self, segment: int, end: int, published: int, how: str, consumer: str | None = None) -> int:
-        """Journal that a segment is finished; `consumer` only if that rests on the consumer's option."""
-        record = SegmentEndRecord(segment=segment, published=published, end=end, finished=how, consumer=consumer)
-        return self.append([record])[0]
-
     def append_skip(self, consumer: str | None, at: Position, error: CdcError, lost: int = 0) -> None:
         """Journal a consumer's decision to leave out an entry. A run without consumer keeps its own in memory."""
         self._decide(SkipRecord(consumer=consumer, at=at, reason=error.sentence(), lost=lost))
@@ -276,6 +271,7 @@ class Journal:
     def _check_retract(self, of: int) -> None:
         held = self.read(upto=min(of, self.count), after=of - 1)
         if held and isinstance(held[0], SchemaRecord):
+            self._base.check_retract(held[0], self._path)
             return
         found = f"a record of kind {held[0].__struct_config__.tag!r}" if held else f"{self.count} records, not this one"
         raise UsageError(

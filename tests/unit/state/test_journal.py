@@ -95,8 +95,8 @@ def test_decisions_of_a_run_without_consumer_are_not_journalled(tmp_path: Path) 
 
 def test_an_end_that_rests_on_an_option_holds_for_its_consumer_alone(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.append_segment_end(7, 100, 90, "completed")
-    journal.append_segment_end(8, 50, 10, "stopped", "c")
+    own = SegmentEndRecord(segment=8, published=10, end=50, finished="stopped", consumer="c")
+    journal.append([END, own])
     assert [record.segment for record in journal.segment_ends("c")] == [7, 8]
     assert [record.segment for record in journal.segment_ends("other")] == [7]
 
@@ -299,7 +299,8 @@ def test_any_bytes_give_records_or_a_documented_error(made: bytes, at: int, inse
 def append_many(folder: Path, who: int, count: int) -> None:
     journal = Journal(folder)
     for at in range(count):
-        journal.append_segment_end(at, who, 0, "completed", f"process {who}")
+        whose = f"process {who}"
+        journal.append([SegmentEndRecord(segment=at, published=0, end=who, finished="completed", consumer=whose)])
 
 
 def test_processes_appending_at_once_share_one_numbering(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ class Hold:
         """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
         if self._seconds <= 0 or not self._state.is_dir():
             return
+        if self._stays and self._taken:
+            # What was passed by who took it is still to be read.
+            segment = min(segment, self._content.segment)
         content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:

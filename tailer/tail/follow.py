@@ -110,8 +110,6 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
             to = tail.accept(step.error)
             if to is None:
                 raise step.error
-            # Once and for all, also where nothing is left to read.
-            tail.save()
             say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
             if step.absent:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.state.journal_records import AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
-
-LOG: Final = "log"
-"""The source of what the log says itself."""
+from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
 class DefinitionEvent(NamedTuple):

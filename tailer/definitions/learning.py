@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
-from tailer.definitions.history import LOG, DefinitionHistory
+from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.named_tables import nothing_defines
@@ -34,7 +34,7 @@ from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import entries_of, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
-from tailer.state.journal_records import DefinitionRecord, SchemaRecord
+from tailer.state.journal_records import LOG, DefinitionRecord, SchemaRecord
 
 BEGINNING: Final = Position(0, 0)
 

@@ -106,7 +106,7 @@ def clean(
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
         holds = read_holds(state, clock())
-        held_by = [*holders(known), *batch_reads(holds)]
+        held_by = [*holders(known, record.forgotten), *batch_reads(holds)]
         made = look_and_decide(folder, held_by, record, options, ages, clock)
         if not options.dry_run:
             held = [each.segment for each in holds]
@@ -120,9 +120,13 @@ def clean(
 
 
 def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[int], journal: Journal) -> Floor:
-    """What everybody is behind now. `held`: from where on batch reads hold."""
+    """What everybody is behind now. `held`: from where on batch reads hold.
+
+    Nobody is behind anything where the folder is empty: its file system may not be mounted.
+    """
     listing = look(folder)
-    return floor_of(consumers, {*listing.logs, *listing.sidecars}, journal.count, held)
+    present = {*listing.logs, *listing.sidecars}
+    return floor_of(consumers, present, journal.count, held) if present else Floor(0, 0)
 
 
 def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:

@@ -16,6 +16,7 @@ from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
 from tailer.state.consumers import ConsumerFile
 from tailer.state.journal_records import (
+    LOG,
     AnyRecord,
     DefinitionRecord,
     LossRecord,
@@ -29,7 +30,6 @@ from tailer.state.journal_records import (
 )
 from tailer.state.offset import NodeOffset
 
-_LOG: Final = "log"
 _HEADINGS: Final = ("tables", "views")
 
 
@@ -65,12 +65,9 @@ def floor_of(
 def wanted(records: Sequence[AnyRecord], floor: Floor) -> list[AnyRecord]:
     """The records that still count, in order."""
     old = [record for record in records if record.n <= floor.j]
-    gone = _said_again(old) | _overwritten(old, floor)
+    doubted = {record.of for record in records if isinstance(record, RetractRecord) and record.n > floor.j}
+    gone = _said_again(old) | _overwritten(old, floor, doubted) | _taken_back(old, floor)
     gone |= {record.n for record in old if _behind(record, floor.segment)}
-    # Who takes back what is gone says nothing any more.
-    taken_back = {record.of for record in old if isinstance(record, RetractRecord)}
-    gone |= taken_back
-    gone |= {record.n for record in old if isinstance(record, RetractRecord)}
     return [record for record in records if record.n not in gone]
 
 
@@ -99,14 +96,30 @@ def _said_again(records: Sequence[AnyRecord]) -> set[int]:
     return gone
 
 
-def _overwritten(old: Sequence[AnyRecord], floor: Floor) -> set[int]:
-    """Definitions that nobody can ask for any more: those of the log that hold before the floor, and are replaced."""
+def _taken_back(old: Sequence[AnyRecord], floor: Floor) -> set[int]:
+    """Definitions that were taken back, with who took them back.
+
+    Not those that stand where somebody will read: who meets them there knows them by their record, else they would
+    count again.
+    """
+    taken_back = {record.of for record in old if isinstance(record, RetractRecord)}
+    told = [r for r in old if isinstance(r, SchemaRecord | DefinitionRecord) and r.n in taken_back]
+    ahead = {r.n for r in told if r.at > Position(floor.segment, 0)}
+    return (taken_back - ahead) | {r.n for r in old if isinstance(r, RetractRecord) and r.of not in ahead}
+
+
+def _overwritten(old: Sequence[AnyRecord], floor: Floor, doubted: Collection[int]) -> set[int]:
+    """Definitions that nobody can ask for any more: those of the log that hold before the floor, and are replaced.
+
+    `doubted`: numbers of those that count for some offsets and not for others, which took them back.
+    """
     at = Position(floor.segment, 0)
     taken_back = {record.of for record in old if isinstance(record, RetractRecord)}
     told = [r for r in old if isinstance(r, SchemaRecord | DefinitionRecord) and r.n not in taken_back]
     there = sorted((r for r in told if r.at <= at), key=lambda record: (record.at, record.n))
-    given = [number for number, r in enumerate(there) if r.source != _LOG]
-    # What lies beneath what a file or a server said stays: the two are layers, not one after the other.
+    given = [number for number, r in enumerate(there) if r.source != LOG or r.n in doubted]
+    # What lies beneath what a file or a server said stays: the two are layers, not one after the other. So does what
+    # lies beneath one that was taken back since: without it that counts again.
     followed = there[given[-1] + 1 if given else 0 :]
     gone = _replaced(r for r in followed if isinstance(r, DefinitionRecord))
     rows = [r for r in followed if isinstance(r, SchemaRecord) and (r.found is None or r.found.segment < floor.segment)]

@@ -55,24 +55,26 @@ class StateLook:
         self.state = state
         self.problems: list[str] = []
         self.consumers: list[ConsumerFile] = []
+        self.ends: list[SegmentEndRecord] = []
+        self.losses: Counter[str | None] = Counter()
+        self.journal: Journal | None = None
+        try:
+            # Before the consumers' files, which name its records: a compaction may come in between.
+            self.journal = journal = Journal(state, writable=False)
+            self.ends = journal.segment_ends(None)
+            self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
+        except CdcError as error:
+            self.problems.append(error.sentence())
         for name in consumer_names(state):
             try:
                 self.consumers.append(read_consumer(consumer_path(state, name), name))
+                if self.journal is not None:
+                    self.consumers[-1] = recalled(self.consumers[-1], self.journal)
             except CdcError as error:
                 self.problems.append(error.sentence())
         self.holds: list[HoldFile] = []
         try:
             self.holds = read_holds(state, now)
-        except CdcError as error:
-            self.problems.append(error.sentence())
-        self.ends: list[SegmentEndRecord] = []
-        self.losses: Counter[str | None] = Counter()
-        self.journal: Journal | None = None
-        try:
-            self.journal = journal = Journal(state, writable=False)
-            self.ends = journal.segment_ends(None)
-            self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
-            self.consumers = [recalled(content, journal) for content in self.consumers]
         except CdcError as error:
             self.problems.append(error.sentence())
         self.cleaned = CleanedFile()
@@ -130,7 +132,7 @@ def observe(
     shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
     cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
-    held_by = [*holders(shared.consumers), *batch_reads(shared.holds)]
+    held_by = [*holders(shared.consumers, shared.cleaned.forgotten), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))
     made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)

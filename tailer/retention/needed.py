@@ -69,12 +69,16 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One node's part of a consumer, as far as it holds segments back."""
+    """One node's part of a consumer, as far as it holds segments back.
+
+    `forgotten`: of segments below it nobody knows any more whether they were read (`CleanedFile`).
+    """
 
     consumer: str
     offset: NodeOffset
     memory: Memory
     restart: Position
+    forgotten: int = 0
 
     def need(self, held: HeldSegment) -> Need | None:
         """Why this consumer needs a segment; None if it does not."""
@@ -85,7 +89,14 @@ class Holder:
             read = self.offset.done and self.restart == self.offset.position
             return Need.WITNESS if read else Need.UNREAD
         listed = any(segment == late for late, _ in self.offset.p) or segment in self.memory.holes
-        return Need.LATE if listed and not (held.finished and not held.sidecar) else None
+        if listed:
+            return None if held.finished and not held.sidecar else Need.LATE
+        return Need.LATE if self._unknown(segment) else None
+
+    def _unknown(self, segment: int) -> bool:
+        """It has turned up, and the consumer is still to be told (`planning/plan.py`)."""
+        begun = min(self.memory.start, self.offset.s)
+        return max(begun, self.memory.lost_below) <= segment < self.forgotten
 
     def past(self, segment: int) -> bool:
         """It stands behind a segment, or has recorded that it is lost."""
@@ -97,12 +108,12 @@ class Holder:
         return segment < self.restart.segment or (segment == self.restart.segment and read)
 
 
-def holders(consumers: Iterable[ConsumerFile]) -> list[Holder]:
+def holders(consumers: Iterable[ConsumerFile], forgotten: int = 0) -> list[Holder]:
     """What every consumer of a state folder holds back. One without any position holds everything."""
     found = []
     for each in consumers:
         for state in each.nodes.values():
-            found.append(Holder(each.name, state.offset, state.memory, Position(*state.restart)))
+            found.append(Holder(each.name, state.offset, state.memory, Position(*state.restart), forgotten))
         if not each.nodes:
             found.append(Holder(each.name, NodeOffset(), Memory(), Position(0, 0)))
     return found

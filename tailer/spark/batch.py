@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,9 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     jobs: list[bytes] = []
     piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
     packer = JobPacker()
-    # Executors read when this process is done, unless the bytes go along. One session's reads from one place share a
-    # hold: there may be many of them.
-    name = f"{os.getppid()}-{options.start.partition(':')[0]}"
-    hold = hold_of(folder, options, re.sub(r"\W+", "-", name)[:60], stays=not source.on_driver)
+    # Executors read when this process is done, unless the bytes go along.
+    stays = not source.on_driver
+    hold = hold_of(folder, options, _hold_name(options.start, stays=stays), stays=stays)
     parts = tail_parts(folder, options, writes=False, hold=hold)
     with Tail(parts, form) as tail:
         try:
@@ -86,6 +86,12 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
         if tail.quarantined:
             say(f"warning: {tail.quarantined} entries cannot be decoded and are left out")
     return jobs
+
+
+def _hold_name(start: str, *, stays: bool) -> str:
+    """Whose hold it is. One session's reads from one place share one that is left to run out: there may be many."""
+    place = blake2b(start.encode(), digest_size=8).hexdigest() if "{" in start else start.partition(":")[0]
+    return re.sub(r"\W+", "-", f"{os.getppid()}-{place}" if stays else f"{os.getppid()}-{os.getpid()}-{place}")
 
 
 def _decide(tail: Tail, step: Step) -> None:

@@ -72,8 +72,9 @@ class Hold:
         """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
         if self._seconds <= 0 or not self._state.is_dir():
             return
-        # Who reads on when this process is done may not have begun: what was planned first is needed to the end.
-        segment = self._content.segment if self._stays and self._taken else segment
+        if self._stays and self._taken:
+            # What was passed by who took it is still to be read.
+            segment = min(segment, self._content.segment)
         content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:
@@ -122,7 +123,9 @@ def drop_ended(state: Path, now: float) -> None:
     """Delete the holds that have run out."""
     for path in _paths(state):
         if (held := _read(path)) is not None and held.until <= now:
-            path.unlink(missing_ok=True)
+            # It counts no more, whether this user may delete it or not.
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _paths(state: Path) -> list[Path]:

@@ -138,9 +138,13 @@ class Journal:
 
     def check(self, offset: NodeOffset) -> None:
         """RefusedError for an offset that this journal says too little of: of another state, shorter, or forgotten."""
+        self.check_same(offset)
+        self._base.check(offset, self._path)
+
+    def check_same(self, offset: NodeOffset) -> None:
+        """RefusedError where this is not the journal any more that an offset left by: it was deleted, or replaced."""
         self.check_id(offset)
         self.require(offset.j)
-        self._base.check(offset, self._path)
 
     def check_id(self, offset: NodeOffset) -> None:
         """RefusedError for an offset of another state. One without an id is of a version that gave none."""
@@ -267,6 +271,7 @@ class Journal:
     def _check_retract(self, of: int) -> None:
         held = self.read(upto=min(of, self.count), after=of - 1)
         if held and isinstance(held[0], SchemaRecord):
+            self._base.check_retract(held[0], self._path)
             return
         found = f"a record of kind {held[0].__struct_config__.tag!r}" if held else f"{self.count} records, not this one"
         raise UsageError(

@@ -17,9 +17,10 @@ from zlib import crc32
 
 import msgspec
 
-from tailer.errors import CorruptError, RefusedError
+from tailer.errors import CorruptError, RefusedError, UsageError
+from tailer.position import Position
 from tailer.state.consumers import replace_file
-from tailer.state.journal_records import AnyRecord, checks, decode, encode
+from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
 from tailer.state.modes import read_file
 from tailer.state.offset import NodeOffset
 
@@ -60,6 +61,17 @@ class Base(msgspec.Struct, frozen=True):
             found=f"segment {lowest} and {offset.j} records",
             remedy="No consumer held it when `clean` ran. Start with a new consumer or checkpoint.",
         )
+
+    def check_retract(self, record: SchemaRecord, where: Path) -> None:
+        """UsageError for a definition of the log if what held before it may be gone: nobody could go by that again."""
+        if record.source == LOG and record.n < self.upto and record.at <= Position(self.segment, 0):
+            raise UsageError(
+                f"record {record.n} cannot be retracted: what held before it is forgotten",
+                file=str(where),
+                expected=f"one that holds behind the beginning of segment {self.segment}, or that is not of the log",
+                found=f"one of the log, from {record.at} on",
+                remedy="The next change of the table on its server overrules it.",
+            )
 
 
 NOTHING: Final = Base()

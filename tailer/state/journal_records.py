@@ -6,7 +6,7 @@ A line is the CRC32 of the JSON text as 8 hex digits, a blank, and the compact J
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from zlib import crc32
 
 import msgspec
@@ -16,6 +16,9 @@ from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.state.ids import Range
+
+LOG: Final = "log"
+"""The source of what the log says itself."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

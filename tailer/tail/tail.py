@@ -106,6 +106,7 @@ class Tail:
         else:
             self.resumed = True
             self.go_on(node.offset, node.memory)
+            self._saved = self.offset
             if self.options.start != "earliest":
                 self._notices.append(
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
@@ -189,6 +190,7 @@ class Tail:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
             self._journal.refresh()
+            self._journal.check_same(self.offset)
             self._holding.go_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others
@@ -283,7 +285,7 @@ class Tail:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
         if not (isinstance(error, LossError) and self.options.accept_loss):
             return None
-        lost = error.at or self.offset.position
+        settled, lost = self._saved == self.offset, error.at or self.offset.position
         here = self._view.get(lost.segment)
         if here is not None and here.log and lost.segment < self._parts.taken.forgotten:
             # It is there, below what is remembered, and is of no interest from now on.
@@ -292,6 +294,9 @@ class Tail:
         else:
             self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
         self._journal.append_loss(self.options.consumer, lost, to)
+        if settled:
+            # Once and for all, also where nothing is left to read.
+            self.save()
         return to
 
     def segments(self) -> Iterable[int]:

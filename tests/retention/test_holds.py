@@ -131,6 +131,22 @@ def test_without_the_right_to_write_one_notice_says_so(folder: Path) -> None:
     assert notice.startswith(f"nothing holds the segments that are read here ({state}: ")
 
 
+def test_an_ended_hold_that_cannot_be_deleted_stops_no_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of another user, in a folder that an earlier version made. The segments are gone by then."""
+    Hold(state_folder(folder), "local", "test", 1.0, "x").take(ONE, time.time())
+    unlink = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".hold":
+            raise PermissionError(1, "Operation not permitted", str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert cleaned(folder, after=MUCH) == [0, 1, 2, 3]
+    assert len(holds(folder)) == 1
+    assert read_holds(state_folder(folder), time.time() + MUCH) == []
+
+
 def test_nothing_is_held_where_that_was_asked_for(folder: Path) -> None:
     batches = tailer.open(folder, hold_seconds=0).read()
     next(batches)
@@ -195,6 +211,33 @@ def test_a_batch_of_spark_is_held_until_its_lease_runs_out(folder: Path) -> None
     assert cleaned(folder, after=MUCH) == [0, 1, 2, 3]
     with pytest.raises(LossError, match=str(ONE)):
         list(read_job(partitions[0].value))
+
+
+def test_reads_of_spark_from_different_places_hold_each_their_own(folder: Path) -> None:
+    given = {"path": str(folder), "tables": "shop.orders"}
+    for segment in (ONE + 1, ONE + 3):
+        start = json.dumps({"j": 0, "s": segment, "o": 0, "done": False, "p": []})
+        CdcTailReader(parse_options({**given, "startingOffsets": start}), generic_schema()).partitions()
+    assert {held.segment for held in read_holds(state_folder(folder), time.time())} == {ONE + 1, ONE + 3}
+    assert cleaned(folder) == [0]
+
+
+def test_what_the_driver_carries_lets_go_of_its_own_hold_alone(folder: Path) -> None:
+    given = {"path": str(folder), "tables": "shop.orders"}
+    CdcTailReader(parse_options(given), generic_schema()).partitions()
+    CdcTailReader(parse_options({**given, "readOn": "driver"}), generic_schema()).partitions()
+    assert len(holds(folder)) == 1
+    assert cleaned(folder) == []
+
+
+def test_a_hold_that_stays_never_moves_on(folder: Path) -> None:
+    """Planning passes what executors have not read yet."""
+    now = time.time()
+    hold = Hold(state_folder(folder), "local", "test", 100.0, "1", stays=True)
+    hold.take(ONE, now)
+    hold.take(ONE + 3, now + 60)
+    (held,) = read_holds(state_folder(folder), now)
+    assert (held.segment, held.until) == (ONE, now + 160)
 
 
 def test_what_the_driver_carries_needs_no_hold_afterwards(folder: Path) -> None:

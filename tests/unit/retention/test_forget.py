@@ -135,6 +135,19 @@ def test_what_was_taken_back_goes_with_who_took_it_back() -> None:
     assert left(records, 2, j=2) == [1, 2, 3], "an offset before the third still counts the second"
 
 
+def test_what_was_taken_back_ahead_stays_known_as_that() -> None:
+    """Somebody far behind meets it again where it stands, and must not take it for news."""
+    records = [*ALTERS, schema((5, 10), [heading("t", ID_A, 30)]), RetractRecord(of=3)]
+    assert left(records, 2) == [1, 2, 3, 4]
+    assert left(records, 6) == [1, 2]
+
+
+def test_what_lies_beneath_a_definition_that_only_later_offsets_take_back_stays() -> None:
+    records = [*ALTERS, schema((1, 30), [heading("t", ID_A, 30)]), RetractRecord(of=3)]
+    assert left(records, 2, j=3) == [1, 2, 3, 4], "for offsets behind the fourth the second is the last one"
+    assert left(records, 2) == [1, 2]
+
+
 COLUMNS = ("v", "w", "x")
 TYPES = ("int", "text", "frozen<u>")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+import tailer
 from tailer.retention import clean as cleaning
 from tailer.retention import forget_memory
 from tailer.retention.clean import CleanOptions, clean
@@ -151,6 +153,11 @@ def values(folder: LogFolder, *more: str, name: str = "c") -> list[int]:
     return [json.loads(line)["columns"]["v"] for line in ran.lines]
 
 
+def again_cleaned(folder: LogFolder) -> list[int]:
+    made = clean(folder.path, ages=Ages(0.0, 0.0), clock=lambda: time.time() + 1000)
+    return [held.segment for held in made.logs]
+
+
 class TestWhatTurnsUp:
     def test_cleaned_ids_are_forgotten_up_to_the_floor(self, log: LogFolder) -> None:
         record = read_cleaned(state_folder(log.path))
@@ -168,6 +175,37 @@ class TestWhatTurnsUp:
         put(log, 16)
         assert values(log, "--accept-loss") == [16]
         assert values(log) == [], "accepted once and for all"
+
+    def test_clean_takes_it_only_once_that_was_accepted(self, log: LogFolder) -> None:
+        put(log, 12)
+        assert again_cleaned(log) == []
+        ran = run_cli(["follow", log.path, *FOLLOW, "--consumer", "c"])
+        assert (ran.code, ran.out) == (5, "")
+        assert values(log, "--accept-loss") == []
+        assert values(log) == [], "also though nothing was left to read"
+        assert again_cleaned(log) == [FIRST + 24]
+
+    def test_to_accept_it_saves_no_rows_that_are_not_safe(self, log: LogFolder) -> None:
+        class Unsafe:
+            given = 0
+
+            def start(self, state: object) -> None: ...
+
+            def stop(self) -> None: ...
+
+            def on_definitions(self, changes: object) -> None: ...
+
+            def on_changes(self, batch: Any) -> bool:
+                self.given += len(batch)
+                put(log, 12)
+                return False
+
+        put(log, 15)
+        consumer, said = Unsafe(), list[str]()
+        tailer.run(log.path, consumer, name="c", once=True, accept_loss=True, say=said.append)
+        assert consumer.given == 1
+        assert any("has turned up" in line and "Accepted" in line for line in said)
+        assert values(log, "--accept-loss") == [15]
 
     def test_who_begins_there_is_told_too(self, log: LogFolder) -> None:
         put(log, 11)

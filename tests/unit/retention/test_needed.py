@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -61,6 +61,27 @@ NEEDS = {
 @pytest.mark.parametrize(("segment", "content", "need"), NEEDS.values(), ids=list(NEEDS))
 def test_need(segment: HeldSegment, content: ConsumerFile, need: Need | None) -> None:
     assert holders([content])[0].need(segment) == need
+
+
+@pytest.mark.parametrize(
+    ("segment", "memory", "need"),
+    [
+        (held(4), {"start": 1}, Need.LATE),
+        (bare(4), {"start": 1}, Need.LATE),
+        (held(6), {"start": 1}, Need.UNREAD),
+        (held(3), {"start": 4}, None),
+        (held(4), {"start": 1, "lost_below": 5}, None),
+        (bare(4), {"start": 1, "holes": Ids([(4, 4)])}, None),
+    ],
+    ids=["", "without sidecar", "ahead", "history", "accepted", "remembered all the same"],
+)
+def test_what_turns_up_where_nothing_is_remembered_stays_until_the_consumer_was_told(
+    segment: HeldSegment, memory: dict[str, Any], need: Need | None
+) -> None:
+    content = consumer(8 if segment.segment < 6 else 5, **memory)
+    assert holders([content], 8)[0].need(segment) == need
+    if segment.segment < 6:
+        assert holders([content], 4)[0].need(segment) is None
 
 
 def test_reading_begins_again_before_the_position() -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tailer.errors import CorruptError, RefusedError, UsageError
+from tailer.position import Position
 from tailer.state.journal import Journal
 from tailer.state.journal_base import FILE_NAME, Base
 from tailer.state.journal_records import AnyRecord, OptionsRecord, RetractRecord, SchemaRecord, SegmentEndRecord
@@ -142,6 +143,17 @@ def test_a_record_that_is_gone_cannot_be_retracted(ten: Journal) -> None:
     ten.compact(9, lambda records: [r for r in records if isinstance(r, OptionsRecord)])
     with pytest.raises(UsageError, match="record 5 cannot be retracted"):
         ten.append_retract(5)
+
+
+def test_a_definition_of_the_log_whose_past_is_gone_cannot_be_retracted(ten: Journal) -> None:
+    """What it took the place of may be forgotten, and definitions older than that would count again."""
+    given = msgspec.structs.replace(SCHEMA, source="server h", at=Position(6, 0))
+    ahead = msgspec.structs.replace(SCHEMA, at=Position(8, 100))
+    assert ten.append([given, ahead]) == [11, 12]
+    ten.compact(8, from_segment(8))
+    with pytest.raises(UsageError, match="record 5 cannot be retracted: what held before it is forgotten"):
+        ten.append_retract(5)
+    assert [ten.append_retract(number) for number in (11, 12)] == [14, 15]
 
 
 def test_retracted_numbers_come_back_from_the_base(tmp_path: Path, ten: Journal) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailer.errors import RefusedError
+from tailer.retention.forget_memory import put_together
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import Mark, NodeState, consumer_path, read_consumer
 from tailer.state.ids import Ids
@@ -18,7 +19,7 @@ from tailer.state.journal import Journal
 from tailer.state.journal_records import MemoryRecord
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
-from tailer.state.remembered import recalled
+from tailer.state.remembered import recalled, registered
 
 KIB = 1024
 DAY_MS = 86_400_000
@@ -115,6 +116,21 @@ class TestFile:
         consumer.close()
         (tmp_path / "journal").unlink()
         with pytest.raises(RefusedError, match="journal is shorter"):
+            Consumer(tmp_path, "c")
+
+    def test_a_file_from_before_a_compaction_is_refused(self, tmp_path: Path) -> None:
+        """One file of a backup, copied back alone: what it counts is put together with what came later."""
+        consumer = Consumer(tmp_path, "c")
+        for at in (10, 20):
+            save(consumer, NodeState(NodeOffset(s=at), Memory(holes=Ids([(3, 4), (at - 2, at - 1)]))))
+            if at == 10:
+                before = consumer_path(tmp_path, "c").read_bytes()
+        consumer.close()
+        journal = Journal(tmp_path)
+        known = registered(tmp_path, journal)
+        assert journal.compact(0, lambda records: put_together(records, known, 0)) is not None
+        consumer_path(tmp_path, "c").write_bytes(before)
+        with pytest.raises(RefusedError, match="older than what the journal still knows of it"):
             Consumer(tmp_path, "c")
 
     def test_a_name_that_comes_again_remembers_nothing_of_the_one_before(self, tmp_path: Path) -> None:

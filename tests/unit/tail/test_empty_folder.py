@@ -9,6 +9,7 @@ import pytest
 
 from tailer.errors import LossError
 from tailer.options.tail import TailOptions
+from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages, Limits
 from tailer.state.journal import Journal, state_folder
@@ -120,6 +121,21 @@ def test_what_was_read_whole_is_waited_for_with_a_word(folder: LogFolder) -> Non
     found = follow(folder, "--stopped")
     assert (found.code, found.out) == (0, "")
     assert NOTICE.format(ONE + 2) in found.err
+
+
+def test_clean_forgets_nothing_for_it(folder: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read and is not cleaned yet comes back with its file system, and may be read from the beginning."""
+    monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
+    assert follow(folder).code == 0
+    state = state_folder(folder.path)
+    known = Journal(state).segment_ends(None)
+    assert len(known) == 2
+    away = unmount(folder)
+    clean(folder.path, ages=Ages(0, 0), clock=lambda: 1e11)
+    assert (Journal(state).segment_ends(None), Journal(state).base.segment) == (known, 0)
+    mount(folder, away)
+    clean(folder.path, ages=Ages(0, 0), clock=lambda: 1e11)
+    assert Journal(state).base.segment == ONE + 2
 
 
 def test_a_segment_that_is_held_open_is_read_to_its_end(folder: LogFolder) -> None:

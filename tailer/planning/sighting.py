@@ -20,13 +20,15 @@ class Sighting:
     """What is kept of a segment between looks.
 
     `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
-    `number`: the one beside COMPLETED, which may be no more than the file's length.
+    `number`: the one beside COMPLETED, which may be no more than the file's length. `first`: the `min` of a native log,
+    before which nothing captured stands; 0 where nothing says so.
     """
 
     sidecar: bool = False
     end: int = 0
     published: int = 0
     number: int | None = None
+    first: int = 0
     finished: str | None = None
     orphan_since: float | None = None
 
@@ -36,6 +38,7 @@ class Sighting:
         content = sidecar.content
         if content is None:
             return
+        self.first = content.first or 0
         if not content.completed:
             # Never back: the server truncates and rewrites the file, so a smaller number is one cut while written.
             self.end = max(self.end, content.end)

@@ -107,10 +107,7 @@ class Survey:
         self._listed_at = -LIST_SECONDS
 
     def look(self, offset: NodeOffset) -> Views:
-        """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read.
-
-        The view is the same object each time: the next look changes it.
-        """
+        """One look at the folder, in a view that the next look changes. Finished is decided here, before any read."""
         try:
             seen = set(self._looks.unsettled) if self._frozen else self._look()
         except BaseException:

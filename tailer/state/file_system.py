@@ -14,15 +14,15 @@ NETWORK: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs",
 NETWORK_FUSE: Final = ("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse")
 
 
-def network_notice(folder: Path, mounts: Path | None = None) -> str | None:
-    """What is worth saying of a state folder that other machines may have too; None where it is this one's alone."""
+def network_notices(folder: Path, mounts: Path | None = None) -> list[str]:
+    """What is worth saying of a state folder that other machines may have too; nothing where it is this one's alone."""
     kind = _kind(folder, mounts or MOUNTS)
     if kind not in NETWORK and kind not in NETWORK_FUSE:
-        return None
-    return (
+        return []
+    return [
         f"the state folder {folder} is on a network file system ({kind}): locks and fsync are as that system has them; "
         "no two machines may use it at once"
-    )
+    ]
 
 
 def _kind(folder: Path, mounts: Path) -> str:

@@ -35,7 +35,7 @@ from tailer.segments.run import Run
 from tailer.segments.view import View, ids_of
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
-from tailer.state.file_system import network_notice
+from tailer.state.file_system import network_notices
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.beginning import Beginning
 from tailer.tail.faults import NewDefinitionsError
@@ -73,9 +73,7 @@ class Tail:
         self._view: View = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
-        self._notices: list[str] = []
-        if parts.consumer is not None and (notice := network_notice(parts.journal.folder)) is not None:
-            self._notices.append(notice)
+        self._notices = [] if parts.consumer is None else network_notices(parts.journal.folder)
         self._absent: list[str] = []
         self._rows = TakenRows(self.is_native)
         self._holding = Holding(parts.hold, self._needed, parts.wall)

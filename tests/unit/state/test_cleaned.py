@@ -122,7 +122,7 @@ def test_a_witness_that_clean_took_is_no_loss(folder: LogFolder) -> None:
     for cleaned, lost in ((Ids(), True), (Ids(((ONE, ONE),)), False)):
         survey = Survey(folder.path, cleaned=lambda cleaned=cleaned: cleaned)  # type: ignore[misc]
         tail_reach = tail_parts(folder.path, TailOptions(), writes=False).reacher
-        made = plan(survey.look(at), at, memory, tail_reach, 0)
+        made = plan(survey.look(at), at, memory, tail_reach, 1)
         assert isinstance(made.error, LossError) is lost
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailer.state import file_system
-from tailer.state.file_system import network_notice
+from tailer.state.file_system import network_notices
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import TS, LogFolder, create_table, encode_mutation, live, segment_of, simple_table
 
@@ -25,21 +25,21 @@ def mounts(path: Path, kind: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "fuse.sshfs"])
 def test_network(kind: str, tmp_path: Path) -> None:
-    told = network_notice(tmp_path, mounts(tmp_path / "mountinfo", kind, tmp_path))
+    (told,) = network_notices(tmp_path, mounts(tmp_path / "mountinfo", kind, tmp_path))
     assert told is not None
     assert f"{tmp_path} is on a network file system ({kind})" in told
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay", "fuse"])
 def test_others(kind: str, tmp_path: Path) -> None:
-    assert network_notice(tmp_path, mounts(tmp_path / "mountinfo", kind, tmp_path)) is None
+    assert network_notices(tmp_path, mounts(tmp_path / "mountinfo", kind, tmp_path)) == []
 
 
 def test_where_nothing_tells_nothing_is_said(tmp_path: Path) -> None:
-    assert network_notice(tmp_path, tmp_path / "absent") is None
-    assert network_notice(tmp_path / "absent") is None
+    assert network_notices(tmp_path, tmp_path / "absent") == []
+    assert network_notices(tmp_path / "absent") == []
     (tmp_path / "odd").write_text("no such line\n- - -\n\n")
-    assert network_notice(tmp_path, tmp_path / "odd") is None
+    assert network_notices(tmp_path, tmp_path / "odd") == []
 
 
 def test_a_run_that_keeps_a_position_says_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tailer.errors import CdcError
 from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
 from tailer.segments.folder import DROPPED, LogFile, SidecarFile
-from tailer.segments.looks import Looks
+from tailer.segments.looks import Looks, Pace
 from tailer.segments.run import RunCache
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
 from tailer.segments.view import SegmentView, Views
@@ -29,9 +29,6 @@ ORPHAN_SECONDS: Final = 1.0
 
 LONE_SECONDS: Final = 600.0
 """A segment without sidecar that the server let go of this long ago will never get one."""
-
-LIST_SECONDS: Final = 1.0
-"""How long names that nobody heard of are taken as they were, where somebody listens."""
 
 OPEN_MAX: Final = 64
 """Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`), far fewer than a process may have."""
@@ -80,7 +77,7 @@ class Survey:
         self._clock = clock
         self._names: Names = _deaf
         self._looks = Looks(folder)
-        self._listed_at = -LIST_SECONDS
+        self._pace = Pace()
         self._linked: bool | None = None
         self._sightings: dict[int, Sighting] = {}
         self._remembered = FEW_SIGHTINGS
@@ -102,9 +99,9 @@ class Survey:
         self._files.clear()
 
     def listen(self, names: Names) -> None:
-        """From now on the folder is listed once a second only; the next look lists it."""
+        """From now on the folder is listed once a while only; the next look lists it."""
         self._names = names
-        self._listed_at = -LIST_SECONDS
+        self._pace = Pace()
 
     def look(self, offset: NodeOffset) -> Views:
         """One look at the folder, in a view that the next look changes. Finished is decided here, before any read."""
@@ -112,7 +109,7 @@ class Survey:
             seen = set(self._looks.unsettled) if self._frozen else self._look()
         except BaseException:
             # What was heard of is to be shown by the next look, and nobody says it again.
-            self._looks, self._views, self._listed_at = Looks(self.folder), Views(), -LIST_SECONDS
+            self._looks, self._views, self._pace = Looks(self.folder), Views(), Pace()
             raise
         self._release(offset)
         if not self._frozen:
@@ -167,11 +164,12 @@ class Survey:
         """Ask the file system; gives the ids of which something may be different now."""
         now = self._clock()
         heard = self._names()
-        due = not 0 <= now - self._listed_at < LIST_SECONDS
-        if due:
-            self._listed_at = now
+        due = self._pace.due(now)
         self._linked = None
+        began = time.thread_time()
         seen = self._looks.look(heard or (), whole=due or heard is None, again=due)
+        if due:
+            self._pace.listed(now, time.thread_time() - began)
         listing = self._looks.listing
         if listing.others:
             fresh = [notice for notice in listing.notices() if notice not in self._told]

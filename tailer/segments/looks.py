@@ -20,6 +20,30 @@ AGAIN: Final = 64
 """Settled segments that one look asks for again, in turn: nothing about them is urgent."""
 
 
+LIST_SECONDS: Final = 1.0
+"""How long names that nobody heard of are taken as they were, where somebody listens."""
+
+LIST_SECONDS_MAX: Final = 10.0
+LIST_SHARE: Final = 0.01
+"""Of a core: more time goes by until the next list where one costs more."""
+
+
+class Pace:
+    """When a folder is due to be listed: by seconds of wall time, which may go back, and what a list costs."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+        self._pause = LIST_SECONDS
+
+    def due(self, now: float) -> bool:
+        return self._at is None or not 0 <= now - self._at < self._pause
+
+    def listed(self, now: float, cost: float) -> None:
+        """It was, and took so many seconds of processor."""
+        self._at = now
+        self._pause = min(max(LIST_SECONDS, cost / LIST_SHARE), LIST_SECONDS_MAX)
+
+
 def look(folder: Path) -> Listing:
     """The folder as it is now. Files that vanish between listing and reading are simply not there."""
     looks = Looks(folder)

@@ -12,8 +12,9 @@ from tailer.errors import LossError, SystemFailedError
 from tailer.framing.name import SegmentName
 from tailer.options.tail import TailOptions
 from tailer.planning.sighting import Closed
-from tailer.planning.survey import LIST_SECONDS, Survey
+from tailer.planning.survey import Survey
 from tailer.segments import looks
+from tailer.segments.looks import LIST_SECONDS
 from tailer.segments.wake import InotifyWaker
 from tailer.state.ids import Ids
 from tailer.state.offset import NodeOffset

@@ -9,7 +9,7 @@ import pytest
 
 from tailer.framing.sidecar import Sidecar
 from tailer.segments.folder import DROPPED
-from tailer.segments.looks import AGAIN, Looks, look
+from tailer.segments.looks import AGAIN, Looks, Pace, look
 
 LOG = "CommitLog-7-1795258311984.log"
 SIDECAR = "CommitLog-7-1795258311984_cdc.idx"
@@ -179,3 +179,14 @@ class TestLinked:
         self.linked(folder, looks)
         assert not looks.linked({SEGMENT})
         assert looks.linked()
+
+
+def test_a_list_that_costs_much_is_made_less_often() -> None:
+    pace = Pace()
+    assert pace.due(100.0)
+    pace.listed(100.0, 0.0)
+    assert [pace.due(at) for at in (100.9, 101.0, 99.0)] == [False, True, True]
+    pace.listed(200.0, 0.03)
+    assert [pace.due(at) for at in (202.9, 203.1)] == [False, True]
+    pace.listed(300.0, 60.0)
+    assert [pace.due(at) for at in (309.9, 310.0)] == [False, True]

@@ -64,9 +64,10 @@ def put_together(
     return [kept for _, kept in others if kept is not None]
 
 
-def amount(records: Iterable[AnyRecord]) -> int:
+def amount(records: Sequence[AnyRecord]) -> int:
     """How much there is to forget: records, and ranges of ids in them."""
-    return sum(1 + (len(r.seen) + len(r.bare) + len(r.holes) if isinstance(r, MemoryRecord) else 0) for r in records)
+    told = (record for record in records if isinstance(record, MemoryRecord))
+    return len(records) + sum(len(r.seen) + len(r.bare) + len(r.holes) for r in told) // 2
 
 
 def _together(group: Sequence[MemoryRecord], state: NodeState, forgotten: int) -> list[MemoryRecord]:

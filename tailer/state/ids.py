@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
-from itertools import compress, count
+from itertools import accumulate, compress, count
 from operator import ne
 
 Range = tuple[int, int]
 """First and last id, both included."""
+
+
+Deltas = tuple[int, ...]
+"""Ranges as text has them, some bytes each: in turn how far the first id is from the last one before, and the last from
+the first."""
+
+
+def deltas_of(ranges: Iterable[Range]) -> Deltas:
+    before = 0
+    made: list[int] = []
+    for first, last in ranges:
+        made += (first - before, last - first)
+        before = last
+    return tuple(made)
+
+
+def ranges_of(deltas: Deltas) -> Iterator[Range]:
+    steps = iter(accumulate(deltas))
+    return zip(steps, steps, strict=True)
 
 
 class Ids(Collection[int]):

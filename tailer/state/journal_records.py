@@ -15,7 +15,7 @@ from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
-from tailer.state.ids import Range
+from tailer.state.ids import Deltas
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -142,12 +142,12 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
     consumer: str
     node: str
     anew: bool = False
-    seen: tuple[Range, ...] = ()
-    bare: tuple[Range, ...] = ()
-    holes: tuple[Range, ...] = ()
-    not_seen: tuple[Range, ...] = ()
-    not_bare: tuple[Range, ...] = ()
-    not_holes: tuple[Range, ...] = ()
+    seen: Deltas = ()
+    bare: Deltas = ()
+    holes: Deltas = ()
+    not_seen: Deltas = ()
+    not_bare: Deltas = ()
+    not_holes: Deltas = ()
 
 
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):

@@ -21,7 +21,7 @@ from tailer.state.consumers import (
     consumer_path,
     read_consumer,
 )
-from tailer.state.ids import Ids
+from tailer.state.ids import Ids, deltas_of, ranges_of
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, MemoryRecord
 from tailer.state.offset import NO_IDS, Memory, NodeOffset
@@ -47,14 +47,14 @@ class Segments(NamedTuple):
     def after(self, record: MemoryRecord) -> Segments:
         """With what a record says."""
         before = Segments() if record.anew else self
-        seen = before.seen.without(record.not_seen).with_ranges(record.seen)
-        bare = before.bare.without(record.not_bare).with_ranges(record.bare)
-        holes = before.holes.without(record.not_holes).with_ranges(record.holes)
+        seen = before.seen.without(ranges_of(record.not_seen)).with_ranges(ranges_of(record.seen))
+        bare = before.bare.without(ranges_of(record.not_bare)).with_ranges(ranges_of(record.bare))
+        holes = before.holes.without(ranges_of(record.not_holes)).with_ranges(ranges_of(record.holes))
         return Segments(seen, bare.minus(seen), holes)
 
     def record(self, consumer: str, node: str, n: int = 0) -> MemoryRecord:
         """A record that says all of it, whatever was said before."""
-        seen, bare, holes = (ids.ranges for ids in self)
+        seen, bare, holes = (deltas_of(ids.ranges) for ids in self)
         return MemoryRecord(n=n, consumer=consumer, node=node, anew=True, seen=seen, bare=bare, holes=holes)
 
 
@@ -150,12 +150,12 @@ class Remembered:
         return MemoryRecord(
             consumer=self._consumer,
             node=self._node,
-            seen=seen,
-            bare=bare,
-            holes=holes,
-            not_seen=no_seen,
-            not_bare=no_bare,
-            not_holes=no_holes,
+            seen=deltas_of(seen),
+            bare=deltas_of(bare),
+            holes=deltas_of(holes),
+            not_seen=deltas_of(no_seen),
+            not_bare=deltas_of(no_bare),
+            not_holes=deltas_of(no_holes),
         )
 
 

@@ -184,8 +184,10 @@ def histories(draw: st.DrawFn) -> list[AnyRecord]:
             deltas = [change or column(table, name, data(draw(st.sampled_from(TYPES))), ts), heading(table, id, ts)]
         source = "server h" if draw(st.integers(0, 12)) == 0 else "log"
         records.append(schema((segment, offset), deltas, source))
-        if records and draw(st.integers(0, 9)) == 0:
-            records.append(RetractRecord(of=draw(st.integers(1, len(records)))))
+        if draw(st.integers(0, 9)) == 0:
+            # Nothing else can be taken back.
+            told = [number for number, each in enumerate(records, 1) if isinstance(each, SchemaRecord)]
+            records.append(RetractRecord(of=draw(st.sampled_from(told))))
     return numbered(records)
 
 

@@ -19,7 +19,7 @@ from tailer.retention.needed import Ages
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
-from tailer.state.ids import Ids
+from tailer.state.ids import Ids, deltas_of
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import AnyRecord, MemoryRecord, OptionsRecord
 from tailer.state.offset import Memory, NodeOffset
@@ -64,7 +64,9 @@ class TestWhen:
 
 
 def told(n: int, consumer: str = "c", **more: object) -> MemoryRecord:
-    return MemoryRecord(n=n, consumer=consumer, node="local", **more)  # type: ignore[arg-type]
+    """`more`: ids as ranges."""
+    fields = {name: deltas_of(value) if isinstance(value, tuple) else value for name, value in more.items()}
+    return MemoryRecord(n=n, consumer=consumer, node="local", **fields)  # type: ignore[arg-type]
 
 
 def consumer(*uptos: int, at: int = 20, name: str = "c") -> ConsumerFile:

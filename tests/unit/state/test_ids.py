@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailer.state.ids import Ids
+from tailer.state.ids import Ids, deltas_of, ranges_of
 
 NUMBERS = st.integers(0, 30)
 SETS = st.sets(NUMBERS)
@@ -43,6 +43,13 @@ def test_what_changes_nothing_is_the_same_object() -> None:
     held = Ids([(3, 4), (7, 7)])
     assert held.with_ids([]) is held.without([(5, 6)]) is held.from_id(3) is held.below(8) is held
     assert not held.minus(held)
+
+
+@given(SETS)
+def test_as_deltas(one: set[int]) -> None:
+    ranges = of(one).ranges
+    assert tuple(ranges_of(deltas_of(ranges))) == ranges
+    assert deltas_of([(100, 102), (105, 105)]) == (100, 2, 3, 0)
 
 
 def test_neighbours_alone_share_a_range() -> None:

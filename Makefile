@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-damage soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
-.PHONY: demo test quick soak lint format java oldest clean
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
+.PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
@@ -25,17 +25,25 @@ test: java $(VENV)/.installed-dev
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
 
-# What is too long for `test`, by name: every random example, every damage, a user's first steps, and kills without end
+# What is too long for `test`, by name: every random example, every damage, the wheel, a user's first steps, and kills
+# without end
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
-SOAK ?= examples damage first-steps oldest-spark benchmarks writer streams
+LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer
+	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer $(LONGER:%=--deselect %)
+
+soak-interleavings:
+	CDC_TAIL_TESTS=all $(PYTEST) $(LONGER)
 
 soak-damage:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/damage
+
+soak-install:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/install
 
 soak-first-steps:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py tests/spark/test_state.py tests/spark/test_cluster.py
@@ -61,6 +69,11 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# One file to install from, in dist/.
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 java:
 	@scripts/need-java

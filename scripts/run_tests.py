@@ -56,7 +56,7 @@ NEEDS_FIRST = "oldest Spark"
 QUEUES = (
     (
         Part("types of the source", ("{python}", "-m", "mypy")),
-        suite("reader", "unit", "house", "demo", "oracle", "golden", "cli", "native", "retention"),
+        suite("reader", "unit", "house", "demo", "oracle", "golden", "cli", "install", "native", "retention"),
         suite("damage", "damage"),
         suite("writer", "writer", "benchmarks", marks="not spark"),
         # The others read with the compiled form. Where they compare it with the plain one, that is tested with it.

@@ -53,9 +53,10 @@ __all__ = [
 def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: Any) -> Log:
     """A node's log folder (`cdc_raw`), ready to `read` or `follow`.
 
-    `tables`: globs of `keyspace.table`; empty = every table with `cdc = true`. `table="keyspace.table"` gives that one
-    table in the typed form. All options: docs/python.md, or `tailer.options.declared.TAIL`. Raises UsageError for a
-    folder that is not there, an option that does not exist, and a value that it does not take.
+    `tables`: names and globs of `keyspace.table`, globs for those with `cdc = true`; empty = every table with that.
+    `table="keyspace.table"` gives that one table in the typed form. All options: docs/python.md, or
+    `tailer.options.declared.TAIL`. Raises UsageError for a folder in which no log is kept, an option that does not
+    exist, and a value that it does not take.
     """
     from tailer.api import open_log
 

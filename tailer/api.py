@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tailer.errors import CdcError
 from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import python_options
-from tailer.segments.folder import check_folder
+from tailer.state.log_folder import log_state
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
+from tailer.tail.open import hold_of, open_tail
+from tailer.tail.step import Step
+from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+_NUMBERS: Final = itertools.count(1)
+"""Tell the batch reads of a process apart."""
 
 
 class Log:
@@ -39,8 +48,9 @@ class Log:
     def read(self, start: str = "earliest", end: str = "latest") -> Iterator[pyarrow.RecordBatch]:
         """The rows from position `start` (inclusive) to `end` (exclusive) that are durable now, in log order.
 
-        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Writes nothing, and
-        leaves every consumer where it is. Raises the documented errors of `tailer.errors`.
+        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Holds what it reads
+        while it runs (`hold_seconds`), and leaves every consumer where it is. Raises the documented errors of
+        `tailer.errors`.
         """
         options = replace(self.options, start=start, until=None if end == "latest" else end, consumer=None)
         return self._batches(options, writes=False, once=True)
@@ -55,18 +65,32 @@ class Log:
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
         self.notices = []
-        with open_tail(self.folder, options.for_run(once=once), writes=writes) as tail:
+        settings = options.for_run(once=once)
+        hold = None if writes else hold_of(self.folder, settings, f"{os.getpid()}-{next(_NUMBERS)}")
+        with open_tail(self.folder, settings, writes=writes, hold=hold) as tail:
             for step in steps(tail, once=once, say=self.notices.append):
-                for task in step.tasks:
-                    for batch in tail.read(task):
-                        yield batch.to_arrow()
+                yield from _batches(tail, step)
                 tail.advance(step)
                 tail.save()
             self.notices.extend((*tail.left_out(), *take_notices()))
 
 
+def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:
+    """A step's batches. Each is saved as taken, by a consumer, before the next one is given, or an error is raised."""
+    try:
+        for task in step.tasks:
+            for batch in tail.read(task):
+                tail.save_taken()
+                yield batch.to_arrow()
+                tail.took(step, task, batch)
+            tail.took(step, task)
+    except CdcError:
+        tail.save_taken()
+        raise
+
+
 def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:
     """`tailer.open`."""
-    path = Path(folder)
-    check_folder(path)
-    return Log(path, python_options({"tables": tables, **options}, program="tailer.open"))
+    path, given = Path(folder), python_options({"tables": tables, **options}, program="tailer.open")
+    log_state(path, given.state)
+    return Log(path, given)

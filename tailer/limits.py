@@ -14,6 +14,16 @@ OFFSET_MAX: Final = 2**31 - 1
 SECTION_BYTES_MAX: Final = 1024 * MIB
 """Plain bytes of one section: the largest segment size in use, and what one decompression may allocate."""
 
+LARGE_SECTION_BYTES: Final = 64 * MIB
+"""Compressed sections that claim more plain bytes are looked at before they get room: twice the default segment size.
+One chunk of an encrypted section is never as large, it has 64 KiB by default."""
+
+LOOKED_AT_BYTES: Final = 256 * KIB
+"""How much of such a section is looked at first."""
+
+HEADER_DEPTH_MAX: Final = 8
+"""Objects in one another in a segment's header; a compressor's options make two."""
+
 ENTRY_BYTES_MIN: Final = 10
 """Cassandra's reader calls anything smaller corrupt (CommitLogReader.readSection)."""
 
@@ -34,6 +44,9 @@ RECORD_DEPTH_MAX: Final = 32
 
 ATTRS_BYTES_MAX: Final = 64 * KIB
 """Of a change's attributes as msgpack: each of its rows says them."""
+
+KEY_PART_BYTES_MAX: Final = 65535
+"""Of a value in a partition key of several columns: its length stands in two bytes (format page, section 8)."""
 
 COLUMNS_MAX: Final = 65535
 """Columns of one table's update; far above what a server accepts."""

@@ -63,7 +63,8 @@ class OpenTransaction(Protocol):
 class Appender:
     """The segment that is written, and what is not yet handed to a sync.
 
-    `permit` is asked before a segment takes its first change of a cdc table, and raises to refuse it.
+    `last_ts`: the last time that a run before gave to a change. `permit` is asked before a segment takes its first
+    change of a cdc table, and raises to refuse it.
     """
 
     def __init__(
@@ -71,16 +72,18 @@ class Appender:
         durable: DurableEnd,
         options: Options,
         segment: Segment,
+        last_ts: int,
         permit: Callable[[Segment], None] | None = None,
     ) -> None:
         self._durable = durable
         # As much again may be on its way to the disk.
         self._fill = options.max_unsynced // 2
+        self._room = self._fill
         self._most = options.segment_bytes // 2 - SECTION_SPARE
         self._small = self._most // 2
         self._clock = options.clock
         self._wall = options.wall
-        self._last_ts = 0
+        self._last_ts = last_ts
         self._sealed_end = durable.end
         self._steps: list[Step] = []
         self.lock = threading.Lock()
@@ -138,7 +141,7 @@ class Appender:
             self.entries += 1
             if at == MARKER_BYTES:
                 self.attention = True
-            elif at > self._fill:
+            elif at > self._room:
                 self.full = True
             return (segment.id << 32) + segment.start + len(plain)
 
@@ -177,7 +180,7 @@ class Appender:
         segment.add(payload)
         self.entries += 1
         self.attention = True
-        self.full = len(segment.plain) > self._fill
+        self.full = len(segment.plain) > self._room
         return place
 
     def put_if_it_fits(self, payload: bytes, tracked: bool) -> bool:
@@ -203,6 +206,13 @@ class Appender:
         """Nothing is appended from now on. The lock is not asked for: whoever holds it may be the caller."""
         self.refusal = refused_dead(error)
 
+    def forget(self, error: CdcError) -> None:
+        """`refuse` in a forked child, where whoever held the lock may be gone."""
+        self.refusal = error
+        self.rolled = False
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+
     def _roll(self, waited: bool) -> bool:
         """The next segment becomes this one; or, where it is still being made, waits for news of it."""
         spare = self.spares.take(waited)
@@ -218,6 +228,7 @@ class Appender:
         self.segments += 1
 
     def _end_segment(self) -> None:
+        self._room -= self.segment.pending
         self._seal()
         self._steps.append(self.segment)
         self.rolled = True
@@ -264,12 +275,14 @@ class Appender:
         with self.lock:
             self._seal()
             steps, self._steps = self._steps, []
+            self._room = self._fill
+            self.full = False
             self.rolled = False
             return steps, self._durable.turn(key_of(self.segment.section_start))
 
     def _seal(self) -> None:
-        self.full = False
-        section = self.segment.seal(min(self.firsts(), default=None), min(self.firsts_any(), default=None))
+        restart, restart_any = min(self.firsts(), default=None), min(self.firsts_any(), default=None)
+        section = self.segment.seal(restart, restart_any, self._last_ts)
         if section is not None:
             self._steps.append(section)
             self._sealed_end = key_of(section.position)

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
+from tailer.errors import CdcError
 from tailer.position import Position
 
 NOWHERE: Final = Position(0, 0)
@@ -58,13 +59,15 @@ class SectionBuffer:
     """
 
     def __init__(self, end: Position = NOWHERE) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._sections: deque[SyncedSection] = deque()
         self._at: dict[Position, SyncedSection] = {}
         self.end = end
         """The log's durable end."""
         self._rooms: list[int] = []
         self.closed = False
+        self._refusal: CdcError | None = None
         self.segments: deque[int] = deque(maxlen=_SEGMENTS_MAX)
         """The newest segments of which something became durable."""
         self.used = 0
@@ -72,23 +75,23 @@ class SectionBuffer:
 
     def begin(self, end: Position) -> None:
         """The log was durable up to there before the first section is fed."""
-        with self._changed:
+        with self._lock:
             self.end = max(self.end, end)
 
     def hold(self, room: int) -> None:
         """A reader comes, which wants the newest `room` bytes kept."""
-        with self._changed:
+        with self._lock:
             self._rooms.append(room)
 
     def release(self, room: int) -> None:
         """A reader goes."""
-        with self._changed:
+        with self._lock:
             self._rooms.remove(room)
             self._evict()
 
     def feed(self, section: SyncedSection) -> None:
         """The section that has just become durable."""
-        with self._changed:
+        with self._lock:
             self.end = section.end
             if section.prev.segment != section.end.segment:
                 self.segments.append(section.end.segment)
@@ -98,14 +101,26 @@ class SectionBuffer:
 
     def close(self) -> None:
         """No more will come."""
-        with self._changed:
+        with self._lock:
             self.closed = True
             self._changed.notify_all()
 
+    def forget(self, error: CdcError) -> None:
+        """This is a forked child: nobody feeds here, and whoever held the lock may be gone. Readers get `error`."""
+        self._refusal = error
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+
+    def check(self) -> None:
+        """Raises where nothing can be read here any more."""
+        if self._refusal is not None:
+            raise self._refusal
+
     def take(self, position: Position, timeout: float = 0.0) -> SyncedSection | Absent:
         """The section that a reader at `position` reads next; waits for one up to `timeout` seconds."""
+        self.check()
         until = None
-        with self._changed:
+        with self._lock:
             while True:
                 section = self._at.get(position)
                 if section is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tailer.scan.record.valid import is_expiry, is_time
 from tailer.types import CqlType
 from tailer.types.cql import Shape
 from writer_hooks.python_values import ToBytes, to_bytes
@@ -26,8 +27,13 @@ class Late(NamedTuple):
     place: int
     ttl: int | None = None
 
-    def settle(self, write_ts: int) -> None:
-        self.array[self.place] = write_ts - 1 if self.ttl is None else write_ts // 1_000_000 + self.ttl
+    def settle(self, write_ts: int) -> bool:
+        """False, and nothing said, where no reader would take the number."""
+        number = write_ts - 1 if self.ttl is None else write_ts // 1_000_000 + self.ttl
+        fits = is_time(number) if self.ttl is None else is_expiry(number)
+        if fits:
+            self.array[self.place] = number
+        return fits
 
 
 @dataclass(frozen=True, slots=True)

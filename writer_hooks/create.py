@@ -6,19 +6,42 @@ import errno
 from typing import Final
 
 from tailer.limits import MIB
-from writer_hooks.compression import Compression, header_bytes
+from writer_hooks.compression import header_bytes
 from writer_hooks.disk import Files, sync_file, sync_folder, unlink_if_there, write_all
+from writer_hooks.log_options import Options
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
+from writer_hooks.segment_ids import Ids
 from writer_hooks.writer_errors import SyncFailedError
 
 _PIECE: Final = MIB
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def create_segment(
-    files: Files, places: Places, segment: int, boot: str, compression: Compression, size: int
-) -> Segment:
+class Maker:
+    """Makes a log's segments, one after another. `previous`: the one that its last run ended with."""
+
+    def __init__(
+        self, files: Files, places: Places, ids: Ids, boot: str, options: Options, previous: int | None
+    ) -> None:
+        self._files = files
+        self._places = places
+        self._ids = ids
+        self._boot = boot
+        self._options = options
+        self._previous = previous
+
+    def make(self) -> Segment:
+        """The next segment. Raises OSError, SyncFailedError."""
+        number = self._ids.take()
+        header = header_bytes(number, self._boot, self._options.compression, self._previous)
+        made = create_segment(self._files, self._places, number, header, self._options.segment_bytes)
+        # They are used in the order in which they are made; an id that came to nothing is nobody's.
+        self._previous = number
+        return made
+
+
+def create_segment(files: Files, places: Places, segment: int, header: bytes, size: int) -> Segment:
     """The segment, ready for its first append. Raises OSError where there is no space; nothing of it is left then.
 
     Zeros are written, not only reserved: an fdatasync of a file that grows, or whose blocks are not yet written, has
@@ -27,7 +50,7 @@ def create_segment(
     own, raw = places.own(segment), places.raw(segment)
     fd = files.open(own, create=True, exclusive=True)
     try:
-        length = _fill(files, fd, header_bytes(segment, boot, compression), size)
+        length = _fill(files, fd, header, size)
         sync_file(files, fd, own)
         sync_folder(files, places.commitlog)
         files.link(own, raw)

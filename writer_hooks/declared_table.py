@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tailer.errors import CdcError, UsageError
+from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan.record.record import (
     DELETE_PARTITION,
     DELETE_RANGE,
@@ -28,8 +29,10 @@ from tailer.scan.record.record import (
     INSERT,
     UPDATE,
     Definition,
+    decode_record,
     encode_record,
 )
+from tailer.scan.record.valid import TTL_MAX, is_ttl
 from tailer.schema.model import Column as ColumnDefinition
 from tailer.schema.model import ColumnKind, TableDefinition, TypeField
 from tailer.schema.record_definitions import KINDS, check_definition, record_of
@@ -106,11 +109,12 @@ class Table:
             ]
             for kind in KINDS
         }
-        self._key = _encoders(columns_of["partition_key"], encoders)
+        self._key = _key_encoders(columns_of["partition_key"], encoders)
         self._clustering = _encoders(columns_of["clustering"], encoders)
         self._static = _data(columns_of["static"], encoders)
         self._regular = _data(columns_of["regular"], encoders)
-        self._struct: type[msgspec.Struct] | None = None
+        self.struct: type[msgspec.Struct] | None = None
+        """The Struct that declares it."""
         self._whole: WholeRow | None = None
         self._names = frozenset(each.name for each in self.model.columns)
 
@@ -207,6 +211,9 @@ class Table:
 
         A bound has values of the first clustering columns, one or more; None is open.
         """
+        for name, inclusive in (("start_inclusive", start_inclusive), ("end_inclusive", end_inclusive)):
+            if not isinstance(inclusive, bool):
+                raise UsageError(f"{name} of a range in {self.name}", expected="True or False", found=repr(inclusive))
         bounds = [
             self._bound(start),
             start_inclusive if start is not None else True,
@@ -222,13 +229,18 @@ class Table:
             for number, each in enumerate(self.model.columns)
             if each.kind == "regular" and not (type_ := parse_type(each.type, self.model.types)).complex
         ]
+        self.struct = struct
         if not self._static and len(simple) == len(self._regular):
-            self._struct, self._whole = struct, WholeRow(self._key, self._clustering, simple)
+            self._whole = WholeRow(self._key, self._clustering, simple)
 
     def _write(
         self, op: int, given: Values, ttl: int | None, write_ts: int | None, attrs: Mapping[str, Any] | None
     ) -> Change:
-        if type(given) is self._struct and self._whole is not None and ttl is None:
+        if ttl is not None and not is_ttl(ttl):
+            raise UsageError(
+                f"ttl of a change of {self.name}", expected=f"whole seconds, 0 to {TTL_MAX}", found=repr(ttl)
+            )
+        if type(given) is self.struct and self._whole is not None and ttl is None:
             try:
                 return Change(self, [self._whole.make(op, given)], (), write_ts, attrs)
             except VALUE_ERRORS:
@@ -325,9 +337,12 @@ _NOTHING: Final = (None, None, None, (), None)
 def _record_of(model: TableDefinition) -> Definition:
     try:
         check_definition(model)
+        record = record_of(model)
+        # What stands in it (a flag that is no bool, a name that is no text) is read as everybody will read it.
+        decode_record(encode_record(record))
     except CdcError as error:
         raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
-    return record_of(model)
+    return record
 
 
 def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:
@@ -344,6 +359,23 @@ def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:
 
 def _encoders(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[tuple[str, ToBytes]]:
     return [(each.name, encoders.value(type_)) for _, each, type_ in columns]
+
+
+def _key_encoders(
+    columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders
+) -> list[tuple[str, ToBytes]]:
+    made = _encoders(columns, encoders)
+    return made if len(made) == 1 else [(name, _part_of_key(encode)) for name, encode in made]
+
+
+def _part_of_key(encode: ToBytes) -> ToBytes:
+    def encode_part(value: Any) -> bytes:
+        part = encode(value)
+        if len(part) > KEY_PART_BYTES_MAX:
+            raise ValueError(f"{len(part)} bytes in a key of several columns, each of {KEY_PART_BYTES_MAX} at most")
+        return part
+
+    return encode_part
 
 
 def _data(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[_Data]:

@@ -7,6 +7,7 @@ woken once for all of its tasks.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -16,6 +17,8 @@ from tailer.errors import CdcError
 from tailer.position import Position
 
 _OFFSET_BITS: Final = 32
+
+_log: Final = logging.getLogger("writer_hooks")
 
 
 def key_of(position: Position) -> int:
@@ -42,10 +45,16 @@ class Group:
 
     def wait(self, timeout: float) -> bool:
         """Blocks this thread until the sync has come to an end; False when `timeout` seconds (-1: none) are over."""
-        if not self._gate.acquire(timeout=timeout):
-            return False
-        self._gate.release()
-        return True
+        try:
+            passed = self._gate.acquire(timeout=timeout)
+            if passed:
+                self._let_through()
+        except BaseException:
+            # A signal's exception may come when the gate is passed already: whoever waits behind must not stay there.
+            if self._open:
+                self._let_through()
+            raise
+        return passed
 
     def future(self) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
@@ -65,10 +74,25 @@ class Group:
             self._open = True
             self.error = error
             loops, self._loops = self._loops, {}
-        self._gate.release()
+        self._let_through()
         for loop, futures in loops.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, futures)
+            _tell(loop, futures)
+
+    def _let_through(self) -> None:
+        """Once open, the gate stays so: two may find it closed by one another, and the second has nothing to do."""
+        try:
+            self._gate.release()
+        except RuntimeError:
+            return
+
+
+def _tell(loop: asyncio.AbstractEventLoop, futures: list[asyncio.Future[None]]) -> None:
+    """Wakes the tasks of a loop. A loop that was closed meanwhile has none any more, and is no matter of the log's."""
+    try:
+        loop.call_soon_threadsafe(_resolve, futures)
+    except Exception:
+        if not loop.is_closed():
+            _log.exception("tasks could not be told that their changes are durable")
 
 
 def _resolve(futures: list[asyncio.Future[None]]) -> None:
@@ -84,7 +108,7 @@ def _nothing() -> None:
 class DurableEnd:
     """The log's durable end as a number. `dead`: why it will not move any more.
 
-    `demand` asks for a sync, by this thread where that is best; `ask` lets another do it.
+    `demand` asks for a sync, by this thread where that is best; `ask` lets another do it, where there is one.
     """
 
     def __init__(
@@ -126,8 +150,9 @@ class DurableEnd:
             return first
 
     def forget(self, error: CdcError) -> None:
-        """`stop` in a forked child, where whoever held the guard may be gone."""
+        """`stop` in a forked child, where whoever held the guard, or would open a gate, may be gone."""
         self.dead = error
+        self._guard = threading.Lock()
 
     def release(self) -> None:
         """Everybody who still waits on a stopped end gets its error."""
@@ -138,13 +163,15 @@ class DurableEnd:
     def wait(self, end: int, timeout: float | None = None) -> None:
         """Returns when the log is durable up to `end`. Raises TimeoutError, or what keeps it from being so."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        # Nobody knows how long a sync will take: who has to be back in time does not do it himself.
+        demand = self._demand if deadline is None else self._ask
         while end > self.end:
             group = self._group(end)
             if group is self._groups[2]:
-                self._demand()
+                demand()
                 if end <= self.end:
                     return
-            left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+            left = -1.0 if deadline is None else min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
             if not group.wait(left):
                 raise TimeoutError(f"not durable after {timeout} s: {position_of(end)}")
             if group.error is not None and end > self.end:

@@ -8,22 +8,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import msgspec
+
 from tailer.errors import CdcError
 from tailer.limits import MIB
 from tailer.position import Position
+from tailer.scan.record.record import Definition, decode_record
 from writer_hooks.appender import AnyChange, AnyTable, Appender
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.cap import Cap, Captured, Guard
 from writer_hooks.compression import Compression, packer
-from writer_hooks.create import create_segment, remove_segment
+from writer_hooks.create import Maker
 from writer_hooks.discard import discard
 from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
+from writer_hooks.ending import Ending
 from writer_hooks.failed import write_failed
 from writer_hooks.hold import dies_in_child, hold
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
-from writer_hooks.open_segment import Segment
-from writer_hooks.own_replay import Replayed, replay
+from writer_hooks.own_replay import Replayed, replay, structs_of
+from writer_hooks.own_restart import NOWHERE
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Publisher
@@ -35,7 +39,8 @@ from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.ticket import Ticket
 from writer_hooks.transaction import Transaction
-from writer_hooks.writer_errors import SyncFailedError, closed, dead_after, disk_error, forked, not_opened
+from writer_hooks.uninterrupted import uninterrupted
+from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, forked, not_opened
 
 if TYPE_CHECKING:
     from writer_hooks.subscription import Subscription
@@ -62,22 +67,19 @@ class SegmentLog:
         self.boot = options.token()
         self._files = files
         self._places = places
-        self._lock = lock
         self._options = options
         self._leads = options.sync.kind == "batch"
         self._rings = options.sync.kind == "periodic"
-        self._closing = threading.Lock()
-        self._closed = False
+        self._forked: CdcError | None = None
         self._transactions = 0
-        self._ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
+        ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
+        self._maker = Maker(files, places, ids, self.boot, options, recovered.end.segment or None)
         self._durable = DurableEnd(recovered.end, self._demand, self._ask)
         self._captured = Captured(files, places, options.segment_bytes, max(recovered.used, default=0))
-        self._guard: Guard | None = None
-        if options.cap is not None:
-            self._guard = Guard(files, places, self._captured, options.cap, options.clock, self._abort)
+        self._guard = self._guard_of(options)
         permit = None if self._guard is None else self._guard.permit
-        self.appender = appender = Appender(self._durable, options, self._make(), permit)
-        threads = options.threads
+        make, threads = self._maker.make, options.threads
+        self.appender = appender = Appender(self._durable, options, make(), recovered.last_ts, permit)
         self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
         pack = packer(options.compression)
         entries = (lambda: appender.entries) if threads and self._leads else None
@@ -85,8 +87,11 @@ class SegmentLog:
             files, places, self._durable, recovered.end, self._publisher, appender.seal, self._died, pack, entries
         )
         self._subscribers = Subscribers(places, self._syncer.attach)
-        self._thread = SyncThread(self._syncer, options.sync, self._tick, options.tick_seconds) if threads else None
-        appender.supply(Spares(self._make, self._tidy, self._died, appender.changed, threads))
+        self._thread = self._sync_thread(options)
+        appender.supply(Spares(make, self._tidy, self._died, appender.lock, appender.changed, threads))
+        self._ending = Ending(
+            files, places, lock, self._durable, appender, self._syncer, self._thread, self._publisher, self._subscribers
+        )
         dies_in_child(self)
 
     @classmethod
@@ -114,9 +119,10 @@ class SegmentLog:
         `cap`: a `Cap` of what may lie in `cdc_raw`. `max_unsynced` (16 MiB): when about so much is not yet durable, an
         append waits. `publish_ms` (5): a sidecar is written at most so often.
 
-        `threads` False: no background thread. A sync then happens in `sync`, `close`, `Ticket.wait` and in an append
-        that begins a new segment or has too much before it; sidecars are written, and the cap kept, right after it, and
-        a segment is made when it is needed: everything in the calls of one thread, always in the same order. `files`,
+        `threads` False: no background thread. A sync then happens in `sync`, `close`, `Ticket.wait` (however long it
+        takes) and in an append that begins a new segment or has too much before it; sidecars are written, and the cap
+        kept, right after it, and a segment is made when it is needed: everything in the calls of one thread, always in
+        the same order. An exception from a signal handler in the middle of a sync then kills the log. `files`,
         `clock` (seconds, any origin), `wall` (microseconds since the epoch), `boot_id` (the machine's run) and `token`
         (16 hex digits, this run's) are for tests.
 
@@ -162,11 +168,15 @@ class SegmentLog:
 
     def sync(self) -> None:
         """Returns when everything is durable that was appended before. Raises SystemFailedError where it cannot be."""
+        self._check_ours()
         end = self.appender.last()
         self._tick()
-        self._syncer.run()
-        if self._syncer.trouble is not None and self._durable.end < end:
-            raise self._syncer.trouble
+        if self._thread is not None and _interruptible():
+            self._thread.urge()
+        else:
+            self._syncer.run()
+            if self._syncer.trouble is not None and self._durable.end < end:
+                raise self._syncer.trouble
         self._durable.wait(end)
 
     @property
@@ -183,21 +193,35 @@ class SegmentLog:
         behind that. `buffer_bytes`: how much of the newest is kept in memory for it. `options`: as in `tailer.open`
         (`tables`, `table`, `on_error`, …). Raises as that does.
         """
+        self._check_ours()
         return self._subscribers.subscribe(start, consumer, buffer_bytes, options)
 
     @property
     def hooks(self) -> list[Callable[[SyncedSection], None]]:
-        """Called with each section after its fsync, in order; tickets are done by then. They must be quick."""
+        """Called with each section after its fsync, in order; tickets are done by then. They must be quick.
+
+        What one raises is logged (`writer_hooks`) and counted in `stats`; the log and the other hooks go on.
+        """
         return self._syncer.hooks
 
-    def replay(self, since: Position | Literal["earliest"] = "earliest") -> Iterator[Replayed]:
+    def replay(
+        self,
+        since: Position | Literal["earliest"] = "earliest",
+        *,
+        into: type[msgspec.Struct] | Sequence[type[msgspec.Struct]] = (),
+    ) -> Iterator[Replayed]:
         """Committed changes of all tables, in the order in which they count, up to what is durable now.
 
-        Those whose entry (in a transaction: whose commit) begins at `since` or later. Memory is bounded, whatever the
-        size of a transaction. Raises LossError where what it needs was discarded.
+        Those whose entry (in a transaction: whose commit) begins at `since` or later. `into`: Structs of the log's
+        tables; `RowValues.value` is then the Struct of a row that was inserted. Memory is bounded, whatever the size of
+        a transaction. Raises UsageError for a Struct that none of the log's tables was declared by, LossError where
+        what it needs is gone, CorruptError where it does not check.
         """
-        start = Position(0, 0) if since == "earliest" else since
-        return replay(self._files, self._places, start, self.end)
+        self._check_ours()
+        structs = structs_of(self.tables, [into] if isinstance(into, type) else into)
+        start = NOWHERE if since == "earliest" else since
+        given = [record for table in self.tables if isinstance(record := decode_record(table.definition), Definition)]
+        return replay(self._files, self._places, start, self.end, given=given, into=structs)
 
     def discard_before(self, position: Position) -> int:
         """Deletes the writer's segments that `replay(position)` does not need: how many.
@@ -205,6 +229,7 @@ class SegmentLog:
         For a service whose own store is durable up to there. Readers' files stay, `cdc-tail clean` is for them. Never
         deleted are the segment being written and what an open transaction has changes in.
         """
+        self._check_ours()
         with self.appender.lock:
             keep = min([self.appender.segment.id, *(each.segment for each in self.appender.firsts_any())])
         try:
@@ -229,45 +254,7 @@ class SegmentLog:
         Raises SystemFailedError where the last changes could not be made durable, or a sidecar not be written; the
         folder is let go nevertheless, and the next open recovers. A dead log is let go without an error.
         """
-        with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-        trouble = None if self._durable.dead is not None else self._finish()
-        if self._thread is not None:
-            self._thread.stop()
-        spare = self.appender.spares.stop()
-        if self._durable.dead is None:
-            # `dead` may be set by the last attempt to publish.
-            unpublished = self._publisher.stop()
-            trouble = self._durable.dead or unpublished or trouble
-        self._durable.stop(closed())
-        self.appender.refuse(closed())
-        self._durable.release()
-        self._subscribers.close()
-        self._let_go(spare)
-        if trouble is not None:
-            raise trouble
-
-    def _finish(self) -> CdcError | None:
-        """The last sync; what kept it from being complete."""
-        self.appender.end(closed())
-        self._syncer.finish()
-        return self._durable.dead or self._syncer.trouble
-
-    def _let_go(self, spare: Segment | None) -> None:
-        left = [*self._publisher.abandon(), *self._syncer.left(), self.appender.segment]
-        try:
-            for segment in left if spare is None else [*left, spare]:
-                fd = segment.give_fd()
-                if fd >= 0:
-                    self._files.close(fd)
-                if segment.empty:
-                    remove_segment(self._files, self._places, segment.id)
-        except OSError as error:
-            raise disk_error("the log was closed, and its empty segments could not be removed", error) from error
-        finally:
-            self._files.close(self._lock)
+        self._ending.close()
 
     def __enter__(self) -> SegmentLog:
         return self
@@ -278,16 +265,13 @@ class SegmentLog:
         self.close()
 
     def forget(self) -> None:
-        """This is a forked child: the log is the parent's. Nothing is written, its descriptors are closed."""
-        if self._closed:
-            return
-        error = forked()
-        self._closed = True
-        self._durable.forget(error)
-        self.appender.refuse(error)
-        for fd in (self.appender.segment.fd, self._lock):
-            if fd >= 0:
-                self._files.close(fd)
+        """This is a forked child: the log is the parent's."""
+        self._forked = forked()
+        self._ending.forget(self._forked)
+
+    def _check_ours(self) -> None:
+        if self._forked is not None:
+            raise self._forked
 
     # What the parts call.
 
@@ -317,7 +301,8 @@ class SegmentLog:
     def _demand(self) -> None:
         if self._thread is None:
             self._syncer.run()
-        elif not self._leads or not self._syncer.try_run():
+        elif not self._leads or not uninterrupted(self._syncer.try_run):
+            # Who finds nobody at it syncs himself: to hand it over and be woken takes longer than a fast disk.
             self._thread.ring()
 
     def _ask(self) -> None:
@@ -330,10 +315,15 @@ class SegmentLog:
         if self._options.max_age is not None:
             self.appender.roll_when_old(self._options.max_age)
 
-    def _make(self) -> Segment:
-        options = self._options
-        number = self._ids.take()
-        return create_segment(self._files, self._places, number, self.boot, options.compression, options.segment_bytes)
+    def _sync_thread(self, options: Options) -> SyncThread | None:
+        if not options.threads:
+            return None
+        return SyncThread(self._syncer, options.sync, self._tick, options.tick_seconds, self._died)
+
+    def _guard_of(self, options: Options) -> Guard | None:
+        if options.cap is None:
+            return None
+        return Guard(self._files, self._places, self._captured, options.cap, options.clock, self._abort)
 
     def _tidy(self) -> None:
         """After each new segment: there may be too many."""
@@ -359,5 +349,10 @@ class SegmentLog:
             dead.add_note(f"{self._places.failed} could not be written: {failure}")
         self._durable.release()
         if self._thread is not None:
-            with self.appender.changed:
+            with self.appender.lock:
                 self.appender.changed.notify_all()
+
+
+def _interruptible() -> bool:
+    """Whether a signal handler's exception (Ctrl-C) may come up in this thread: no sync is left half done for one."""
+    return threading.get_ident() == threading.main_thread().ident

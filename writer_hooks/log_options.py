@@ -12,7 +12,7 @@ from tailer.limits import MIB, OFFSET_MAX
 from writer_hooks.cap import Cap, check_cap
 from writer_hooks.compression import Compression
 from writer_hooks.failed import machine_boot_id
-from writer_hooks.policy import SyncPolicy, batch
+from writer_hooks.policy import SyncPolicy, batch, check_policy
 
 SEGMENT_BYTES: Final = 32 * MIB
 MAX_UNSYNCED: Final = 16 * MIB
@@ -62,6 +62,7 @@ class Options(NamedTuple):
 
     def check(self) -> None:
         """Raises UsageError for a value that cannot be meant."""
+        check_policy(self.sync)
         if not SEGMENT_BYTES_MIN <= self.segment_bytes <= OFFSET_MAX:
             expected = f"{SEGMENT_BYTES_MIN} to {OFFSET_MAX}"
             raise UsageError("segment_bytes", expected=expected, found=self.segment_bytes)

@@ -14,10 +14,10 @@ from tailer.limits import ENTRY_OVERHEAD, OFFSET_MAX
 from tailer.position import Position
 from tailer.scan.record.record import STATE_BYTES, encode_state
 
-_STATE_ENTRY_BYTES: Final = STATE_BYTES + ENTRY_OVERHEAD
+STATE_ENTRY_BYTES: Final = STATE_BYTES + ENTRY_OVERHEAD
 
-SECTION_SPARE: Final = 64
-"""What a section takes beside its entries, with some to spare: a marker and a `state` record."""
+SECTION_SPARE: Final = MARKER_BYTES + STATE_ENTRY_BYTES
+"""What a section takes beside its entries: a marker and a `state` record."""
 
 
 class Section(NamedTuple):
@@ -78,7 +78,7 @@ class Segment:
         return Position(self.id, self.start)
 
     def _limit(self) -> int:
-        return self.size - self.start - _STATE_ENTRY_BYTES
+        return self.size - self.start - STATE_ENTRY_BYTES
 
     def fits(self, size: int) -> bool:
         """Whether entries of that many bytes, heads and checksums included, still go into this segment."""
@@ -107,16 +107,16 @@ class Segment:
             self.first = self.start
             self.tracked_since = now
 
-    def seal(self, restart: Position | None, restart_any: Position | None) -> Section | None:
+    def seal(self, restart: Position | None, restart_any: Position | None, last_ts: int) -> Section | None:
         """Ends the open section with its `state` and begins the next one; None where nothing was appended.
 
-        None for a restart means that no transaction is open: the section's own end.
+        None for a restart means that no transaction is open: the section's own end. `last_ts`: of the writer's clock.
         """
         if len(self.plain) == MARKER_BYTES:
             return None
         plain = self.plain
-        end = Position(self.id, self.start + len(plain) + _STATE_ENTRY_BYTES)
-        plain += encode_entry(encode_state(restart or end, restart_any or end))
+        end = Position(self.id, self.start + len(plain) + STATE_ENTRY_BYTES)
+        plain += encode_entry(encode_state(restart or end, restart_any or end, last_ts))
         section = Section(self, self.start, end.offset, plain, self.first, restart or end)
         self.start = end.offset
         self.plain = bytearray(MARKER_BYTES)

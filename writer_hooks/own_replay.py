@@ -6,28 +6,22 @@ log object is used but how far it is durable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from tailer.errors import CorruptError, LossError
-from tailer.framing.header import Header
-from tailer.limits import ENTRY_OVERHEAD, MIB
+import msgspec
+
+from tailer.errors import LossError, UsageError
+from tailer.limits import MIB
 from tailer.position import Position
-from tailer.scan.record.record import (
-    Change,
-    Commit,
-    Definition,
-    Record,
-    Rollback,
-    RollbackTo,
-    decode_position,
-    decode_record,
-)
+from tailer.scan.record.record import Change, Commit, Definition, Rollback, RollbackTo, decode_position
+from writer_hooks.declared_table import Table
 from writer_hooks.disk import Files
-from writer_hooks.own_restart import own_segments, restart_at
-from writer_hooks.own_sections import Reader, Whole, whole_sections
+from writer_hooks.own_entries import Definitions, Entries, Entry
+from writer_hooks.own_restart import NOWHERE, own_segments, restart_at
 from writer_hooks.places import Places
-from writer_hooks.read_back import RowValues, known, row_values
+from writer_hooks.read_back import NO_STRUCTS, RowValues, Structs, row_reader
+from writer_hooks.writer_errors import disk_error
 
 HELD_BYTES_MAX: Final = 64 * MIB
 """Payloads of open transactions that are kept in memory at most."""
@@ -44,10 +38,11 @@ class Replayed(NamedTuple):
     txn: str | None
     definition: Definition
     change: Change
+    into: Structs = NO_STRUCTS
 
     def rows(self) -> Iterator[RowValues]:
-        """The change's rows with their values by column name."""
-        return row_values(known(self.definition), self.change)
+        """The change's rows, with values of Python by column name, and the Struct where `replay` was asked for it."""
+        return row_reader(self.definition, self.into.get(self.definition.table_id)).rows(self.change)
 
 
 class _Held:
@@ -75,29 +70,28 @@ class _Held:
         self.bytes = 0
 
 
-class Entry(NamedTuple):
-    """A record of the log, where it begins and ends, and the run of the writer that wrote it."""
-
-    at: Position
-    end: Position
-    boot: str
-    record: Record
-
-
 def replay(
-    files: Files, places: Places, since: Position, until: Position, held_bytes_max: int = HELD_BYTES_MAX
+    files: Files,
+    places: Places,
+    since: Position,
+    until: Position,
+    held_bytes_max: int = HELD_BYTES_MAX,
+    *,
+    given: Iterable[Definition] = (),
+    into: Structs = NO_STRUCTS,
 ) -> Iterator[Replayed]:
     """Changes whose entry, or commit, begins at `since` or later, up to the durable end `until`.
 
-    Raises LossError where segments that it needs were discarded, CorruptError, OSError.
+    `given`: definitions that are known without looking for them. `into`: see `Replayed.rows`. Raises LossError where
+    segments that it needs are gone, CorruptError, and what `disk_error` makes of an OSError.
     """
     _check_there(files, places, since)
-    return Replay(files, places, since, until, held_bytes_max).run()
+    return Replay(files, places, since, until, held_bytes_max, given, into).run()
 
 
 def _check_there(files: Files, places: Places, since: Position) -> None:
     segments = own_segments(files, places)
-    if segments and Position(0, 0) < since < Position(segments[0], 0):
+    if segments and NOWHERE < since < Position(segments[0], 0):
         raise LossError(
             "a replay begins in a segment that is gone",
             at=since,
@@ -110,20 +104,39 @@ def _check_there(files: Files, places: Places, since: Position) -> None:
 class Replay:
     """One replay's state: definitions seen, transactions open."""
 
-    def __init__(self, files: Files, places: Places, since: Position, until: Position, held_bytes_max: int) -> None:
+    def __init__(
+        self,
+        files: Files,
+        places: Places,
+        since: Position,
+        until: Position,
+        held_bytes_max: int,
+        given: Iterable[Definition],
+        into: Structs,
+    ) -> None:
         self._files = files
         self._places = places
         self._since = since
         self._until = until
         self._held_bytes_max = held_bytes_max
-        self._definitions: dict[tuple[bytes, bytes], Definition] = {}
+        self._into = into
+        self._entries = Entries(files, places, since, until)
+        self._definitions = Definitions(files, places, given)
         self._open: dict[int, _Held] = {}
         self._held = 0
 
     def run(self) -> Iterator[Replayed]:
+        if self._since >= self._until:
+            return
+        try:
+            yield from self._run()
+        except OSError as error:
+            raise disk_error("the log could not be read back", error) from error
+
+    def _run(self) -> Iterator[Replayed]:
         restart = restart_at(self._files, self._places, self._since)
         boot = ""
-        for entry in self._entries(min(restart.segment, self._since.segment)):
+        for entry in self._entries.read(min(restart, self._since)):
             if entry.boot != boot:
                 # What a dead run left open never counts.
                 boot = entry.boot
@@ -134,12 +147,12 @@ class Replay:
     def _take(self, entry: Entry) -> Iterator[Replayed]:
         record = entry.record
         if isinstance(record, Definition):
-            self._definitions[record.table_id, record.fingerprint] = record
+            self._definitions.add(record)
         elif isinstance(record, Change):
             if record.txn is not None:
                 self._hold(record.txn, entry, record)
             elif entry.at >= self._since:
-                yield self._replayed(entry, record)
+                yield self._replayed(entry, record, entry.at)
         elif isinstance(record, RollbackTo):
             held = self._open.get(record.txn)
             if held is not None:
@@ -170,9 +183,10 @@ class Replay:
 
     def _commit(self, entry: Entry, commit: Commit, held: _Held) -> Iterator[Replayed]:
         count = 0
-        for change in self._spilled(entry, commit, held) if held.spilled else (each for _, each, _ in held.changes):
+        kept = ((at, change) for at, change, _ in held.changes)
+        for at, change in self._spilled(entry, commit, held) if held.spilled else kept:
             count += 1
-            yield self._replayed(entry, change)
+            yield self._replayed(entry, change, at)
         if count != commit.n_any:
             raise LossError(
                 "changes of a committed transaction are gone",
@@ -182,48 +196,36 @@ class Replay:
                 remedy="Segments of it were deleted: restore them, or replay from a position behind its commit.",
             )
 
-    def _spilled(self, entry: Entry, commit: Commit, held: _Held) -> Iterator[Change]:
+    def _spilled(self, entry: Entry, commit: Commit, held: _Held) -> Iterator[tuple[Position, Change]]:
         assert commit.first_any is not None
-        for each in self._entries(decode_position(commit.first_any).segment):
+        for each in self._entries.read(decode_position(commit.first_any)):
             if each.at >= entry.at:
                 return
             record = each.record
             ours = isinstance(record, Change) and record.txn == commit.txn and each.boot == entry.boot
             if ours and not any(begin <= each.at < end for begin, end in held.voids):
                 assert isinstance(record, Change)
-                yield record
+                yield each.at, record
 
-    def _replayed(self, entry: Entry, change: Change) -> Replayed:
-        definition = self._definitions.get((change.table_id, change.fingerprint))
-        if definition is None:
-            raise CorruptError(
-                "a change has no definition before it in its segment",
-                at=entry.at,
-                expected=f"one of table {change.table_id.hex()}, {change.fingerprint.hex()}",
-                found="none",
-            )
+    def _replayed(self, entry: Entry, change: Change, at: Position) -> Replayed:
+        """`at`: of the change's own entry, before which its definition stands."""
+        definition = self._definitions.of(change.table_id, change.fingerprint, at)
         txn = None if change.txn is None else f"{entry.boot}-{change.txn}"
-        return Replayed(entry.at, entry.end, txn, definition, change)
-
-    def _entries(self, first: int) -> Iterator[Entry]:
-        """Every record from that segment's beginning on: definitions stand before what needs them."""
-        for segment in own_segments(self._files, self._places):
-            if not first <= segment <= self._until.segment:
-                continue
-            with Reader(self._files, self._places.own(segment)) as reader:
-                header = reader.header()
-                if header is None:
-                    continue
-                for section in whole_sections(reader, header):
-                    if Position(segment, section.end) > self._until:
-                        break
-                    yield from _records(reader, header, section)
+        return Replayed(entry.at, entry.end, txn, definition, change, self._into)
 
 
-def _records(reader: Reader, header: Header, section: Whole) -> Iterator[Entry]:
-    boot = str(header.parameters.get("boot", ""))
-    for offset, payload in section.payloads():
-        at = Position(header.segment, offset)
-        record = decode_record(payload, at, str(reader.path))
-        if record is not None:
-            yield Entry(at, Position(header.segment, offset + len(payload) + ENTRY_OVERHEAD), boot, record)
+def structs_of(tables: Iterable[object], wanted: Iterable[type[msgspec.Struct]]) -> Structs:
+    """By table id the Structs that are wanted. UsageError for one that none of the tables was declared by."""
+    declared = [table for table in tables if isinstance(table, Table)]
+    found: dict[bytes, type[msgspec.Struct]] = {}
+    for struct in wanted:
+        of_it = [table.id for table in declared if table.struct is struct]
+        if not of_it:
+            raise UsageError(
+                f"into: no table of this log was declared by {getattr(struct, '__name__', struct)}",
+                expected=", ".join(table.struct.__name__ for table in declared if table.struct is not None) or "none",
+                found=getattr(struct, "__name__", repr(struct)),
+                remedy="Give its table, made by Table.of, to SegmentLog.open.",
+            )
+        found |= dict.fromkeys(of_it, struct)
+    return found

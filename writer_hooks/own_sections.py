@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tailer.errors import CorruptError, DefinitionError
 from tailer.framing.codec import Codec, open_codec
@@ -13,12 +13,20 @@ from tailer.framing.header import Header, decode_header
 from tailer.framing.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, Section, body_offset, read_section
 from tailer.limits import HEADER_BYTES_MAX, MIB
 from tailer.position import Position
+from tailer.scan.record.record import State, decode_record
 from writer_hooks.disk import Files, read_all
 
 if TYPE_CHECKING:
     from tailer.framing.entry import Numbers
 
-_WINDOW = MIB
+_WINDOW: Final = MIB
+
+
+class Edge(NamedTuple):
+    """Where a section begins, or would: file offset and logical offset."""
+
+    at: int
+    start: int
 
 
 class Whole(NamedTuple):
@@ -78,38 +86,62 @@ class Reader:
         self.close()
 
 
-def whole_sections(reader: Reader, header: Header) -> Iterator[Whole]:
-    """The sections from the header on, up to the first that is not whole."""
+def first_edge(header: Header) -> Edge:
+    """Where a segment's first section begins."""
+    return Edge(header.length, header.length)
+
+
+def whole_sections(reader: Reader, header: Header, begin: Edge | None = None) -> Iterator[Whole]:
+    """The sections from the header, or another edge, on, up to the first that is not whole."""
     codec = open_codec(header)
-    for section in _sections(reader, header):
-        whole = _whole(reader, header, codec, section)
+    for section in _sections(reader, header, begin or first_edge(header)):
+        whole = whole_of(reader, header, section, codec)
         if whole is None:
             return
         yield whole
 
 
-def last_section(reader: Reader, header: Header, upto: int | None) -> Whole | None:
-    """The last section that ends at the logical offset `upto` or before it (None: the last of all)."""
+def sections_before(reader: Reader, header: Header, upto: int | None) -> tuple[Section | None, Edge]:
+    """The last section that ends at the logical offset `upto` or before it (None: the last of all), and the edge behind
+    it. Looks at markers alone."""
     last: Section | None = None
-    for section in _sections(reader, header):
+    edge = first_edge(header)
+    for section in _sections(reader, header, edge):
         if upto is not None and section.end > upto:
             break
-        last = section
-    return None if last is None else _whole(reader, header, open_codec(header), last)
+        last, edge = section, Edge(section.next_at, section.end)
+    return last, edge
 
 
-def _sections(reader: Reader, header: Header) -> Iterator[Section]:
-    at = start = header.length
-    while True:
-        head = reader.read(min(HEAD_BYTES_MAX, max(0, reader.size - at)), at)
-        section = read_section(head, header, at, start, reader.size)
-        if isinstance(section, NoSection):
-            return
+def section_at(reader: Reader, header: Header, edge: Edge) -> Section | NoSection:
+    """The section that begins at the edge."""
+    head = reader.read(min(HEAD_BYTES_MAX, max(0, reader.size - edge.at)), edge.at)
+    return read_section(head, header, edge.at, edge.start, reader.size)
+
+
+def state_of(reader: Reader, header: Header, section: Whole) -> State:
+    """The record that ends a section."""
+    *_, (offset, payload) = section.payloads()
+    at = Position(header.segment, offset)
+    record = decode_record(payload, at, str(reader.path))
+    if not isinstance(record, State):
+        raise CorruptError(
+            "a section does not end with a state record",
+            at=at,
+            file=str(reader.path),
+            remedy="Another program wrote this file, or it is damaged.",
+        )
+    return record
+
+
+def _sections(reader: Reader, header: Header, edge: Edge) -> Iterator[Section]:
+    while not isinstance(section := section_at(reader, header, edge), NoSection):
         yield section
-        at, start = section.next_at, section.end
+        edge = Edge(section.next_at, section.end)
 
 
-def _whole(reader: Reader, header: Header, codec: Codec, section: Section) -> Whole | None:
+def whole_of(reader: Reader, header: Header, section: Section, codec: Codec) -> Whole | None:
+    """The section with its entries; None where something of it does not check."""
     begin = body_offset(header, section)
     body = reader.read(section.next_at - begin, begin)
     try:

@@ -11,14 +11,14 @@ from tailer.position import Position
 from tailer.scan.record.head import FINGERPRINT_AT, TXN_AT
 from tailer.scan.record.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
 from tailer.scan.record.record import decode_position as position_of_bytes
-from writer_hooks.own_sections import Reader, Whole, whole_sections
+from writer_hooks.own_sections import Reader, Whole, state_of, whole_sections
 
 
 class Tail(NamedTuple):
     """`ended`: its sidecar says DONE. `whole`: everything of it was read, else only that it has an entry.
 
     `end` is logical, `file_end` in the file; from `rewrite_at` on nothing is published. `tracked`: it holds something
-    for readers of `cdc_raw`, from the section at `first` on at the earliest.
+    for readers of `cdc_raw`, from the section at `first` on at the earliest. `last_ts`: see `State`.
     """
 
     ended: bool
@@ -28,6 +28,7 @@ class Tail(NamedTuple):
     rewrite_at: int = 0
     tracked: bool = False
     first: int = 0
+    last_ts: int = 0
 
 
 def read_tail(
@@ -80,17 +81,19 @@ def _corrupt(reader: Reader, at: Position, published: int) -> CorruptError:
 
 def _walk(reader: Reader, header: Header, published: int, limit: int | None, sidecar: Sidecar | None) -> Tail:
     end = file_end = rewrite_at = header.length
+    last: Whole | None = None
     finder = Finder(header.segment, header.length)
     for section in whole_sections(reader, header):
         if limit is not None and section.end > limit:
             break
-        end, file_end = section.end, section.next_at
+        end, file_end, last = section.end, section.next_at, section
         if end <= published:
             rewrite_at = file_end
         if sidecar is None:
             finder.look(section)
     first = sidecar.first if sidecar is not None and sidecar.first is not None else finder.first
-    return Tail(False, True, end, file_end, rewrite_at, finder.tracked, first)
+    last_ts = 0 if last is None else state_of(reader, header, last).last_ts
+    return Tail(False, True, end, file_end, rewrite_at, finder.tracked, first, last_ts)
 
 
 class Finder:

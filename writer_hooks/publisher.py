@@ -61,7 +61,7 @@ class Publisher:
         places: Places,
         seconds: float,
         finished: Callable[[Segment], None],
-        died: Callable[[Exception], None],
+        died: Callable[[BaseException], None],
         threaded: bool,
     ) -> None:
         self._files = files
@@ -70,7 +70,8 @@ class Publisher:
         self._finished = finished
         self._died = died
         self._busy = threading.Lock()
-        self._news = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._news = threading.Condition(self._lock)
         self._wanted: Published | None = None
         self._ended: deque[Ended] = deque()
         self._named = -1
@@ -86,7 +87,7 @@ class Publisher:
 
     def offer(self, published: Published) -> None:
         """A newer durable end; only the newest is published, at most once in `seconds`."""
-        with self._news:
+        with self._lock:
             self._wanted = published
             if self._idle:
                 self._news.notify()
@@ -103,7 +104,7 @@ class Publisher:
 
     def end(self, ended: Ended) -> None:
         """No more will come of that segment."""
-        with self._news:
+        with self._lock:
             if self._wanted is not None and self._wanted.segment == ended.segment.id:
                 self._wanted = None
             self._ended.append(ended)
@@ -122,15 +123,22 @@ class Publisher:
 
     def abandon(self) -> list[Segment]:
         """Ends without another write; the segments that were not closed."""
-        with self._news:
+        with self._lock:
             left = [ended.segment for ended in self._ended]
             self._ended.clear()
             self._wanted = None
         self._join()
         return left
 
+    def forget(self) -> list[Segment]:
+        """`abandon` in a forked child, where nobody will let the locks go."""
+        self._busy = threading.Lock()
+        self._lock = threading.Lock()
+        self._news = threading.Condition(self._lock)
+        return [ended.segment for ended in self._ended]
+
     def _join(self) -> None:
-        with self._news:
+        with self._lock:
             self._stopping = True
             self._news.notify()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -142,10 +150,14 @@ class Publisher:
                 self._drain()
         except SyncFailedError as error:
             self._died(error)
+        except BaseException as error:
+            # Without this thread no reader would ever hear of anything again.
+            self._died(error)
+            raise
 
     def _wait(self) -> bool:
         """Until there is something to do, and it may be done; False when there will be nothing more."""
-        with self._news:
+        with self._lock:
             while not (self._wanted or self._ended or self._stopping):
                 self._idle = True
                 self._news.wait()
@@ -163,7 +175,7 @@ class Publisher:
         with self._busy:
             try:
                 self._write_all_ended()
-                with self._news:
+                with self._lock:
                     wanted, self._wanted = self._wanted, None
                 if wanted is not None:
                     self._publish_or_keep(wanted)
@@ -176,7 +188,7 @@ class Publisher:
         try:
             self._publish(wanted)
         except OSError:
-            with self._news:
+            with self._lock:
                 self._wanted = self._wanted or wanted
             raise
 
@@ -191,7 +203,7 @@ class Publisher:
         while self._ended:
             ended = self._ended[0]
             self._close(ended)
-            with self._news:
+            with self._lock:
                 self._ended.popleft()
             self._finished(ended.segment)
 

@@ -5,11 +5,11 @@
 | text, ascii | `str` |
 | tinyint, smallint, int, bigint, varint | `int` |
 | float, double | `float`, `int` |
-| decimal | `decimal.Decimal`, `int` |
+| decimal | `decimal.Decimal` of any size, `int`; a `float` is none: it is not the number that it prints |
 | boolean, blob | `bool`, `bytes` |
 | uuid, timeuuid, inet | `uuid.UUID`, `ipaddress` address; a `str` that reads as one |
-| timestamp | `datetime` (one without zone is UTC), `int` milliseconds |
-| date, time | `datetime.date`, `datetime.time`, `int` nanoseconds of the day |
+| timestamp | `datetime` of whole milliseconds (one without zone is UTC), `int` milliseconds |
+| date, time | `datetime.date`, `datetime.time` without a zone, `int` nanoseconds of the day |
 | duration | `datetime.timedelta`, or (months, days, nanoseconds) |
 | list, set, map, tuple, vector | a list, set, dict, tuple, list of such values |
 | a user-defined type | a `msgspec.Struct`, or a dict by field name |
@@ -29,6 +29,7 @@ from tailer.types import CqlType
 from tailer.types.cql import Nested
 from tailer.types.order import order_bytes
 from tailer.types.parts import collection_bytes, framed, vector_bytes
+from tailer.types.values import micros
 
 ToBytes = Callable[[Any], bytes]
 """A value to its bytes; TypeError, ValueError, OverflowError or struct.error for what is none of the type."""
@@ -85,20 +86,36 @@ def _inet(value: Any) -> bytes:
     return ipaddress.ip_address(value).packed
 
 
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (Decimal, int)):
+        raise TypeError(f"{value!r:.80} is no Decimal and no int")
+    return Decimal(value)
+
+
 def _millis(value: Any) -> Any:
     if isinstance(value, datetime):
+        if value.microsecond % 1000:
+            raise ValueError(
+                "a timestamp has milliseconds: round it (value.replace(microsecond=value.microsecond // 1000 * 1000)), "
+                "or declare the field as another type"
+            )
         value = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH
         value //= _MILLISECOND
-    return value
+    # Readers have it in microseconds.
+    return micros(value) // 1000
 
 
 def _days(value: Any) -> int:
+    if isinstance(value, datetime):
+        raise TypeError(f"{value!r:.80} is a time, not a date")
     days: int = value.toordinal() - _EPOCH_DAY
     return days
 
 
 def _nanos(value: Any) -> Any:
     if isinstance(value, time):
+        if value.tzinfo is not None:
+            raise TypeError(f"{value!r:.80} has a zone, which a time of a day has not")
         seconds = (value.hour * 60 + value.minute) * 60 + value.second
         value = (seconds * 1_000_000 + value.microsecond) * 1000
     if not 0 <= value < 86_400_000_000_000:
@@ -113,8 +130,6 @@ def _duration(value: Any) -> tuple[int, int, int]:
             # Parts of a duration have one sign.
             value = 0, value[1] + 1, value[2] - 86_400_000_000_000
     months, days, nanos = value
-    if min(value) < 0 < max(value):
-        raise ValueError(f"{value}: months, days and nanoseconds of different signs")
     return months, days, nanos
 
 
@@ -203,7 +218,7 @@ _CONVERTED: Final[dict[str, Callable[[Any], Any]]] = {
     "boolean": _bool,
     "custom": _bytes,
     "date": _days,
-    "decimal": Decimal,
+    "decimal": _decimal,
     "duration": _duration,
     "empty": _bytes,
     "inet": _inet,

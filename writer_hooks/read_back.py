@@ -1,125 +1,174 @@
-"""A change record's rows as values of JSON again: what a program gets when it replays its own log. Knows no file."""
+"""A change record's rows as values of Python again: what a program gets when it replays its own log. Knows no file."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
-from tailer.scan.record.record import Change, Definition, Elements, Row
-from tailer.schema.model import TableDefinition
+import msgspec
+
+from tailer.scan.record.record import INSERT, Change, Definition, Elements, Row
+from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
-from tailer.types.kinds import ELEMENT_ID
+from writer_hooks.from_bytes import ANY, FromBytes, bare, collected, from_bytes, hints_of, made_of, paired, part_hints
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition")
+
+Structs = Mapping[bytes, type[msgspec.Struct]]
+"""By table id the Struct that its rows are wanted as."""
+
+NO_STRUCTS: Final[Structs] = MappingProxyType({})
 
 
 class RowValues(NamedTuple):
     """A row: what was done, the key's values, and the columns' by name; None is deleted, an absent name untouched.
 
-    Values are those of their CQL JSON: numbers, strings, lists, dicts. A non-frozen column that was changed by element
-    is `{"replaced": …, "put": …, "removed": […]}`, as in change rows. `range`: the bounds of a `delete_range`.
+    Values are those that `writer_hooks.python_values` takes. A non-frozen column that was changed by element is
+    `{"replaced": …, "put": …, "removed": […]}`, as in change rows. `range`: the bounds of a `delete_range`. `value`:
+    the Struct that was asked for, of an insert that says all of its fields that have no default.
     """
 
     op: str
     key: dict[str, Any]
     columns: dict[str, Any]
     range: dict[str, Any] | None = None
+    value: Any = None
+
+
+class _Field(NamedTuple):
+    """A column: what reads a value of it. `elements`: of a non-frozen one."""
+
+    name: str
+    read: FromBytes
+    elements: _OfElements | None
+
+
+class _OfElements:
+    """Of a non-frozen column: what a change does to its elements, and what it holds where that is all of them."""
+
+    def __init__(self, type_: CqlType, hint: Any) -> None:
+        self._type = type_
+        self._hint = bare(hint)
+        hints = part_hints(hint, len(type_.arguments))
+        if type_.shape is Shape.UDT and isinstance(self._hint, type) and issubclass(self._hint, msgspec.Struct):
+            hints = tuple(hints_of(self._hint).get(name, ANY) for name in type_.names)
+        self._parts = [from_bytes(part, each) for part, each in zip(type_.arguments, hints, strict=True)]
+
+    def changed(self, elements: Elements) -> dict[str, Any]:
+        """As `RowValues` has it."""
+        made: dict[str, Any] = {"replaced": elements.deleted_ts is not None}
+        put = [(item.path, item.value) for item in elements.items if item.value is not None]
+        removed = [self._path(item.path) for item in elements.items if item.value is None]
+        if put:
+            made["put"] = self._put(put)
+        if removed:
+            made["removed"] = removed
+        return made
+
+    def whole(self, put: Any) -> Any:
+        """The column's value, whose elements are those that were put."""
+        shape = self._type.shape
+        if shape is Shape.SET:
+            return collected(self._type, self._hint, put or [])
+        if shape is Shape.LIST:
+            return collected(self._type, self._hint, [value for _, value in put or ()])
+        if shape is Shape.UDT and isinstance(self._hint, type) and issubclass(self._hint, msgspec.Struct):
+            return made_of(self._hint, {**dict.fromkeys(self._type.names), **(put or {})})
+        return put or {}
+
+    def _put(self, put: list[tuple[bytes, bytes]]) -> Any:
+        shape = self._type.shape
+        if shape is Shape.SET:
+            return [self._path(path) for path, _ in put]
+        if shape is Shape.LIST:
+            return [[self._path(path), self._parts[0](value)] for path, value in put]
+        if shape is Shape.MAP:
+            return paired((self._path(path), self._parts[1](value)) for path, value in put)
+        return {self._path(path): self._parts[_number(path)](value) for path, value in put}
+
+    def _path(self, path: bytes) -> Any:
+        """What names an element: its id in a list, its key, itself in a set, the name of a field."""
+        shape = self._type.shape
+        if shape is Shape.LIST:
+            return UUID(bytes=path)
+        return self._type.names[_number(path)] if shape is Shape.UDT else self._parts[0](path)
+
+
+class RowReader:
+    """Rows by one definition; with a Struct, as its fields have them."""
+
+    def __init__(self, definition: TableDefinition, struct: type[msgspec.Struct] | None = None) -> None:
+        hints = {} if struct is None else hints_of(struct)
+        self._struct = struct
+        self._key = [_field(column, definition, hints) for column in definition.partition_key]
+        self._clustering = [_field(column, definition, hints) for column in definition.clustering]
+        self._columns = [_field(column, definition, hints) for column in definition.columns]
+
+    def rows(self, change: Change) -> Iterator[RowValues]:
+        """The change's rows, in order. The definition must be the one that its fingerprint names."""
+        statics: dict[tuple[bytes, ...], dict[str, Any]] = {}
+        for row in change.rows:
+            made = self._row(row)
+            if self._struct is not None and row.static:
+                statics.setdefault(row.partition_key, {}).update(made.columns)
+            elif self._struct is not None and row.op == INSERT:
+                made = made._replace(value=self._whole(self._struct, made, statics.get(row.partition_key, {})))
+            yield made
+
+    def _row(self, row: Row) -> RowValues:
+        key = {field.name: field.read(value) for field, value in zip(self._key, row.partition_key, strict=True)}
+        key |= self._of_clustering(row.clustering or ())
+        columns: dict[str, Any] = {}
+        for cell in row.cells:
+            field = self._columns[cell.column]
+            if cell.elements is not None and field.elements is not None:
+                columns[field.name] = field.elements.changed(cell.elements)
+            else:
+                columns[field.name] = None if cell.value is None else field.read(cell.value)
+        return RowValues(OPS[row.op], key, columns, self._range(row))
+
+    def _of_clustering(self, values: tuple[bytes, ...]) -> dict[str, Any]:
+        return {field.name: field.read(value) for field, value in zip(self._clustering, values, strict=False)}
+
+    def _range(self, row: Row) -> dict[str, Any] | None:
+        bounds = row.bounds
+        if bounds is None:
+            return None
+        return {
+            "start": None if bounds.start is None else self._of_clustering(bounds.start),
+            "end": None if bounds.end is None else self._of_clustering(bounds.end),
+            "start_inclusive": bounds.start_inclusive,
+            "end_inclusive": bounds.end_inclusive,
+        }
+
+    def _whole(self, struct: type[msgspec.Struct], row: RowValues, statics: Mapping[str, Any]) -> msgspec.Struct | None:
+        values = {**row.key, **statics, **row.columns}
+        for field in self._columns:
+            changed = None if field.elements is None else values.get(field.name)
+            if field.elements is None or changed is None:
+                continue
+            if not changed["replaced"]:
+                return None
+            values[field.name] = field.elements.whole(changed.get("put"))
+        return made_of(struct, values)
 
 
 @lru_cache(maxsize=256)
-def known(record: Definition) -> TableDefinition:
-    """The definition that a record says."""
-    return definition_of(record)
+def row_reader(record: Definition, struct: type[msgspec.Struct] | None = None) -> RowReader:
+    """What reads rows by the definition that a record says."""
+    return RowReader(definition_of(record), struct)
 
 
-def row_values(definition: TableDefinition, change: Change) -> Iterator[RowValues]:
-    """The change's rows, in order. `definition` must be the one that its fingerprint names."""
-    for row in change.rows:
-        yield _row(definition, row)
+def _field(column: Column, definition: TableDefinition, hints: Mapping[str, Any]) -> _Field:
+    type_ = parse_type(column.type, definition.types)
+    hint = hints.get(column.name, ANY)
+    return _Field(column.name, from_bytes(type_, hint), _OfElements(type_, hint) if type_.complex else None)
 
 
-def _row(definition: TableDefinition, row: Row) -> RowValues:
-    keys = zip(definition.partition_key, row.partition_key, strict=True)
-    key = {column.name: _value(definition, column.type, value) for column, value in keys}
-    for column, value in zip(definition.clustering, row.clustering or (), strict=False):
-        key[column.name] = _value(definition, column.type, value)
-    columns: dict[str, Any] = {}
-    for cell in row.cells:
-        column = definition.columns[cell.column]
-        if cell.elements is not None:
-            columns[column.name] = _elements(_type(definition, column.type), cell.elements)
-        else:
-            columns[column.name] = None if cell.value is None else _value(definition, column.type, cell.value)
-    return RowValues(OPS[row.op], key, columns, _range(definition, row))
-
-
-def _range(definition: TableDefinition, row: Row) -> dict[str, Any] | None:
-    if row.bounds is None:
-        return None
-    bounds = row.bounds
-    sides = {
-        name: None
-        if values is None
-        else {
-            column.name: _value(definition, column.type, value)
-            for column, value in zip(definition.clustering, values, strict=False)
-        }
-        for name, values in (("start", bounds.start), ("end", bounds.end))
-    }
-    return {**sides, "start_inclusive": bounds.start_inclusive, "end_inclusive": bounds.end_inclusive}
-
-
-def _elements(type_: CqlType, elements: Elements) -> dict[str, Any]:
-    made: dict[str, Any] = {"replaced": elements.deleted_ts is not None}
-    put = [(item.path, item.value) for item in elements.items if item.value is not None]
-    removed = [item.path for item in elements.items if item.value is None]
-    path = _PATHS[type_.shape](type_)
-    if put and type_.shape is Shape.SET:
-        made["put"] = [path(each) for each, _ in put]
-    elif put and type_.shape is Shape.LIST:
-        made["put"] = [[path(each), _json(type_.element, value)] for each, value in put]
-    elif put and type_.shape is Shape.MAP:
-        made["put"] = {path(each): _json(type_.value, value) for each, value in put}
-    elif put:
-        parts = dict(type_.fields)
-        made["put"] = {path(each): _json(parts[path(each)], value) for each, value in put}
-    if removed:
-        made["removed"] = [path(each) for each in removed]
-    return made
-
-
-def _list_id(type_: CqlType) -> Callable[[bytes], Any]:
-    return lambda path: _json(ELEMENT_ID, path)
-
-
-def _map_key(type_: CqlType) -> Callable[[bytes], Any]:
-    return lambda path: json.loads(type_.key.key_json(path))
-
-
-_PATHS: Final[dict[Shape, Callable[[CqlType], Callable[[bytes], Any]]]] = {
-    Shape.LIST: _list_id,
-    Shape.SET: lambda type_: lambda path: _json(type_.element, path),
-    Shape.MAP: _map_key,
-    Shape.UDT: lambda type_: lambda path: type_.names[int.from_bytes(path, "big")],
-}
-
-
-@lru_cache(maxsize=1024)
-def _plain_type(text: str) -> CqlType:
-    return parse_type(text, {})
-
-
-def _type(definition: TableDefinition, text: str) -> CqlType:
-    return parse_type(text, definition.types) if definition.types else _plain_type(text)
-
-
-def _value(definition: TableDefinition, text: str, value: bytes) -> Any:
-    return _json(_type(definition, text), value)
-
-
-def _json(type_: CqlType, value: bytes | None) -> Any:
-    return None if value is None else json.loads(type_.json(value))
+def _number(path: bytes) -> int:
+    return int.from_bytes(path, "big")

@@ -32,10 +32,12 @@ _PIECE = 1 << 20
 
 
 class Recovered(NamedTuple):
-    """`used`: every id in a file name; `end`: where the log ended, `0:0` where nothing is left of it."""
+    """`used`: every id in a file name; `end`: where the log ended, `0:0` where nothing is left of it; `last_ts`: the
+    last time that it gave to a change, 0 for none."""
 
     used: list[int]
     end: Position
+    last_ts: int
 
 
 class Found(NamedTuple):
@@ -66,7 +68,7 @@ def recover(files: Files, places: Places, boot_id: str) -> Recovered:
     if unlink_if_there(files, places.failed):
         sync_folder(files, places.commitlog)
     used = sorted({*found.own, *found.raw, *found.named})
-    return Recovered(used, _log_end(files, places, last, tails))
+    return Recovered(used, *_log_end(files, places, last, tails))
 
 
 def _look(files: Files, places: Places) -> Found:
@@ -130,13 +132,13 @@ def _end(files: Files, places: Places, segment: int, tail: Tail, named: bool, la
         unlink_if_there(files, places.raw(segment))
 
 
-def _log_end(files: Files, places: Places, last: int | None, tails: dict[int, Tail | None]) -> Position:
+def _log_end(files: Files, places: Places, last: int | None, tails: dict[int, Tail | None]) -> tuple[Position, int]:
     if last is None:
-        return Position(0, 0)
+        return Position(0, 0), 0
     tail = tails[last]
     if tail is None or not tail.whole:
         with Reader(files, places.own(last)) as reader:
             tail = read_tail(reader, last, None, None, True)
     if tail is None:
         raise CorruptError("a segment lost its entries while the log was opened", file=str(places.own(last)))
-    return Position(last, tail.end)
+    return Position(last, tail.end), tail.last_ts

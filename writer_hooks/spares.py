@@ -25,13 +25,15 @@ class Spares:
         self,
         make: Callable[[], Segment],
         tidy: Callable[[], None],
-        died: Callable[[Exception], None],
+        died: Callable[[BaseException], None],
+        lock: threading.Lock,
         changed: threading.Condition,
         threaded: bool,
     ) -> None:
         self._make = make
         self._tidy = tidy
         self._died = died
+        self._lock = lock
         self._changed = changed
         self._ready: Segment | None = None
         self._error: CdcError | None = None
@@ -64,24 +66,36 @@ class Spares:
             raise failure
         return spare
 
-    def stop(self) -> Segment | None:
-        """Ends the thread; the segment that nobody took. Not called under the lock."""
-        with self._changed:
+    @property
+    def ready(self) -> Segment | None:
+        """The segment that nobody took yet."""
+        return self._ready
+
+    def stop(self) -> None:
+        """Ends the thread. Not called under the lock."""
+        with self._lock:
             self._stopping = True
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
-        return self._ready
 
     def _run(self) -> None:
+        try:
+            self._make_until_stopped()
+        except BaseException as error:
+            # Without this thread whoever needs the next segment would wait for ever.
+            self._died(error)
+            raise
+
+    def _make_until_stopped(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 while not self._stopping and not (self._wanted and self._ready is None and self._error is None):
                     self._changed.wait()
                 if self._stopping:
                     return
             spare, error = self._try()
-            with self._changed:
+            with self._lock:
                 self._ready, self._error, self._wanted = spare, error, False
                 self._changed.notify_all()
             self._tidy()

@@ -14,7 +14,8 @@ class Stats(msgspec.Struct, frozen=True):
     """`appended_*`: since the log was opened. `unsynced_bytes`: appended and not yet durable.
 
     `restart`: the position that readers need everything from, held by the oldest of `open_transactions`. `dropped`: the
-    highest segment that the cap took away, 0 for none. `dead`, `trouble`: why the log, or its sidecars, stand still.
+    highest segment that the cap took away, 0 for none. `hook_failures`: how often a hook raised. `dead`, `trouble`: why
+    the log, or its sidecars, stand still.
     """
 
     segment: int
@@ -27,6 +28,7 @@ class Stats(msgspec.Struct, frozen=True):
     open_transactions: int
     restart: Position
     dropped: int
+    hook_failures: int
     dead: str | None
     trouble: str | None
 
@@ -47,6 +49,7 @@ def numbers(
             open_transactions=len(appender.transactions),
             restart=min(appender.firsts(), default=end),
             dropped=dropped,
+            hook_failures=syncer.hook_failures,
             dead=None if dead is None else dead.sentence(),
             trouble=None if trouble is None else trouble.sentence(),
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tailer.errors import RefusedError, UsageError
+from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.position import Position
 from writer_hooks.buffer import SectionBuffer, SyncedSection
 from writer_hooks.places import Places
@@ -40,7 +40,8 @@ class Subscribers:
 
         if buffer_bytes < 0:
             raise UsageError("buffer_bytes", expected="0 or more", found=buffer_bytes)
-        given = dict(options)
+        # The log's own program makes its tables: one that was not written to yet is in the log with its first change.
+        given = {"tables_may_come": True, **options}
         tables = given.pop("tables", ())
         settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
         tail = open_tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
@@ -52,6 +53,12 @@ class Subscribers:
             self._closed = True
             if self._buffer is not None:
                 self._buffer.close()
+
+    def forget(self, error: CdcError) -> None:
+        """This is a forked child: subscriptions are the parent's."""
+        self._lock = threading.Lock()
+        if self._buffer is not None:
+            self._buffer.forget(error)
 
     def _shared(self) -> SectionBuffer:
         with self._lock:

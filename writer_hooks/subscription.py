@@ -121,6 +121,7 @@ class Subscription:
 
         In the middle of a step's batches the position stays before that step.
         """
+        self._buffer.check()
         self._tail.save()
         self._unsafe = False
         self._saved_at = time.monotonic()

@@ -6,15 +6,18 @@ the newest segment can have a tail that is not durable.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.errors import CdcError
 from tailer.framing.section import MARKER_BYTES, encode_section
 from tailer.position import Position
+from tailer.system_errors import NO_SPACE
+from writer_hooks.bell import Bell
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
@@ -22,10 +25,12 @@ from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Ended, Published, Publisher
-from writer_hooks.writer_errors import NO_SPACE, SyncFailedError, disk_error
+from writer_hooks.writer_errors import SyncFailedError, disk_error
 
 Step = Section | Segment
 """What is to be synced, in order: sections, and segments that end."""
+
+_log: Final = logging.getLogger("writer_hooks")
 
 
 class Written(NamedTuple):
@@ -45,7 +50,8 @@ class Syncer:
     `end`: of the log's last section. `entries` tells how many were ever appended, where a sync may wait a moment for
     more of them.
 
-    `hooks` are called with each durable section, in order, by the thread that synced it: they must be quick.
+    `hooks` are called with each durable section, in order, by the thread that synced it: they must be quick. What they
+    raise is logged, counted in `hook_failures`, and nothing else: the section is durable.
     """
 
     def __init__(
@@ -74,10 +80,11 @@ class Syncer:
         self._mutex = threading.Lock()
         self._steps: deque[Step] = deque()
         self._written: list[Written] = []
-        self._synced: list[Written] = []
+        self._synced: deque[Written] = deque()
         self._offer: Published | None = None
         self._last: Published | None = None
         self.hooks: list[Callable[[SyncedSection], None]] = []
+        self.hook_failures = 0
         self._prev = end
         self.flushed = 0
         """Bytes of all sections that are durable."""
@@ -114,36 +121,47 @@ class Syncer:
         with self._mutex:
             return [step.segment if isinstance(step, Section) else step for step in self._steps]
 
+    def forget(self) -> list[Segment]:
+        """`left` in a forked child: who was syncing is not here, and will not let the mutex go."""
+        self._mutex = threading.Lock()
+        return self.left()
+
     def _run(self) -> None:
         if self._durable.dead is not None:
             return
+        if self._count is not None:
+            self._gather(self._count)
         try:
-            self._sync_all()
+            group = self._sync_all()
         except BaseException as error:
             # Also Ctrl-C in the thread that syncs: what it has left half done must not be gone on with.
             self._died(error)
             raise
+        if group is not None:
+            self._durable.settle(group, self.trouble)
+            self._feed()
+            self._publish()
 
-    def _sync_all(self) -> None:
-        if self._count is not None:
-            self._gather(self._count)
+    def _sync_all(self) -> Group | None:
+        """Those to be told that it has come to an end, durable or to be tried again; None where the log has died."""
         steps, group = self._seal()
         self._steps.extend(steps)
         self.trouble = None
         try:
             self._sync()
         except _StoppedError:
-            return
+            return None
         except SyncFailedError as error:
             self._died(error)
-            return
+            return None
         except OSError as error:
             if error.errno not in NO_SPACE:
                 self._died(error)
-                return
+                return None
             self.trouble = disk_error("what was appended is not durable yet", error)
-        self._durable.settle(group, self.trouble)
-        self._feed()
+        return group
+
+    def _publish(self) -> None:
         try:
             if self._offer is not None:
                 self._publisher.offer(self._offer)
@@ -218,19 +236,25 @@ class Syncer:
             return self._prev
 
     def _feed(self) -> None:
-        fed, self._synced = self._synced, []
         now = time.monotonic() if self.hooks else 0.0
-        for section, at, next_at in fed:
-            end = section.position
+        while self._synced:
+            section, at, next_at = self._synced.popleft()
+            prev, self._prev = self._prev, section.position
             if self.hooks:
+                end = section.position
                 start = Position(end.segment, section.start)
                 data = bytes(memoryview(section.plain)[MARKER_BYTES:])
-                synced = SyncedSection(
-                    self._prev, start, end, at, next_at, data, section.restart, now, section.first is not None
+                self._tell(
+                    SyncedSection(prev, start, end, at, next_at, data, section.restart, now, section.first is not None)
                 )
-                for hook in self.hooks:
-                    hook(synced)
-            self._prev = end
+
+    def _tell(self, section: SyncedSection) -> None:
+        for hook in self.hooks:
+            try:
+                hook(section)
+            except Exception:
+                self.hook_failures += 1
+                _log.exception("a hook failed at the section that ends at %s", section.end)
 
 
 class _StoppedError(Exception):
@@ -238,17 +262,30 @@ class _StoppedError(Exception):
 
 
 class SyncThread:
-    """Syncs by a policy, for those who cannot do it themselves: tasks, groups, and bytes that nobody waits for."""
+    """Syncs by a policy, for those who cannot do it themselves: tasks, groups, whoever must be back in time or may be
+    interrupted, and bytes that nobody waits for.
 
-    def __init__(self, syncer: Syncer, policy: SyncPolicy, tick: Callable[[], None], tick_seconds: float) -> None:
+    `died` hears of what ended the thread, so that nobody waits for it in vain.
+    """
+
+    def __init__(
+        self,
+        syncer: Syncer,
+        policy: SyncPolicy,
+        tick: Callable[[], None],
+        tick_seconds: float,
+        died: Callable[[BaseException], None],
+    ) -> None:
         self._syncer = syncer
+        self._died = died
         self._seconds = policy.seconds
         self._tick = tick
         self._tick_seconds = tick_seconds
-        self._bell = threading.Lock()
-        self._bell.acquire()
+        self._bell = Bell()
         self._rung = False
-        self._stop = threading.Event()
+        self._at_once = Bell()
+        self._stopping = False
+        self._finishing = False
         self._thread = threading.Thread(target=self._run, name="segment-syncer", daemon=True)
         self._thread.start()
 
@@ -256,25 +293,37 @@ class SyncThread:
         """A sync is wanted; returns at once."""
         if not self._rung:
             self._rung = True
-            # Two threads may both have seen it silent: then the second finds it open.
-            if self._bell.locked():
-                try:
-                    self._bell.release()
-                except RuntimeError:
-                    return
+            self._bell.ring()
 
-    def stop(self) -> None:
-        self._stop.set()
+    def urge(self) -> None:
+        """The same, whatever time the policy would let pass before it."""
+        self._at_once.ring()
         self.ring()
+
+    def stop(self, *, finish: bool) -> None:
+        """Returns when the thread has ended; with `finish`, behind the log's last sync."""
+        self._finishing = finish
+        self._stopping = True
+        self.urge()
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._sync_until_stopped()
+        except BaseException as error:
+            self._died(error)
+            raise
+
+    def _sync_until_stopped(self) -> None:
         last = 0.0
-        while not self._stop.is_set():
-            rung = self._bell.acquire(timeout=self._tick_seconds)
-            if self._seconds and rung:
-                self._stop.wait(max(0.0, last + self._seconds - time.monotonic()))
+        while True:
+            rung = self._bell.hear(self._tick_seconds)
+            self._at_once.hear(last + self._seconds - time.monotonic() if self._seconds and rung else 0.0)
             self._rung = False
+            if self._stopping:
+                break
             last = time.monotonic()
             self._tick()
             self._syncer.run()
+        if self._finishing:
+            self._syncer.finish()

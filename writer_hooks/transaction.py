@@ -25,6 +25,8 @@ from writer_hooks.durable import key_of
 from writer_hooks.ticket import Ticket
 
 _OPEN: Final = "open"
+_COMMITTED: Final = "committed"
+_ROLLED_BACK: Final = "rolled back"
 
 
 class _Counts(NamedTuple):
@@ -43,13 +45,17 @@ class Owner(Protocol):
 
     def ticket(self, end: int) -> Ticket: ...
 
+    def relieve(self) -> None: ...
+
     def appended(self) -> None: ...
 
 
 class Transaction:
     """Changes of any tables that count together, at the commit, or never. One thread at a time.
 
-    As a context manager it commits at the end of the block and rolls back when that raises; `ticket` is the commit's.
+    As a context manager it commits at the end of the block and rolls back when that raises; `ticket` is the commit's. A
+    block that ends without an exception has committed, or has rolled back by itself: what ended the transaction
+    otherwise (the cap, the log's close, a change that was refused) is raised there.
     """
 
     def __init__(self, log: Owner, id: int) -> None:
@@ -79,10 +85,11 @@ class Transaction:
         return self._state == _OPEN
 
     def append(self, change: AnyChange) -> None:
-        """The change counts when the transaction is committed.
+        """The change counts when the transaction is committed. Waits while too much is not durable.
 
         A change that the cap refuses leaves a transaction that can only be rolled back.
         """
+        self._relieve()
         appender = self._appender
         with appender.lock:
             self._check()
@@ -106,6 +113,8 @@ class Transaction:
 
     def savepoint(self, name: str) -> None:
         """A place that `rollback_to` goes back to; one of the same name is replaced."""
+        _check_name(name)
+        self._relieve()
         with self._appender.lock:
             self._check()
             place = self._put(encode_record(Savepoint(self.id, name)))
@@ -115,6 +124,7 @@ class Transaction:
 
     def rollback_to(self, name: str) -> None:
         """What was appended since that savepoint never counts; the savepoint stays, later ones are gone."""
+        self._relieve()
         with self._appender.lock:
             self._check()
             if name not in self._savepoints:
@@ -131,11 +141,12 @@ class Transaction:
 
     def commit(self) -> Ticket:
         """Everything that was appended counts from here on, once the ticket is done."""
+        self._relieve()
         appender = self._appender
         with appender.lock:
             self._check()
             self._put(encode_commit(self.id, *self._counts))
-            self._close("committed")
+            self._close(_COMMITTED)
             end = key_of(appender.segment.place)
         self.ticket = self._log.ticket(end)
         self._log.appended()
@@ -144,7 +155,7 @@ class Transaction:
     def rollback(self) -> None:
         """Nothing of it ever counts. Of a transaction that is not open any more nothing is asked."""
         with self._appender.lock:
-            self.abort("rolled back")
+            self.abort(_ROLLED_BACK)
         self._log.appended()
 
     def abort(self, why: str) -> None:
@@ -154,6 +165,10 @@ class Transaction:
             tracked = self._counts.first is not None
             self._close(why)
             self._appender.put_if_it_fits(encode_record(Rollback(self.id)), tracked)
+
+    def _relieve(self) -> None:
+        if self._appender.full:
+            self._log.relieve()
 
     def _put(self, payload: bytes) -> Position:
         return self._appender.put(payload, None, self._counts.first is not None)
@@ -175,5 +190,21 @@ class Transaction:
     ) -> None:
         if kind is not None:
             self.rollback()
-        elif self.open:
-            self.commit()
+        elif self._state not in (_COMMITTED, _ROLLED_BACK):
+            try:
+                self.commit()
+            except BaseException:
+                # It must not stay open behind its block, and hold what its readers need.
+                self.rollback()
+                raise
+
+
+def _check_name(name: object) -> None:
+    """A record has it as text."""
+    try:
+        if isinstance(name, str):
+            name.encode()
+            return
+    except UnicodeEncodeError:
+        pass
+    raise UsageError("the name of a savepoint", expected="a str that can be written as UTF-8", found=repr(name))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import CdcError, RefusedError, SystemFailedError, UsageError
+from tailer.system_errors import NO_SPACE, NOT_ALLOWED, system_error
 
-NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 REOPEN: Final = "Close this log and open it again: that recovers what is durable."
 
 
@@ -42,8 +41,8 @@ def refused_dead(dead: CdcError) -> CdcError:
 def disk_error(what: str, error: OSError, path: Path | None = None) -> CdcError:
     """An OSError as the documented error it is."""
     where = str(path) if path is not None else error.filename
-    if isinstance(error, PermissionError):
-        return UsageError(f"{what}: no permission", file=where, remedy="Give this user read and write access to it.")
+    if error.errno in NOT_ALLOWED:
+        return system_error(what, error, where, writes=True)
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{what}: there is no such folder", file=where, remedy="Make it, or name another.")
     if error.errno in NO_SPACE:

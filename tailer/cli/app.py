@@ -20,11 +20,11 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tailer.cli.as_owner import lost_program
+from tailer.cli.standard_error import NAME, STANDARD_ERROR
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.options.declared_commands import COMMANDS
-from tailer.sinks.text import printable
-
-NAME: Final = "cdc-tail"
+from tailer.system_errors import system_error
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"
 BUG: Final = 1
@@ -89,9 +89,11 @@ def run() -> NoReturn:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code (architecture section 9). Never raises."""
+    words = sys.argv[1:] if argv is None else argv
+    STANDARD_ERROR.begin(words, os.environ)
     try:
         with _interrupted_by_sigterm():
-            code = _invoke(sys.argv[1:] if argv is None else argv)
+            code = _invoke(words)
             if sys.stdout is not None:
                 sys.stdout.flush()
             return code
@@ -105,10 +107,14 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(UsageError.code, _usage_sentence(error))
     except typer.Abort:
         return _fail(UsageError.code, "stopped at a question.")
-    except (OSError, MemoryError) as error:
-        return _fail(SystemFailedError.code, f"{_system_sentence(error)}.")
+    except MemoryError:
+        return _fail(SystemFailedError.code, "not enough memory.")
+    except OSError as error:
+        failed = system_error("", error)
+        return _fail(failed.code, failed.sentence())
     except Exception as error:
-        return _fail(BUG, _bug_sentence(error))
+        lost = lost_program(error) if isinstance(error, ImportError) else None
+        return _fail(BUG, _bug_sentence(error)) if lost is None else _fail(lost.code, lost.sentence())
 
 
 def _invoke(argv: Sequence[str]) -> int:
@@ -148,13 +154,6 @@ def _usage_sentence(error: Exception) -> str:
     return f"{text[:1].lower()}{text[1:].rstrip('.')}. See: {path} --help"
 
 
-def _system_sentence(error: OSError | MemoryError) -> str:
-    if isinstance(error, MemoryError):
-        return "not enough memory"
-    reason = error.strerror or str(error) or type(error).__name__
-    return reason if error.filename is None else f"{reason} ({error.filename})"
-
-
 def _bug_sentence(error: Exception) -> str:
     return (
         f"this is a bug in {NAME} {version()}: {type(error).__name__}: {error}. Please report it with the command line "
@@ -165,10 +164,8 @@ def _bug_sentence(error: Exception) -> str:
 def _fail(code: int, sentence: str) -> int:
     """One sentence on standard error; the traceback only for who asks for it."""
     with contextlib.suppress(OSError, AttributeError):  # AttributeError: standard error itself is closed
-        if os.environ.get(DEBUG_VARIABLE) == "1":
-            traceback.print_exc()
-        sys.stderr.write(f"{NAME}: {printable(sentence)}\n")
-        sys.stderr.flush()
+        told = traceback.format_exc() if os.environ.get(DEBUG_VARIABLE) == "1" else None
+        STANDARD_ERROR.error(sentence, code, told)
     _settle_stdout()
     return code
 

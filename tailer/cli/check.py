@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from tailer.cli.check_min import BeforeMin
 from tailer.errors import CdcError, CorruptError
 from tailer.framing.section import MARKER_BYTES, NoSection
 from tailer.limits import OFFSET_MAX
@@ -59,11 +60,13 @@ class Checker:
         self._progress = progress
         self._visible_within = visible_within
         self._found = Checked(0, "")
+        self._before_min = BeforeMin("", 0)
 
     def check(self, segment: int) -> Checked:
         """Every CRC of one segment, up to its log's end, or to its last good section while it is written."""
         self._survey.look(NodeOffset(s=segment, done=False))
         self._found = Checked(segment, self._survey.log_name(segment), self._survey.sighting(segment).finished)
+        self._before_min = BeforeMin(self._found.file, self._survey.sighting(segment).first)
         try:
             file = self._survey.file(segment)
             offset = self._promised(file)
@@ -105,6 +108,7 @@ class Checker:
         found.entries += len(run.starts)
         found.bytes += run.edge - int(run.sections[0]) - MARKER_BYTES * len(run.sections)
         found.log_end = run.edge
+        found.errors.extend(self._before_min.errors(segment, run))
         self._progress(segment, run.at)
 
     def _behind(self, file: SegmentFile, error: CdcError) -> int | None:

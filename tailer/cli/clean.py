@@ -10,11 +10,16 @@ from pathlib import Path
 
 import typer
 
+from tailer.cli.as_owner import as_log_owner
+from tailer.cli.command import command
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.to_terminal import DIR, command
+from tailer.options.to_terminal import DIR
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
+from tailer.retention.over_cap import held_over_cap
 from tailer.sinks.text import printable, size_text
+from tailer.state.journal import state_folder
 
 app = typer.Typer(add_completion=False)
 
@@ -26,18 +31,26 @@ def run(
     max_age: int | None,
     max_bytes: int | None,
     force: bool,
+    forget_after: int,
     no_consumers: bool,
     stopped: bool,
+    cap: int | None,
 ) -> None:
     """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
     if force and max_age is None and max_bytes is None:
         raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
-    made = clean(folder, CleanOptions(Limits(max_age, max_bytes, force), no_consumers, stopped, dry_run))
+    as_log_owner(folder, state_folder(folder))
+    limits = Limits(max_age, max_bytes, force)
+    made = clean(folder, CleanOptions(limits, no_consumers, stopped, dry_run, forget_after, cap))
+    for notice in made.notices:
+        STANDARD_ERROR.notice(notice)
     sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))
+    if (error := held_over_cap(made, str(folder))) is not None:
+        raise error
 
 
 def _lines(made: Decision, dry_run: bool) -> list[str]:
-    """One line about what went, one about what stays though it is over a limit; a dry run lists the segments."""
+    """One line about what went; a dry run lists the segments."""
     lines: list[str] = []
     if dry_run:
         lines += [_segment_line(held, made) for held in made.logs]
@@ -48,9 +61,6 @@ def _lines(made: Decision, dry_run: bool) -> list[str]:
         lines.append(
             f"{verb} {' and '.join(part for part in (what, rest) if part)}: {size_text(made.freed)}{_lost(made)}"
         )
-    if made.over:
-        size = size_text(sum(held.bytes for held in made.over))
-        lines.append(f"{_count(made.over)} ({size}) over the limit are still needed and stay: see `cdc-tail status`")
     return lines
 
 

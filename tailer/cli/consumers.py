@@ -5,6 +5,7 @@ Parses words; what a move means is decided in `retention/move_consumer.py`.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from enum import StrEnum
@@ -14,10 +15,14 @@ from typing import Final
 import msgspec
 import typer
 
+from tailer.cli.as_owner import as_state_owner
+from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
-from tailer.cli.status_text import consumer_lines
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.cli.status_text import consumer_lines, read_lines
 from tailer.errors import UsageError
-from tailer.options.to_terminal import DIR, argument, command
+from tailer.options.to_terminal import DIR, argument
+from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import printable
 
 app = typer.Typer(add_completion=False)
@@ -63,16 +68,17 @@ def consumers(
         _list(folder, state, output_form(output))
         return
     from tailer.retention.move_consumer import drop_consumer, seek_consumer
-    from tailer.segments.folder import check_folder
     from tailer.state.journal import state_folder
+    from tailer.state.log_folder import log_state
 
-    check_folder(folder)
+    as_state_owner(folder, state_folder(folder, state))
+    where = log_state(folder, state)
     if action is Action.DROP:
-        drop_consumer(state_folder(folder, state), str(name))
-        _say(f"consumer {name} is forgotten; it holds no segment back any more")
+        drop_consumer(where, str(name))
+        STANDARD_ERROR.info(f"consumer {name} is forgotten; it holds no segment back any more")
         return
     moved = seek_consumer(folder, str(name), str(position), node=node, state=state)
-    _say(f"consumer {name} ({moved.node}) is moved from {moved.before} to {moved.after}")
+    STANDARD_ERROR.info(f"consumer {name} ({moved.node}) is moved from {moved.before} to {moved.after}")
 
 
 def _check(action: Action, name: str | None, position: str | None, node: str | None) -> None:
@@ -89,15 +95,13 @@ def _check(action: Action, name: str | None, position: str | None, node: str | N
 def _list(folder: Path, state: Path | None, form: Form) -> None:
     from tailer.retention.gather import observe_consumers
 
-    found, problems = observe_consumers(folder, state)
+    found, reads, problems = observe_consumers(folder, state)
     if form == "json":
-        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
+        sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in (*found, *reads))
     else:
-        lines = consumer_lines(found, time.time()) if found else ["no consumer is registered"]
+        now, columns = time.time(), terminal_columns(sys.stdout, os.environ)
+        lines = consumer_lines(found, now, columns) if found else ["no consumer is registered"]
+        lines += read_lines(reads, now, columns)
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     for problem in problems:
-        _say(problem)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"cdc-tail: {printable(line)}\n")
+        STANDARD_ERROR.notice(problem)

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tailer.options.to_terminal import command
+from tailer.cli.command import command
 
 app = typer.Typer(add_completion=False)
 
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 def demo(seconds: float | None, cassandra: bool) -> None:
     """A service writes a log, is killed and recovers, while a Spark query follows it; ends in under two minutes."""
     from tailer.demo.show import SERVICE, cassandra_story, run_demo
-    from tailer.sinks.pretty import wants_colour
+    from tailer.sinks.terminal import wants_colour
 
     stream = sys.stdout.buffer
     story = cassandra_story() if cassandra else SERVICE

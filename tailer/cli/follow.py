@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from tailer.cli.as_owner import as_state_owner
+from tailer.cli.command import command
 from tailer.cli.rows import Form, open_sink, output_form
-from tailer.options.to_terminal import DIR, command
-from tailer.sinks.text import printable
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.options.to_terminal import DIR
 
 if TYPE_CHECKING:
     from tailer.options.kinds import CommitEvery
@@ -38,23 +40,24 @@ def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | N
     from tailer.options.tail import tail_options
 
     options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
-    form = output_form(output, typed=options.table is not None)
+    form = output_form(output)
+    if form == "pretty":
+        # People read a decimal as it was written, with its own digits behind the point.
+        options = replace(options, decimals="string")
     _run(folder, options, once, commit_every, form)
 
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
+    from tailer.state.journal import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 
+    as_state_owner(folder, state_folder(folder, options.state))
     with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
-        sink = open_sink(form, tail.typed)
-        run(tail, sink, once=once, commit_every=every, say=_say, stopping=lambda: stopping[0])
+        sink = open_sink(form, tail.definition, tail.typed)
+        say = STANDARD_ERROR.notice
+        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0])
         sink.close()
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"cdc-tail: {printable(line)}\n")
-    sys.stderr.flush()
 
 
 @contextmanager

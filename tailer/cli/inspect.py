@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import typer
 
+from tailer.cli.command import command
 from tailer.cli.entry_facts import EntryFacts, TableCount, TableNames, entry_facts
 from tailer.cli.inspect_text import entry_line, folder_lines, segment_lines, table_lines
 from tailer.cli.rows import Form, output_form
@@ -21,9 +22,11 @@ from tailer.cli.segment_facts import SegmentFacts, segment_facts
 from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name
 from tailer.options.tail import tail_options
-from tailer.options.to_terminal import SEGMENT_OR_DIR, command
-from tailer.segments.folder import Listing, LogFile, check_folder, look
+from tailer.options.to_terminal import SEGMENT_OR_DIR
+from tailer.segments.folder import Listing, LogFile, check_folder
+from tailer.segments.looks import look
 from tailer.segments.segment import KeySource, SegmentFile
+from tailer.state.log_folder import log_state
 
 app = typer.Typer(add_completion=False)
 
@@ -42,8 +45,8 @@ def inspect(
     values: dict[str, Any],
 ) -> None:
     """Show a segment or a folder: header, sections, sidecar, entries, tables. Works without definitions."""
-    folder, logs, listing = _find(path)
     options = tail_options(values)
+    folder, logs, listing = _find(path, options.state)
     keys = options.keys()
     wanted = Wanted(count_tables, entries, pretty=output_form(output) == "pretty")
     as_table = wanted.pretty and len(logs) != 1
@@ -77,16 +80,24 @@ class Wanted:
         return self.tables or self.entries
 
 
-def _find(path: Path) -> tuple[Path, list[LogFile], Listing]:
-    """The folder, the segments in it to show (ascending), and what is beside them."""
+def _find(path: Path, state: Path | None) -> tuple[Path, list[LogFile], Listing]:
+    """The folder, the segments in it to show (ascending), and what is beside them.
+
+    A single segment may lie anywhere, also in a server's own folder.
+    """
     name = parse_log_name(path.name)
     if name is None and path.is_file():
         raise UsageError("this is no segment", file=str(path), expected="CommitLog-<version>-<id>.log", found=path.name)
     folder = path.parent if name is not None else path
-    check_folder(folder)
+    if name is None:
+        log_state(folder, state)
+    else:
+        check_folder(folder)
     listing = look(folder)
     if name is None:
         return folder, [listing.logs[segment] for segment in listing.segments], listing
+    if (kind := listing.others.get(path.name)) is not None:
+        raise UsageError("this is no segment", file=str(path), expected="a regular file", found=kind)
     log = listing.logs.get(name.segment)
     if log is None or log.name != name:
         raise UsageError("no such segment", file=str(path))

@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 import typer
 
+from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.options.declared_commands import COMMANDS, options_of
 from tailer.options.sources import CONFIG, SECRET, SECRET_TEXT, resolve, unknown
-from tailer.options.to_terminal import argument, command
+from tailer.options.to_terminal import argument
 from tailer.sinks.text import printable
 
 app = typer.Typer(add_completion=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from tailer.cli.standard_error import STANDARD_ERROR
 
 if TYPE_CHECKING:
     from tailer.definitions.whole_folder import Progress
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def progress_bar(what: str, logs: Mapping[int, LogFile]) -> Iterator[Progress]:
-    """A bar on standard error, on a terminal only; the segments are read in order of their ids."""
-    if not sys.stderr.isatty():
+    """A bar on standard error, where one may be drawn; the segments are read in order of their ids."""
+    if not STANDARD_ERROR.draws():
         yield lambda segment, at: None
         return
     from rich.console import Console

@@ -11,21 +11,23 @@ from tailer.sinks.base import Sink
 
 if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
+    from tailer.sinks.table_text import Tables
 
 Form = Literal["pretty", "json", "arrow"]
 
 
-def output_form(choice: Form | None, *, typed: bool = False) -> Form:
-    """The form of rows: what was asked for, else `pretty` for people and `json` for programs and typed rows."""
-    if choice == "pretty" and typed:
-        raise UsageError("typed rows have no pretty form", remedy="Use --output json or --output arrow.")
+def output_form(choice: Form | None) -> Form:
+    """The form of rows: what was asked for, else `pretty` for people and `json` for programs."""
     if choice == "arrow" and sys.stdout.isatty():
         raise UsageError("Arrow is no text for a terminal", remedy="Send it to a file or a program.")
-    return choice or ("pretty" if sys.stdout.isatty() and not typed else "json")
+    return choice or ("pretty" if sys.stdout.isatty() else "json")
 
 
-def open_sink(form: Form, typed: TypedTable | None = None) -> Sink:
-    """The sink that writes rows in this form to standard output. `typed`: the rows are of that typed form."""
+def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None) -> Sink:
+    """The sink that writes rows in this form to standard output.
+
+    `tables`: the definitions of their tables. `typed`: the rows are of that typed form.
+    """
     stream = sys.stdout.buffer
     match form:
         case "json":
@@ -37,6 +39,7 @@ def open_sink(form: Form, typed: TypedTable | None = None) -> Sink:
 
             return ArrowSink(stream, typed)
         case "pretty":
-            from tailer.sinks.pretty import PrettySink, wants_colour
+            from tailer.sinks.pretty import PrettySink
+            from tailer.sinks.terminal import wants_colour
 
-            return PrettySink(stream, colour=wants_colour(stream, os.environ))
+            return PrettySink(stream, tables, colour=wants_colour(stream, os.environ), typed=typed)

@@ -6,7 +6,7 @@ Showing writes nothing; `schema retract` writes one record to the journal. Parse
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +14,12 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
+from tailer.cli.as_owner import as_state_owner
+from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
-from tailer.errors import DefinitionError
-from tailer.options.to_terminal import DIR, argument, command
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.options.to_terminal import DIR, argument
 from tailer.position import Position
-from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
     from tailer.definitions.whole_folder import Learnt
@@ -65,7 +66,7 @@ def schema(folder: Path, at: str, source: bool, changes: bool, output: Form | No
         lambda logs: progress_bar("reading definitions", logs),
     )
     for notice in learnt.notices:
-        sys.stderr.write(f"cdc-tail: {printable(notice)}\n")
+        STANDARD_ERROR.notice(notice)
     if changes:
         _show_changes(learnt, options.selection, place, pretty)
     else:
@@ -81,7 +82,7 @@ _NUMBER: Final = argument(int, "The record's number, as `schema DIR --source` sh
     _retract_app,
     "schema",
     {"number": _NUMBER, "folder": DIR},
-    only=("state", "config"),
+    only=("state", "log_format", "config"),
     epilog="Example: cdc-tail schema retract 12 /var/lib/cassandra/cdc_raw",
 )
 def retract(number: int, folder: Path, state: Path | None) -> None:
@@ -90,7 +91,9 @@ def retract(number: int, folder: Path, state: Path | None) -> None:
     What runs already takes note when it starts again.
     """
     from tailer.cli.schema_retract import retract as run
+    from tailer.state.journal import state_folder
 
+    as_state_owner(folder, state_folder(folder, state))
     _write(run(folder, number, state))
 
 
@@ -107,26 +110,36 @@ def _show_tables(learnt: Learnt, selection: Selection, at: Position | None, pret
         _write(full_lines(tables))
     else:
         _write(summary_lines(tables, sources=sources))
+    _check_named(learnt, selection, {shown.definition.name for shown in tables})
 
 
 def _show_changes(learnt: Learnt, selection: Selection, at: Position | None, pretty: bool) -> None:
-    from tailer.cli.schema_facts import changes_by_position
+    from tailer.cli.schema_facts import all_names, changes_by_position
     from tailer.cli.schema_text import change_lines
 
     found = changes_by_position(learnt, selection, at)
     _write(change_lines(found) if pretty else (msgspec.json.encode(facts).decode() for facts in found))
+    _check_named(learnt, selection, all_names(learnt))
+
+
+def _check_named(learnt: Learnt, selection: Selection, known: Collection[str]) -> None:
+    """A table that was named and is not known is an error, behind what could be shown of the others."""
+    from tailer.definitions.named_tables import nothing_defines, undefined
+
+    missing = undefined(selection.tables, known)
+    if missing and not learnt.errors:
+        raise nothing_defines(missing, learnt.history.newest.values(), may_come=False)
 
 
 def _nothing(learnt: Learnt, selection: Selection) -> None:
-    """A table that was named and is not known is an error; without names there is nothing to say but that."""
+    """Tables that were asked for and are not known are an error; without any there is nothing to say but that."""
+    from tailer.definitions.named_tables import nothing_defines
+
     if learnt.errors:
         raise learnt.errors[0]
     if selection.tables:
-        raise DefinitionError(
-            f"no definition of {' or '.join(selection.tables)} is known here",
-            remedy="Give definitions: --schema FILE (DESCRIBE ... WITH INTERNALS), or --server HOST.",
-        )
-    sys.stderr.write("cdc-tail: no definition of any table is known here; give --schema FILE or --server HOST\n")
+        raise nothing_defines(selection.tables, learnt.history.newest.values(), may_come=False)
+    STANDARD_ERROR.notice("no definition of any table is known here; give --schema FILE or --server HOST")
 
 
 def _position(text: str) -> Position | None:

@@ -14,7 +14,7 @@ from tailer.definitions.history import DefinitionEvent
 from tailer.definitions.whole_folder import Learnt
 from tailer.position import Position
 from tailer.schema.model import TableDefinition, TypeField
-from tailer.schema.selection import Selection, is_system
+from tailer.schema.selection import Selection
 from tailer.state.journal_records import SchemaRecord
 
 BUILT_IN: Final = "built in"
@@ -89,7 +89,7 @@ def chosen_tables(learnt: Learnt, selection: Selection, at: Position | None, *, 
     """The tables to show, by name; as of `at`, the newest if None. Without names all but the server's own."""
     held = learnt.history.newest if at is None else learnt.history.newest_at(at)
     known = {**builtin(), **held}
-    chosen = [each for each in known.values() if _wanted(selection, each)]
+    chosen = [each for each in known.values() if selection.names(each)]
     shown = []
     for each in sorted(chosen, key=lambda each: (each.name, not each.dropped, each.id)):
         newest = learnt.history.source_of(each.id, at)
@@ -117,13 +117,19 @@ def changes_by_position(learnt: Learnt, selection: Selection, at: Position | Non
         for definition in sorted(event.changed.values(), key=lambda each: each.name):
             words = changes(before.get(definition.id), definition)
             before[definition.id] = definition
-            if _wanted(selection, definition):
+            if selection.names(definition):
                 found.append(((event.at, event.n), _change(_of_event(learnt, event), definition, words)))
     for record in learnt.retracted:
         if at is None or record.at <= at:
             places = [place for place in sorted(record_tables(record)) if _named(selection, ".".join(place))]
             found += [((record.at, record.n), _retracted(record, *place)) for place in places]
     return [facts for _, facts in sorted(found, key=lambda item: item[0])]
+
+
+def all_names(learnt: Learnt) -> set[str]:
+    """`keyspace.table` of all tables that anything was ever said of, also what was taken back."""
+    known = {definition.name for definition in (*builtin().values(), *learnt.history.newest.values())}
+    return known | {".".join(place) for record in learnt.retracted for place in record_tables(record)}
 
 
 def record_tables(record: SchemaRecord) -> set[tuple[str, str]]:
@@ -136,14 +142,10 @@ def _events(learnt: Learnt, at: Position | None) -> Iterator[DefinitionEvent]:
     return (event for event in learnt.history.events if at is None or event.at <= at)
 
 
-def _wanted(selection: Selection, definition: TableDefinition) -> bool:
-    return selection.wants(definition) if selection.tables else not is_system(definition.keyspace)
-
-
 def _named(selection: Selection, name: str) -> bool:
-    """As `_wanted`, for a table of which the name is all that is known."""
+    """Whether a table is meant of which the name is all that is known."""
     keyspace, _, table = name.partition(".")
-    return _wanted(selection, TableDefinition("", keyspace, table, ()))
+    return selection.names(TableDefinition("", keyspace, table, ()))
 
 
 def _change(source: SourceFacts, definition: TableDefinition, words: list[str]) -> ChangeFacts:

@@ -13,8 +13,9 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.sinks.text import printable
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import RetractRecord, SchemaRecord
+from tailer.state.log_folder import log_state
 
 Course = list[tuple[Position, TableDefinition]]
 """One table's definitions, each with the position it is valid from."""
@@ -22,11 +23,11 @@ Course = list[tuple[Position, TableDefinition]]
 
 def retract(folder: Path, number: int, state: Path | None) -> list[str]:
     """Journal the retraction, durably; gives the lines that tell of it. UsageError where it is no schema record."""
-    journal = Journal(state_folder(folder, state))
+    journal = Journal(log_state(folder, state))
     before_that = number in journal.retracted
     journal.append_retract(number)
     records = journal.read()
-    record = records[number - 1]
+    (record,) = journal.read(upto=number, after=number - 1)
     assert isinstance(record, SchemaRecord)
     lines = [source_text(SourceFacts(str(record.at), record.source, number, retracted=True))]
     if before_that:

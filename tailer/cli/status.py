@@ -5,6 +5,7 @@ Parses options and shows what `observe.py` gathers. Writes nothing, so it works 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,14 +15,16 @@ from typing import Final
 import msgspec
 import typer
 
+from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.status_text import node_lines
 from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError
 from tailer.options.amounts import Lag
-from tailer.options.to_terminal import DIRS, command
+from tailer.options.to_terminal import DIRS
 from tailer.position import Position
 from tailer.retention.clean import CleanOptions
 from tailer.retention.status import ConsumerStatus, NodeStatus
+from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import printable, size_text
 
 app = typer.Typer(add_completion=False)
@@ -123,5 +126,5 @@ def _write(found: Sequence[NodeStatus], form: Form) -> None:
     if form == "json":
         sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
         return
-    now = time.time()
-    sys.stdout.writelines(f"{printable(line)}\n" for each in found for line in node_lines(each, now))
+    now, columns = time.time(), terminal_columns(sys.stdout, os.environ)
+    sys.stdout.writelines(f"{printable(line)}\n" for each in found for line in node_lines(each, now, columns))

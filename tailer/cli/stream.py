@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tailer.cli.rows import output_form
+from tailer.cli.as_owner import as_state_owner
+from tailer.cli.command import command
+from tailer.cli.rows import Form, output_form
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.to_terminal import DIRS, command
-from tailer.sinks.text import printable
+from tailer.options.to_terminal import DIRS
 
 if TYPE_CHECKING:
+    from tailer.definitions.journalled import JournalledTables
     from tailer.options.to_spark import SourceOptions
     from tailer.spark.sinks.base import QuerySink
 
@@ -35,29 +38,40 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     """Run a Spark query over a log folder: each durable change as a row, in the console, files or a database."""
     from tailer.cli.stream_progress import progress_line
     from tailer.options.to_spark import parse_options, spark_texts
-    from tailer.segments.folder import check_folder
+    from tailer.spark.named import check_tables
     from tailer.spark.run import run_query, stop
-    from tailer.spark.session import open_session
+    from tailer.spark.session import check_pyspark, open_session
+    from tailer.state.journal import state_folder
+    from tailer.state.log_folder import log_state
 
+    check_pyspark()
     _check_places(values)
+    form = output_form(values["output"])
+    if values["to"] == "console" and form == "pretty":
+        # People read a decimal as it was written, with its own digits behind the point.
+        values = values | {"decimals": "string"}
     options = {"path": folder, **spark_texts(values), **values["option"]}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
-    for _, each in source.folders:
-        check_folder(each)
+    for _, each in source.folders[:1]:
+        as_state_owner(each, state_folder(each, source.tail.state))
+    for node, each in source.folders:
+        log_state(each, source.of(node, once=False).state)
+    check_tables(source)
     out, kept = values["out"], values["checkpoint"]
     with ExitStack() as stack:
-        sink = _open_sink(values, source)
+        sink = _open_sink(values, source, form)
         kept = kept or (None if out is None else out / "_checkpoint")
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
-        _say(f"starting Spark; reading {folder} as consumer {source.tail.consumer}")
+        info, notice = STANDARD_ERROR.info, STANDARD_ERROR.notice
+        info(f"starting Spark; reading {folder} as consumer {source.tail.consumer}")
         conf = {**sink.conf(), **values["conf"]}
-        session = open_session("cdc-tail stream", _say, packages=sink.packages(), conf=conf, tell=True)
+        session = open_session("cdc-tail stream", notice, packages=sink.packages(), conf=conf, tell=info)
         stack.callback(stop, session)
         told = "checkpoint " + (where if kept else "none: the next run begins anew")
-        _say(f"Spark {session.version}, Python {sys.executable}, into {sink.name}, {told}")
+        info(f"Spark {session.version}, Python {sys.executable}, into {sink.name}, {told}")
         scrolls = values["to"] == "console" and sys.stdout.isatty()
-        shown = stack.enter_context(progress_line(_say, values["progress"], time.monotonic, scrolls=scrolls))
+        shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
         run_query(session, options, sink, where, once=values["once"], watch=shown.watch)
 
@@ -79,12 +93,12 @@ def _check_places(values: dict[str, Any]) -> None:
         raise UsageError("--output is for the console", remedy=f"Leave it out with --to {to}.")
 
 
-def _open_sink(values: dict[str, Any], source: SourceOptions) -> QuerySink:
+def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> QuerySink:
     match values["to"]:
         case "parquet":
             from tailer.spark.sinks.files import ParquetSink
 
-            return ParquetSink(values["out"])
+            return ParquetSink(values["out"], STANDARD_ERROR.notice)
         case "delta":
             from tailer.spark.sinks.files import DeltaSink
 
@@ -100,13 +114,15 @@ def _open_sink(values: dict[str, Any], source: SourceOptions) -> QuerySink:
             from tailer.spark.form import typed_form
             from tailer.spark.sinks.console import ConsoleSink, change_rows, typed_rows
 
-            form = output_form(values["output"], typed=source.tail.table is not None)
             typed = typed_form(source)
-            rows = open_sink(form, typed)
+            rows = open_sink(form, _tables(source).definition, typed)
             make = change_rows if typed is None else typed_rows(typed)
             return ConsoleSink(rows, values["checkpoint"], make, rows.close)
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"cdc-tail: {printable(line)}\n")
-    sys.stderr.flush()
+def _tables(source: SourceOptions) -> JournalledTables:
+    """The definitions that the query journals before its rows come."""
+    from tailer.definitions.journalled import JournalledTables
+    from tailer.state.journal import state_folder
+
+    return JournalledTables(state_folder(folder, source.of(node, once=False).state) for node, folder in source.folders)

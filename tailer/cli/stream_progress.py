@@ -5,11 +5,11 @@ Knows figures, not where they come from.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.limits import KIB
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def progress_line(say: Say, every: float, clock: Callable[[], float], *, scrolls
 
     `scrolls`: rows are written to the same terminal, and would tear a line at its bottom.
     """
-    if not (every and sys.stderr.isatty()) or scrolls:
+    if not (every and STANDARD_ERROR.draws()) or scrolls:
         yield ProgressLine(say, every, clock)
         return
     from rich.console import Console

@@ -16,15 +16,17 @@ import msgspec
 import typer
 
 from tailer.cli.check import Checked, Checker
+from tailer.cli.command import command
 from tailer.cli.progress import progress_bar
 from tailer.cli.rows import Form, output_form
 from tailer.errors import CdcError, CorruptError
 from tailer.limits import MIB
 from tailer.options.tail import tail_options
-from tailer.options.to_terminal import DIR, command
+from tailer.options.to_terminal import DIR
 from tailer.planning.survey import Survey
-from tailer.segments.folder import check_folder, look
+from tailer.segments.looks import look
 from tailer.sinks.text import printable, size_text
+from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset
 
 app = typer.Typer(add_completion=False)
@@ -37,13 +39,14 @@ _JSON_FIELDS: Final = (
 @command(app, "verify", {"folder": DIR}, epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
 def verify(folder: Path, output: Form | None, values: dict[str, Any]) -> None:
     """Check every CRC of a folder: headers, markers, sections, entries. Exit 4 where the log is damaged."""
-    check_folder(folder)
+    log_state(folder)
     options = tail_options(values).for_run(once=True)
     pretty = output_form(output) == "pretty"
     survey = Survey(folder, keys=options.keys(), stopped=options.stopped, quiet_seconds=options.assume_finished_after)
     began = time.monotonic()
     with contextlib.closing(survey):
         results = _check_all(survey, options.settle_seconds or 0)
+        sys.stderr.writelines(f"cdc-tail: {printable(notice)}\n" for notice in survey.take_notices())
     seconds = time.monotonic() - began
     lines = _pretty(results, seconds) if pretty else _json_lines(results, seconds)
     sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -11,8 +11,11 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
+from tailer.cli.as_owner import as_owner
+from tailer.cli.command import command
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.to_terminal import argument, command
+from tailer.options.to_terminal import argument
 
 if TYPE_CHECKING:
     from writer_hooks import SegmentLog, SyncPolicy, Ticket
@@ -43,6 +46,7 @@ def write(
     from writer_hooks import Cap, SegmentLog
     from writer_hooks.cql_tables import read_tables
 
+    as_owner(folder)
     options: dict[str, Any] = {
         "sync": _policy(sync),
         "segment_bytes": segment_size,
@@ -59,7 +63,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     with SegmentLog.open(folder, tables=list(tables.values()), **options) as log:
         count = _write_lines(log, tables, sys.stdin.buffer, sys.stdout if acks else None)
-    sys.stderr.write(f"{count} lines written, durable up to {log.end}\n")
+    STANDARD_ERROR.info(f"{count} lines written, durable up to {log.end}")
 
 
 def _write_lines(log: SegmentLog, tables: Any, lines: IO[bytes], acks: IO[str] | None) -> int:

@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.state.journal_records import AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
+from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
 class DefinitionEvent(NamedTuple):
@@ -62,6 +62,11 @@ class DefinitionHistory:
         native = {id: held[-1].definition for id, held in self._native.items()}
         return MappingProxyType({**self._state.definitions, **native})
 
+    def newest_of(self, id: str) -> TableDefinition | None:
+        """The newest definition of one table; a dropped one too."""
+        native = self._native.get(id)
+        return native[-1].definition if native else self._state.definitions.get(id)
+
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
         known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}
@@ -75,6 +80,10 @@ class DefinitionHistory:
         held = self._native.get(id, [])
         count = bisect_right(held, at, key=lambda record: record.at)
         return held[count - 1].key if count else None
+
+    def is_native(self, id: str) -> bool:
+        """Whether that is a table of a native log."""
+        return id in self._native
 
     @property
     def events(self) -> Sequence[DefinitionEvent]:
@@ -101,7 +110,7 @@ class DefinitionHistory:
             for record in self._records:
                 self._apply(record)
 
-    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = "log") -> Mapping[str, TableDefinition]:
+    def add(self, at: Position, deltas: Sequence[SchemaDelta], source: str = LOG) -> Mapping[str, TableDefinition]:
         """Take in one mutation's changes that are not journalled; gives the definitions it changed in the end."""
         before = dict(self._state.definitions)
         self.extend([SchemaRecord(at=at, source=source, deltas=tuple(deltas))])
@@ -123,6 +132,11 @@ class DefinitionHistory:
         """A key of `as_of(at)`: as long as it is the same, so are the definitions. Cheap enough for every span."""
         return self._generation, bisect_right(self._positions, at)
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """A key of `newest`, as `version_at` is one of `as_of`."""
+        return self._generation, len(self._positions)
+
     def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
         """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
         return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
@@ -132,6 +146,21 @@ class DefinitionHistory:
         count = len(self._events) if at is None else bisect_right(self._positions, at)
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
+
+    def created_at(self, id: str) -> Position | None:
+        """Where the log says that a table of a server was created; None if it does not."""
+        told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
+        made = (r for r in told if r.n not in self._retracted and _creates(r.deltas, id))
+        return min((record.found or record.at for record in made), default=None)
+
+    def column_ages(self, id: str) -> Mapping[str, int]:
+        """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
+        if id not in self._native:
+            return self._state.column_ages(id)
+        ages: dict[str, int] = {}
+        for number, record in enumerate(self._native[id]):
+            ages = {column.name: number for column in record.definition.columns} | ages
+        return ages
 
     def state_at(self, at: Position) -> SchemaState:
         """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
@@ -169,6 +198,16 @@ class DefinitionHistory:
         if changed:
             self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
             self._positions.append(record.at)
+
+
+def _creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
+    """Whether changes say all of a table: an ALTER writes only the columns that it adds, or takes some away."""
+    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
+    columns = [
+        delta for delta in deltas if delta.table == "columns" and (delta.keyspace, *delta.clustering[:1]) in names
+    ]
+    keys = (delta for delta in columns if delta.cells.get("kind", (0, None))[1] == "partition_key")
+    return any(keys) and all(delta.cells for delta in columns)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

@@ -15,6 +15,7 @@ from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, bui
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds
 from tailer.definitions.may_deliver import MayDeliver
+from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.limits import ENTRY_OVERHEAD
@@ -33,10 +34,9 @@ from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import entries_of, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
-from tailer.state.journal_records import DefinitionRecord, SchemaRecord
+from tailer.state.journal_records import LOG, DefinitionRecord, SchemaRecord
 
 BEGINNING: Final = Position(0, 0)
-LOG: Final = "log"
 
 
 class _Found(NamedTuple):
@@ -58,7 +58,7 @@ class Definitions:
         self._selection = selection
         self._tolerant = tolerant
         records = journal.read()
-        self._taken = len(records)
+        self._taken = journal.count
         self._history = DefinitionHistory(records)
         self._digests = {_digest(r.source, r.deltas): r.at for r in records if isinstance(r, SchemaRecord)}
         self._pending: dict[Position, _Found] = {}
@@ -68,6 +68,7 @@ class Definitions:
         self._at_spans = DefinitionsAtSpans(self._history)
         self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
         self._touched = False
+        self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
         self.entries = 0
         """How many were collected."""
@@ -139,6 +140,10 @@ class Definitions:
         """The newest definition of every user table, by id."""
         return self._history.newest
 
+    def newest_of(self, id: str) -> TableDefinition | None:
+        """The newest definition of one table, by its id as 32 hex digits; of the server's own tables too."""
+        return self._history.newest_of(id) or builtin().get(id)
+
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
         """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
 
@@ -146,19 +151,21 @@ class Definitions:
         """
         of_name = [known for known in self.latest().values() if known.name == table]
         if not of_name:
-            raise DefinitionError(
-                f"no definition for table {table}, whose typed form was asked for",
-                remedy="Give it with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST.",
-            )
+            raise nothing_defines((table,), self.latest().values(), may_come=False)
         earlier = [known for known in self._history.as_of(start).values() if known.name == table]
         later = [event.changed.values() for event in self._history.events if event.at > start]
         earlier += [known for changed in later for known in changed if known.name == table]
         newest = max(of_name, key=lambda known: (not known.dropped, self._since(known.id)))
-        return typed_table(newest, earlier, options)
+        ages, native = self._history.column_ages(newest.id), self._history.is_native(newest.id)
+        return typed_table(newest, earlier, options, ages, native=native)
 
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""
-        return self._selection.wide(self.latest().values())
+        version = self._history.version
+        if self._wide is None or self._wide[0] != version:
+            # Asked for at each look, and there may be thousands of tables.
+            self._wide = version, self._selection.wide(self.latest().values())
+        return self._wide[1]
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -172,15 +179,15 @@ class Definitions:
         """Take in what the journal has beyond what is known here: this run's own records, and those of others."""
         if self._journal.count == self._taken:
             return
-        records = self._journal.read()
-        if len(records) < self._taken:
+        count = self._journal.count
+        if count < self._taken:
             raise RefusedError(
                 "the state folder was deleted or replaced while it was in use",
                 expected=f"{self._taken} records in the journal",
-                found=len(records),
+                found=count,
                 remedy="Start again; with a new consumer or checkpoint if it is gone.",
             )
-        fresh, self._taken = records[self._taken :], len(records)
+        fresh, self._taken = self._journal.read(upto=count, after=self._taken), count
         before = len(self._history.events)
         self._history.extend(fresh)
         for record in fresh:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tailer.schema.model import Column, TableDefinition
-from tailer.schema.selection import Selection, is_system
+from tailer.schema.selection import Selection
 from tailer.types.kinds import NATIVES
 
 
@@ -54,19 +55,21 @@ def _is_user_type(text: str) -> bool:
 class StaleFlags:
     """Watches updates of tables that do not capture: the ALTER that switched it on may have gone with its segment.
 
-    After a gap in ids or a restart of the server the first update of such a table is worth a warning.
+    After a gap in ids or a restart of the server the first update of such a table is worth a warning, if its flag is
+    what keeps it out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
         self._segment = 0
         self._suspect = False
         self._warned: set[str] = set()
         self._counted: dict[str, int] = {}
 
-    def enter(self, segment: int, there: Collection[int]) -> None:
-        """Rows of this segment come next; `there`: the ids that the folder has."""
+    def enter(self, segment: int, there: Sequence[int]) -> None:
+        """Rows of this segment come next; `there`: the ids that the folder has, ascending."""
         if self._segment and segment > self._segment:
-            between = sum(self._segment < other < segment for other in there)
+            between = bisect_left(there, segment) - bisect_right(there, self._segment)
             if segment - self._segment - 1 > between:
                 self._suspect = True
                 self._warned.clear()
@@ -78,7 +81,9 @@ class StaleFlags:
             known = definitions.get(table)
             grew = count > self._counted.get(table, 0)
             self._counted[table] = count
-            if not grew or known is None or is_system(known.keyspace) or not self._suspect or table in self._warned:
+            if not grew or known is None or not self._suspect or table in self._warned:
+                continue
+            if not self._selection.covers(known):
                 continue
             self._warned.add(table)
             yield (

@@ -19,11 +19,13 @@ from tailer.framing.section import NoSection
 from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.schema.selection import Selection
-from tailer.segments.folder import LogFile, check_folder, look
+from tailer.segments.folder import LogFile
+from tailer.segments.looks import look
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource, SegmentFile
-from tailer.state.journal import Journal, state_folder
-from tailer.state.journal_records import SchemaRecord
+from tailer.state.journal import Journal
+from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
+from tailer.state.log_folder import log_state
 
 Progress = Callable[[int, int], None]
 """Called with a segment and the file offset that was reached in it."""
@@ -33,12 +35,13 @@ Progress = Callable[[int, int], None]
 class Learnt:
     """What is known. Records above number `journalled` are not in the journal; `retracted` ones have no effect.
 
-    `errors`: why a segment could not be read; the definitions in it are missing.
+    `ends`: the log ends on record. `errors`: why a segment could not be read; the definitions in it are missing.
     """
 
     history: DefinitionHistory
     journalled: int
     retracted: Sequence[SchemaRecord]
+    ends: Sequence[SegmentEndRecord]
     notices: list[str] = field(default_factory=list)
     errors: list[CdcError] = field(default_factory=list)
 
@@ -58,14 +61,15 @@ def learn(
     A file's and a server's count from the beginning, as at a first start. `showing`: who shows the
     progress. Raises the documented errors of these two.
     """
-    check_folder(folder)
-    journal = Journal(state_folder(folder, options.state), writable=False)
+    journal = Journal(log_state(folder, options.state), writable=False)
     journalled = journal.count
     retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
     known = Definitions(journal, Selection(), tolerant=True)
     OutsideSources(options, known).give(None)
-    learnt = Learnt(known.history, journalled, retracted)
-    logs = look(folder).logs
+    learnt = Learnt(known.history, journalled, retracted, journal.segment_ends(None))
+    listing = look(folder)
+    logs = listing.logs
+    learnt.notices += listing.notices()
     with showing(logs) as progress:
         for segment in sorted(logs):
             _learn_file(folder, logs[segment], keys, known, learnt, progress)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from collections.abc import Callable
 from typing import IO, Final
 
 from tailer.rows.batch import Batch
-from tailer.sinks.pretty import PrettySink, terminal_columns
+from tailer.sinks.pretty import PrettySink
+from tailer.sinks.table_text import Tables
+from tailer.sinks.terminal import terminal_columns
 
 ROWS_SHOWN: Final = 3
 """Of each micro-batch: more goes by too fast to be read."""
@@ -24,7 +27,9 @@ Published = Callable[[int, int], float | None]
 class Screen:
     """A sink that shows rows with their delays, and keeps what came: `rows` as event ids, with the time shown."""
 
-    def __init__(self, stream: IO[bytes], published: Published, *, colour: bool, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, stream: IO[bytes], published: Published, tables: Tables, *, colour: bool, clock: Callable[[], float]
+    ) -> None:
         self.event_ids: list[str] = []
         self.delays: list[float] = []
         """Seconds from the sidecar to the screen, of rows whose sidecar was written after the first row was shown."""
@@ -36,7 +41,8 @@ class Screen:
         self._began = clock()
         self._first: float | None = None
         self._lines = io.BytesIO()
-        self._pretty = PrettySink(self._lines, colour=colour, columns=terminal_columns(stream) - _DELAY_COLUMNS)
+        columns = terminal_columns(stream, os.environ) - _DELAY_COLUMNS
+        self._pretty = PrettySink(self._lines, tables, colour=colour, columns=columns)
 
     def say(self, text: str) -> None:
         """A line of the demo's own, with the seconds since it began."""

@@ -17,11 +17,13 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 import tailer
+from tailer.definitions.journalled import JournalledTables
 from tailer.demo.live import LiveWriter, percentile
 from tailer.demo.screen import Screen
 from tailer.errors import SystemFailedError
 from tailer.spark.run import SinkRun, stop
-from tailer.spark.session import check_java, open_session
+from tailer.spark.session import check_java, check_pyspark, open_session
+from tailer.state.journal import state_folder
 
 if TYPE_CHECKING:
     from tailer.spark.run import SparkSession, StreamingQuery
@@ -80,13 +82,16 @@ def cassandra_story() -> Story:
 def run_demo(stream: IO[bytes], story: Story, *, colour: bool, seconds: float | None) -> None:
     """Show it on `stream`. `seconds`: of the writing; None chooses so that the whole stays under two minutes.
 
-    Raises UsageError without Java, the query's error, and RuntimeError where the rows shown are not those expected.
+    Raises UsageError without PySpark or Java, the query's error, and RuntimeError where the rows shown are not those
+    expected.
     """
+    check_pyspark()
     check_java()
     began = time.monotonic()
     with TemporaryDirectory(prefix="cdc-tail-demo-") as parent, LiveWriter(story.module, parent) as writer:
         folder = Path(parent) / "cdc_raw"
-        screen = Screen(stream, writer.published, colour=colour, clock=time.monotonic)
+        tables = JournalledTables([state_folder(folder)]).definition
+        screen = Screen(stream, writer.published, tables, colour=colour, clock=time.monotonic)
         screen.heading(story.heading)
         for line in story.about:
             screen.say(line.format(folder=parent))

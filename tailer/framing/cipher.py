@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from tailer.errors import CorruptError, DefinitionError
+from tailer.framing.entry import may_be_entries
 from tailer.framing.header import Header
 from tailer.framing.section import LENGTH_REMEDY, SectionLengthError
-from tailer.limits import SECTION_BYTES_MAX
+from tailer.limits import LARGE_SECTION_BYTES, LOOKED_AT_BYTES, SECTION_BYTES_MAX
 from tailer.position import Position
 
 _CHUNK: Final = struct.Struct(">ii")
@@ -82,9 +83,13 @@ class AesCodec:
         start, filled = 0, 0
         while start < len(body):
             text, start = self._decrypt(body, start, at)
-            chunk = self._decompress(text, SECTION_BYTES_MAX - filled, at)
+            chunk = self._decompress(text, min(SECTION_BYTES_MAX - filled, LARGE_SECTION_BYTES), at)
             chunks.append(chunk)
             filled += len(chunk)
+            if plain_length > LARGE_SECTION_BYTES and filled - len(chunk) < LOOKED_AT_BYTES <= filled:
+                first = b"".join(chunks)[:LOOKED_AT_BYTES]
+                if not may_be_entries(first, plain_length):
+                    return first
         if filled != plain_length:
             # Every chunk came out right, so it is the section's length that does not.
             _refuse("encrypted section's length", at, f"{filled} bytes", f"{plain_length}", SectionLengthError)

@@ -92,6 +92,18 @@ def scan_entries(data: bytes | memoryview) -> Entries:
     return Entries(starts, sizes, faults)
 
 
+def may_be_entries(first: bytes, length: int) -> bool:
+    """Whether the first bytes of a section of `length` bytes can be entries, by the heads in them. If not,
+    `scan_entries` finds the same fault in these bytes alone."""
+    at = 0
+    while at + HEAD_BYTES <= len(first):
+        size, size_crc = _HEAD.unpack_from(first, at)
+        if zlib.crc32(first[at : at + 4]) != size_crc or size < ENTRY_BYTES_MIN or at + size + ENTRY_OVERHEAD > length:
+            return False
+        at += size + ENTRY_OVERHEAD
+    return True
+
+
 def short_head(at: int, length: int) -> list[EntryFault]:
     """The fault of bytes at the end that are too few for an entry's head; none where no byte is left."""
     rest = length - at

@@ -11,6 +11,7 @@ The CRC takes the id's halves low first, and the length as four bytes.
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -19,11 +20,14 @@ from typing import Any, Final
 
 from tailer.errors import CorruptError, DefinitionError
 from tailer.framing.name import parse_log_name
+from tailer.limits import HEADER_DEPTH_MAX
 from tailer.position import Position
 
 _HEAD: Final = struct.Struct(">iqH")
 _CRC: Final = struct.Struct(">I")
 _CRC_INPUT: Final = struct.Struct(">iIII")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_I64: Final = 2**63
 CASSANDRA: Final = "cassandra"
 MSGPACK: Final = "msgpack"
 PAYLOADS: Final = (CASSANDRA, MSGPACK)
@@ -68,6 +72,12 @@ class Header:
     def boot(self) -> str:
         """The run of the writer that wrote the segment; transaction ids count within it. Empty where none is named."""
         return str(self.parameters.get("boot", ""))
+
+    @property
+    def previous(self) -> int | None:
+        """The id of the segment before this one in its native log; None where none is named."""
+        named = self.parameters.get("previous")
+        return named if type(named) is int else None
 
 
 def encode_header(version: int, segment: int, parameters: Mapping[str, Any]) -> bytes:
@@ -132,10 +142,23 @@ def _header_crc(version: int, segment: int, text: bytes) -> int:
 def _decode_parameters(text: bytes, file: str, at: Position | None) -> Mapping[str, Any]:
     try:
         parameters = json.loads(text)
-    except ValueError:
-        parameters = None
-    if not isinstance(parameters, dict):
-        raise CorruptError(
-            "header parameters", at=at, file=file, expected="a JSON object", found=text[:80], remedy=_DAMAGED
-        )
-    return parameters
+        if isinstance(parameters, dict) and _is_sound(parameters, HEADER_DEPTH_MAX):
+            return parameters
+    except (ValueError, RecursionError):
+        # RecursionError: thousands of arrays in one another, which 64 KiB have room for.
+        pass
+    raise CorruptError(
+        "header parameters", at=at, file=file, expected="a JSON object", found=text[:80], remedy=_DAMAGED
+    )
+
+
+def _is_sound(value: object, depth: int) -> bool:
+    """Whether a value can be shown again: not nested too deep, its texts Unicode, its numbers of 64 bits."""
+    if isinstance(value, str):
+        return not _SURROGATE.search(value)
+    if isinstance(value, int):
+        return -_I64 <= value < _I64
+    if isinstance(value, dict | list):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 0 and all(_is_sound(item, depth - 1) for item in items)
+    return True

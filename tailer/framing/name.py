@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 _SEGMENT: Final = re.compile(r"CommitLog-(\d{1,9})-(\d{1,19})\.log", re.ASCII)
 _SIDECAR: Final = re.compile(r"CommitLog-(\d{1,9})-(\d{1,19})_cdc\.idx", re.ASCII)
-
-_NAMES_KEPT: Final = 2048
-"""A folder is listed several times a second, and nearly all of its names are those of the last time."""
 
 
 class SegmentName(NamedTuple):
@@ -28,14 +24,12 @@ class SegmentName(NamedTuple):
         return f"CommitLog-{self.version}-{self.segment}_cdc.idx"
 
 
-@lru_cache(_NAMES_KEPT)
 def parse_log_name(name: str) -> SegmentName | None:
     """The version and id in a segment's file name; None for any other file."""
     match = _SEGMENT.fullmatch(name)
     return SegmentName(int(match[1]), int(match[2])) if match else None
 
 
-@lru_cache(_NAMES_KEPT)
 def parse_sidecar_name(name: str) -> SegmentName | None:
     """The version and id in a sidecar's file name; None for any other file."""
     match = _SIDECAR.fullmatch(name)

@@ -145,7 +145,8 @@ class Compiling:
 
 
 def main() -> int:
-    """Compiles what is not kept yet. Where that does not lie beside the source, whoever uses it first says so."""
+    """Compiles what is not kept whole. Where that does not lie beside the source, whoever uses it first says so."""
+    store.discard_damaged(f"{module}.{name}" for module, name in COMPILED)
     if store.kept() is not None:
         return 0
     room = store.room()

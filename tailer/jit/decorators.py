@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tailer.jit import store
+from tailer.jit.code_file import NotKeptError, read_code, write_code
 from tailer.jit.link import link
 
 Function = Callable[..., Any]
@@ -28,7 +29,7 @@ features = _source.features
 def only_load() -> None:
     """NotKeptError where functions would be compiled in this process."""
     if store.kept() is None:
-        raise store.NotKeptError("compiled code was removed after it was found")
+        raise NotKeptError("compiled code was removed after it was found")
 
 
 def entry_point(function: Function) -> Function:
@@ -47,11 +48,11 @@ def _code(function: Function) -> bytes:
     folder = store.kept() or store.room()
     if folder is not None:
         try:
-            return (folder / file).read_bytes()
-        except OSError as error:
+            return read_code(folder / file)
+        except NotKeptError:
             if not COMPILES:
-                raise store.NotKeptError(f"{file} is not there: {error}") from error
+                raise
     code: bytes = _source.make(function)
     if folder is not None:
-        store.put(folder, file, code)
+        write_code(folder / file, code)
     return code

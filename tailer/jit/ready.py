@@ -133,6 +133,7 @@ class Choice:
         self._stage = _Stage.LOADING
         if store.kept() is None:
             self._compile()
+        self._notices += store.take_refusals()
 
     def _compile(self) -> None:
         from tailer.jit import ahead
@@ -143,11 +144,12 @@ class Choice:
     def _load(self) -> None:
         """Loads the twins that were asked for."""
         from tailer.jit import store
+        from tailer.jit.code_file import NotKeptError
 
         try:
             import_module("tailer.jit.decorators").only_load()
             self._twins |= {module: import_module(module) for module in list(self._wanted)}
-        except store.NotKeptError as error:
+        except NotKeptError as error:
             self._give_up(str(error), retry=True)
         except Exception as error:
             # Foreign code that does not load must not stop a reader that can do without.
@@ -163,7 +165,9 @@ class Choice:
 
         if retry and self._retries:
             self._retries -= 1
+            self._notices.append(f"{details}: it is compiled anew")
             store.discard()
+            self._notices += store.take_refusals()
             self._compile()
             return
         self._notices.append(f"{WITHOUT}: {details}")

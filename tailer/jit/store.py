@@ -3,6 +3,7 @@
 Beside the source, or in the user's cache folder where that cannot be written (`NUMBA_CACHE_DIR` comes before both).
 Code is put into `<name>.partial`, which gets its name when it is whole: whoever finds the folder has everything, and
 needs only to read it. A compiler that dies leaves files that the next one goes on with, and a lock that is free.
+Folders that others than root and this user own or may write are passed over, for what lies there is run.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import fcntl
 import os
 import platform
 import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -21,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from tailer.jit.code_file import NotKeptError, distrust, read_code, sync_folder
 from tailer.jit.sources import SOURCES
 
 BESIDE: Final = Path(__file__).resolve().parent / "__pycache__"
@@ -29,6 +32,7 @@ _BEGIN: Final = "compiled"
 _PARTIAL: Final = ".partial"
 _LOCK: Final = ".lock"
 _NEWS: Final = "news"
+_FOLDER_MODE: Final = 0o755
 _PROCESSOR_LINES: Final = ("model name", "flags", "Features", "CPU part")
 WITHOUT: Final = "no compiled code, the plain reader goes on, slower"
 """What a user is told, before the reason."""
@@ -36,8 +40,10 @@ WITHOUT: Final = "no compiled code, the plain reader goes on, slower"
 _VARIABLES: Final = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 
 
-class NotKeptError(Exception):
-    """Compiled code is not there, or does not load."""
+_refused: Final[dict[Path, str]] = {}
+"""Folders that are there and not used, and why."""
+
+_told: Final[set[Path]] = set()
 
 
 def folders() -> list[Path]:
@@ -51,8 +57,32 @@ def folders() -> list[Path]:
 
 def kept() -> Path | None:
     """The folder with the code for this processor and these versions, if it is there."""
-    name = _name()
-    return next((folder / name for folder in folders() if os.access(folder / name, os.R_OK | os.X_OK)), None)
+    for folder in folders():
+        whole = folder / _name()
+        if _is_safe(folder) and os.access(whole, os.R_OK | os.X_OK) and _is_safe(whole):
+            return whole
+    return None
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether it is there and code may be taken from it and put into it."""
+    if folder in _refused:
+        return False
+    try:
+        # Whoever may write beside the source by its group may write the source too.
+        why = distrust(folder.stat(), stat.S_IWOTH) if folder == BESIDE else distrust(folder.stat())
+    except OSError:
+        return False
+    if why is not None:
+        _refused[folder] = why
+    return why is None
+
+
+def take_refusals() -> list[str]:
+    """What there is to say of folders that are not used, once for each."""
+    fresh = [folder for folder in _refused if folder not in _told]
+    _told.update(fresh)
+    return [f"{folder} {_refused[folder]}: compiled code there is not used" for folder in fresh]
 
 
 def room() -> Path | None:
@@ -60,7 +90,12 @@ def room() -> Path | None:
     for folder in folders():
         partial = folder / (_name() + _PARTIAL)
         try:
-            partial.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+            if not _is_safe(folder):
+                continue
+            partial.mkdir(_FOLDER_MODE, exist_ok=True)
+            if not _is_safe(partial):
+                continue
             # Permissions do not tell of a file system that is read only.
             tempfile.TemporaryFile(dir=partial).close()
             _lock_of(partial).touch()
@@ -70,19 +105,15 @@ def room() -> Path | None:
     return None
 
 
-def put(folder: Path, file: str, code: bytes) -> None:
-    """Keeps a function's code under that name."""
-    made = folder / f"{file}.{os.getpid()}"
-    made.write_bytes(code)
-    made.replace(folder / file)
-
-
 def finish(partial: Path) -> None:
     """All of it is there: it gets its name, and what was kept for earlier versions goes."""
     try:
         if BESIDE in folders()[: folders().index(partial.parent)]:
-            (partial / _NEWS).write_text(f"{BESIDE} cannot be written: compiled code is kept in {partial.parent}")
+            verb = "used" if BESIDE in _refused else "written"
+            (partial / _NEWS).write_text(f"{BESIDE} cannot be {verb}: compiled code is kept in {partial.parent}")
+        sync_folder(partial)
         partial.rename(_whole_of(partial))
+        sync_folder(partial.parent)
     except OSError:
         # Somebody was quicker with the same code, or has removed it for newer.
         shutil.rmtree(partial, ignore_errors=True)
@@ -103,15 +134,30 @@ def take_news() -> str | None:
 
 
 def discard() -> None:
-    """What is kept does not load: it is to be compiled anew. Only what this user may write goes."""
+    """What is kept does not load: it is to be compiled anew. What this user may not remove is not used any more."""
     folder = kept()
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            _refused[folder] = "is damaged and cannot be removed"
+
+
+def discard_damaged(files: Iterable[str]) -> None:
+    """Discards what is kept where one of these files is not there whole."""
+    names = list(files)
+    while (folder := kept()) is not None:
+        try:
+            for name in names:
+                read_code(folder / name)
+        except NotKeptError:
+            discard()
+        else:
+            return
 
 
 def is_being_compiled() -> bool:
     """Whether a living process compiles, anybody's that this one can see."""
-    for folder in folders():
+    for folder in filter(_is_safe, folders()):
         with suppress(OSError), _locked(folder / (_name() + _LOCK), os.O_RDONLY) as free:
             if not free:
                 return True

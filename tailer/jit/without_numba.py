@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tailer.jit import store
+from tailer.jit.code_file import NotKeptError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,4 +58,4 @@ def features() -> frozenset[str]:
 
 def make(function: Callable[..., Any]) -> bytes:
     """What is missing was lost from a store that had it."""
-    raise store.NotKeptError(f"{function.__module__}.{function.__name__} is not kept")
+    raise NotKeptError(f"{function.__module__}.{function.__name__} is not kept")

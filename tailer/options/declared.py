@@ -80,10 +80,17 @@ _TYPED_ONLY: Final = "with `table`: "
 
 TAIL: Final = (
     Option(
-        "tables", kinds.TABLES, "Only this table; may be given again, and may hold * and ?. Default: every table with "
-        "cdc = true (schema: all but the server's own).", WHAT, (), "table", _ASKS, "tables", python=True,
-        more="only these tables, with `*` and `?`: a list in Python, `shop.*,billing.invoices` in Spark; without it "
-        "every table with `cdc = true`",
+        "tables", kinds.TABLES, "Only this table; may be given again. With * and ? all tables with cdc = true that it "
+        "covers; others by their exact names. Default: every table with cdc = true (schema: all but the server's own, "
+        "whatever cdc says).", WHAT, (), "table", _ASKS, "tables", python=True,
+        more="only these tables: exact names, and with `*` and `?` those with `cdc = true`; a list in Python, "
+        "`shop.*,billing.invoices` in Spark; without it every table with `cdc = true`",
+    ),
+    Option(
+        "tables_may_come", kinds.FLAG, "A table of --table that nothing defines yet may be created later; without this "
+        "it is an error (exit 3).", WHAT, False, "table-may-come", _ROWS, "tablesMayCome", python=True,
+        more="a table that is named exactly and that nothing defines yet may be created later; without this it is an "
+        "error (exit 3, `[CDC-3]`), which has the nearest names",
     ),
     Option("node", kinds.NODE, "Whose log this is.", WHAT, "local", "node", (*_ROWS, "status"), "node", python=True,
            more="the node's name in the rows, for one folder"),
@@ -96,7 +103,7 @@ TAIL: Final = (
     Option("schema_changes", kinds.FLAG, "Give changes of definitions as rows too.", WHAT, False, "schema-changes",
            _ROWS, "includeSchemaChanges", python=True, more="rows with `op` = `schema`"),
     Option(
-        "table", kinds.TABLE, "Only this table, in columns of its own types; on standard output as json or arrow.",
+        "table", kinds.TABLE, "Only this table, in columns of its own types.",
         TYPED, None, "typed", _ROWS, "table", python=True,
         more="`keyspace.table`: rows of this table alone, in "
         "[its own columns](change-rows.md#the-typed-form)",
@@ -109,7 +116,8 @@ TAIL: Final = (
         "that needs it, which names it; a restart has it. `ignore`: go on with the columns of the start",
     ),
     Option(
-        "decimals", kinds.word(*get_args(Decimals)), "decimal and varint as numbers of 38 digits, or as text.", TYPED,
+        "decimals", kinds.word(*get_args(Decimals)), "decimal and varint as numbers of 38 digits, or as text. --output "
+        "pretty has their own digits.", TYPED,
         "decimal", "decimals", _ROWS, "decimals", python=True,
         more=f"{_TYPED_ONLY}`decimal` and `varint` as numbers of 38 digits, or as `string`, which has no bounds",
     ),
@@ -155,6 +163,12 @@ TAIL: Final = (
         "state", kinds.FOLDER, "A private state folder, for logs on read-only mounts. Default: DIR.cdc_tail, beside "
         "the log folder.", RUN, None, "state", (*_ASKS, "inspect", "status", "consumers"), "stateDir", python=True,
         more="a private state folder instead of `<folder>.cdc_tail`",
+    ),
+    Option(
+        "hold_seconds", kinds.SECONDS, "How long at most `clean` leaves alone what a batch read needs.", RUN, 3600.0,
+        spark="holdSeconds", python=True,
+        more="batch reads: how long at most [`clean` leaves alone](retention.md#batch-reads) what this one needs; "
+        "0: not at all",
     ),
     Option("stopped", kinds.FLAG, "Nobody writes here any more: every segment is finished.", RUN, False, "stopped",
            (*_ROWS, "verify", "status", "clean"), "stopped", python=True),

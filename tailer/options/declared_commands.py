@@ -19,6 +19,12 @@ COMMANDS: Final = (
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
+LOG_FORMAT: Final = Option(
+    "log_format", kinds.word("text", "json"), "Sentences on standard error with time and level: as text, which leaves "
+    "them out on a terminal, or lines of JSON.", OUTPUT, None, "log-format", COMMANDS,
+)  # fmt: skip
+"""Named here, for sentences are said of other options too."""
+
 _OWN: Final = (
     Option("once", kinds.FLAG, "All that is there now, then exit.", RUN, False, "once", _ROWS),
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
@@ -27,6 +33,7 @@ _OWN: Final = (
            "output", _ROWS),
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
+    LOG_FORMAT,
     # stream
     Option("progress", kinds.SECONDS, "How often a line tells how far it is, where standard error is no terminal; "
            "0: never.", RUN, 60.0, "progress", ("stream",)),
@@ -78,6 +85,13 @@ _OWN: Final = (
         "force", kinds.FLAG, "Over these limits, delete what consumers need too: they stop with a loss error (exit 5).",
         _LIMITS, False, "force", ("clean",),
     ),
+    Option(
+        "forget_after", kinds.TIME, "How long ids that were cleaned, or never there, are remembered; by the id's own "
+        "time, and the newest in any case. One that appears later is a loss (exit 5).", _LIMITS, "30d", "forget-after",
+        ("clean",),
+    ),
+    Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
+           "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

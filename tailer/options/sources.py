@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from tailer.errors import UsageError
 from tailer.options.declared import Option
 from tailer.options.declared_commands import COMMANDS, TABLE, options_of
+from tailer.system_errors import system_error
 
 EVERY_COMMAND: Final = "all"
 CONFIG: Final = "config"
@@ -85,6 +86,8 @@ def read_config(file: Path) -> Config:
     try:
         with file.open("rb") as opened:
             config = tomllib.load(opened)
+    except PermissionError as error:
+        raise system_error("the configuration file cannot be read", error, file) from None
     except OSError as error:
         raise UsageError("the configuration file cannot be read", file=str(file), found=error.strerror) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

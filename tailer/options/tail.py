@@ -31,6 +31,7 @@ class TailOptions:
 
     node: str = _DEFAULTS["node"]
     tables: tuple[str, ...] = _DEFAULTS["tables"]
+    tables_may_come: bool = _DEFAULTS["tables_may_come"]
     schema_file: Path | None = _DEFAULTS["schema_file"]
     server: str | None = _DEFAULTS["server"]
     server_ca: Path | None = _DEFAULTS["server_ca"]
@@ -42,6 +43,7 @@ class TailOptions:
     keystore_password_file: Path | None = _DEFAULTS["keystore_password_file"]
     start: str = _DEFAULTS["start"]
     until: str | None = _DEFAULTS["until"]
+    hold_seconds: float = _DEFAULTS["hold_seconds"]
     stopped: bool = _DEFAULTS["stopped"]
     assume_finished_after: float | None = _DEFAULTS["assume_finished_after"]
     settle_seconds: float | None = _DEFAULTS["settle_seconds"]

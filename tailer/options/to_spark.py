@@ -69,12 +69,13 @@ class SourceOptions:
     def of(self, node: str, *, once: bool) -> TailOptions:
         """The options of one node's tail; with several nodes, each has a state folder of its own.
 
-        `once`: for a run that does not wait.
+        `once`: for a run that does not wait. A table may come to one node that another one knows already; whether all
+        of them together know it is looked at before (`tailer.spark.named`).
         """
         state = self.tail.state
         if state is not None and len(self.folders) > 1:
             state = state / node
-        return replace(self.tail, node=node, state=state).for_run(once=once)
+        return replace(self.tail, node=node, state=state, tables_may_come=True).for_run(once=once)
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:

@@ -25,28 +25,38 @@ Arguments = Mapping[str, Any]
 _TYPES: Final[dict[str, Any]] = {"value": str | None, "flag": bool | None, "list": list[str] | None}
 
 DIR: Final = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw.")
+    Path,
+    # `readable`: who may not read it is told by us, with what mends that.
+    typer.Argument(
+        metavar="DIR", readable=False, help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw."
+    ),
 ]
 DIRS: Final = Annotated[
     str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
 ]
 SEGMENT_OR_DIR: Final = Annotated[
-    Path, typer.Argument(metavar="PATH", help="A segment file (CommitLog-*.log), or a folder of them.")
+    Path, typer.Argument(metavar="PATH", readable=False, help="A segment file (CommitLog-*.log), or a folder of them.")
 ]
 
 
 def argument(kind: Any, help: str, **more: Any) -> Any:
     """An argument of one command alone."""
-    return Annotated[kind, typer.Argument(help=help, **more)]
+    return Annotated[kind, typer.Argument(help=help, readable=False, **more)]
 
 
 def command(
-    app: typer.Typer, name: str, arguments: Arguments, *, only: Iterable[str] = (), **words: Any
+    app: typer.Typer,
+    name: str,
+    arguments: Arguments,
+    first: Callable[[Mapping[str, Any]], None],
+    *,
+    only: Iterable[str] = (),
+    **words: Any,
 ) -> Callable[[Function], Function]:
     """Make a function the command `name` of an app.
 
     It is called with the arguments, with the options that it names, and, if it has a parameter `values`, with those of
-    all. `only`: the few of the command's options that count here.
+    all; before that `first` is given the same. `only`: the few of the command's options that count here.
     """
     options = [option for option in options_of(name) if not only or option.name in only]
 
@@ -55,6 +65,7 @@ def command(
 
         def run(**given: Any) -> None:
             values = {key: found.value for key, found in resolve(name, given, os.environ).items()}
+            first(values)
             known = {key: given[key] for key in arguments} | values | {"values": values}
             function(**{key: known[key] for key in wanted})
 

@@ -124,6 +124,8 @@ class BatchTasks:
         """
         if start == end:
             return []
+        for offset in (start, end):
+            self._journal.check(offset)
         # By the records that counted when the end left, not by those that there are: a definition or an option that
         # came since would change rows that somebody has already.
         pinned = self._pin(self.counted(end))
@@ -156,7 +158,7 @@ class BatchTasks:
 
         More than its end says where the batch could not be read by those: it never succeeded, so nobody has its rows.
         """
-        self._journal.read(upto=end.j)
+        self._journal.require(end.j)
         return self._decided().recounts.get((end.position, end.j), end.j)
 
     def recount(self, end: NodeOffset) -> None:
@@ -168,7 +170,7 @@ class BatchTasks:
     def _pin(self, count: int) -> _Pinned:
         if self._pinned.count > count:
             self._pinned = _Pinned(self._consumer, self._today)
-        self._pinned.extend(self._journal.read(upto=count)[self._pinned.count :])
+        self._pinned.extend(self._journal.read(upto=count, after=self._pinned.count), count)
         return self._pinned
 
     def _part(self, part: _Part, shape: Shape, pieces: int) -> Iterator[FileTask]:
@@ -226,8 +228,8 @@ class BatchTasks:
 
     def _decided(self) -> _Decisions:
         decisions = self._decisions
-        if decisions.count != self._journal.count:
-            decisions.extend(self._journal.read()[decisions.count :])
+        if decisions.count != (count := self._journal.count):
+            decisions.extend(self._journal.read(upto=count, after=decisions.count), count)
         decisions.take_kept(self._journal.kept)
         return decisions
 
@@ -252,8 +254,9 @@ class _Decisions:
                 self.log_ends[record.segment] = record.end
         self._kept = len(records)
 
-    def extend(self, records: Sequence[AnyRecord]) -> None:
-        self.count += len(records)
+    def extend(self, records: Sequence[AnyRecord], count: int) -> None:
+        """Take in the records up to number `count`."""
+        self.count = count
         for record in records:
             self._take(record)
 
@@ -280,8 +283,8 @@ class _Pinned:
         self._history = DefinitionHistory()
         self._at_spans = DefinitionsAtSpans(self._history)
 
-    def extend(self, records: Sequence[AnyRecord]) -> None:
-        self.count += len(records)
+    def extend(self, records: Sequence[AnyRecord], count: int) -> None:
+        self.count = count
         self._history.extend(records)
         for record in records:
             if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):

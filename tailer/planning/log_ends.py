@@ -8,7 +8,8 @@ from __future__ import annotations
 from tailer.errors import LossError
 from tailer.options.tail import TailOptions
 from tailer.planning.reach import Reacher
-from tailer.planning.survey import Closed, Survey
+from tailer.planning.sighting import COMPLETED, Closed
+from tailer.planning.survey import Survey
 from tailer.position import Position
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
@@ -22,26 +23,43 @@ class LogEnds:
         self._survey = survey
         self._reacher = reacher
         self._options = options
+        self._loaded = 0
+        self._forgotten = 0
+        self._grown: set[int] = set()
 
     def load(self) -> None:
-        """Take over what is on record. Of several records of one segment the last stands; what is relied on stays."""
-        for record in reversed(self._journal.segment_ends(self._options.consumer)):
-            self._survey.closed.setdefault(record.segment, Closed(record.end, record.published))
+        """Take over what came on record, and forget what the journal has forgotten.
+
+        Of several records of one segment the last stands; what is relied on stays.
+        """
+        fresh = self._journal.segment_ends(self._options.consumer, after=self._loaded)
+        self._loaded = self._journal.count
+        closed = self._survey.closed
+        for record in reversed(fresh):
+            closed.setdefault(record.segment, Closed(record.end, record.published))
+        if (lowest := self._journal.base.segment) > self._forgotten:
+            self._forgotten = lowest
+            for segment in [segment for segment in closed if segment < lowest]:
+                del closed[segment]
 
     def record(self) -> None:
         """Journal the ends and the losses that were found since the last call."""
         consumer = self._options.consumer
+        found = []
         for segment in self._reacher.closed:
             closed = self._survey.closed[segment]
-            how = self._survey.sighting(segment).finished or "completed"
+            how = self._survey.sighting(segment).finished or COMPLETED
             chosen = how in ("stopped", "quiet") or self._options.accept_loss
-            if chosen and consumer is None:
-                self._journal.keep(
-                    SegmentEndRecord(segment=segment, published=closed.published, end=closed.end, finished=how)
-                )
-                continue
             whose = consumer if chosen else None
-            self._journal.append_segment_end(segment, closed.end, closed.published, how, whose)
+            end = SegmentEndRecord(
+                segment=segment, published=closed.published, end=closed.end, finished=how, consumer=whose
+            )
+            if chosen and consumer is None:
+                self._journal.keep(end)
+            else:
+                found.append(end)
+        if found:
+            self._journal.append(found)
         self._reacher.closed.clear()
         for lost in self._reacher.losses:
             self._journal.append_loss(consumer, lost, Position(lost.segment + 1, 0))
@@ -49,9 +67,11 @@ class LogEnds:
 
     def check_growth(self) -> None:
         """LossError where a segment went on behind the end that it was read to."""
-        for segment, closed in self._survey.closed.items():
-            known = self._survey.sighting(segment)
-            if known.published > max(closed.end, closed.published):
+        self._grown |= self._survey.take_judged()
+        for segment in sorted(self._grown):
+            closed, known = self._survey.closed.get(segment), self._survey.sighting(segment)
+            if closed is not None and known.published > max(closed.end, closed.published):
+                # It stays among them: whoever looks again is to be told again.
                 raise LossError(
                     "a segment that was read to its end has grown since",
                     at=Position(segment, closed.end),
@@ -60,3 +80,4 @@ class LogEnds:
                     found=f"a sidecar that says {known.published}",
                     remedy="It was taken for finished (--stopped, --assume-finished-after) while it was still written.",
                 )
+            self._grown.discard(segment)

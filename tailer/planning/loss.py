@@ -13,7 +13,7 @@ import msgspec
 
 from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_above
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -55,12 +55,12 @@ class ServerLosses:
         memory, here = self.memory, self.view.get(at)
         if at == 0 or at < memory.lost_below or at != memory.last_with_sidecar:
             return None
-        higher = min((segment for segment in self.view if segment > at), default=None)
+        higher = next(ids_above(self.view, at), None)
         if (here is not None and (here.log or here.cleaned)) or higher is None or higher <= memory.lost_below:
             return None
         # A segment that was seen without a sidecar may have gone as it was: it held no captured change.
-        missing = next((number for number in range(at + 1, higher) if number not in memory.bare), None)
-        if missing is None:
+        missing = memory.bare.first_not_in(at + 1)
+        if missing >= higher:
             return None
         return lost(
             Position(missing, 0), f"segment {at} was read and is gone, and segments between it and {higher} with it"
@@ -71,9 +71,7 @@ class ServerLosses:
         return f"segment {segment} went without ever showing a sidecar: it held no captured change"
 
     def gap(self, first: int, last: int) -> str | None:
-        bare = self.memory.bare
-        # The length first: a restart's jump in ids is wider than anybody wants to count through.
-        if last - first < len(bare) and all(number in bare for number in range(first, last + 1)):
+        if self.memory.bare.has_all(first, last):
             return None
         which = f"segment {first} was" if first == last else f"segments {first} to {last} were"
         return f"{which} never seen here (normal after a restart of the server): may have held changes"
@@ -94,7 +92,7 @@ class RecordLosses:
         # What went before the first start belongs to a history that nobody promised.
         if at == 0 or not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
             return None
-        first = min((segment for segment in memory.seen if at < segment <= dropped), default=at + 1)
+        first = min((segment for segment in memory.seen.above(at) if segment <= dropped), default=at + 1)
         what = f"the limit of the log took away segments up to {dropped}, and {at} is the last one read"
         return lost(Position(first, 0), what)
 
@@ -135,6 +133,6 @@ def accept_loss(
         # Only a late segment is gone: nothing of the main line is written off.
         upto, to = memory.lost_below, offset.position
     late = tuple((segment, at) for segment, at in offset.p if segment in view and view[segment].log)
-    moved = NodeOffset(offset.j, offset.s, offset.o, offset.done or not there, late)
-    seen = frozenset(s for s in memory.seen if s >= upto or (s in view and view[s].log))
+    moved = msgspec.structs.replace(offset, done=offset.done or not there, p=late)
+    seen = memory.seen.without((s, s) for s in memory.seen.below(upto) if s not in view or not view[s].log)
     return moved, msgspec.structs.replace(memory, seen=seen, lost_below=upto), to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,24 +13,25 @@ from tailer.limits import OFFSET_MAX
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.view import View
-from tailer.state.offset import Memory, NodeOffset, decode_node_offset
+from tailer.state.ids import Ids
+from tailer.state.offset import NO_IDS, VERSION, Memory, NodeOffset, decode_node_offset
+from tailer.state.versions import Versioned, check_version
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPosition:
-    """Where a tail begins, and what is worth saying about it."""
+    """Where a tail begins, and what its planner knows there."""
 
     offset: NodeOffset
     memory: Memory
-    notices: list[str] = field(default_factory=list)
 
 
-Unread = Callable[[int, Collection[int]], frozenset[int]]
+Unread = Callable[[int, Collection[int]], Ids]
 """(segment, late segments) -> captured segments beyond that one, or late, that `clean` took away."""
 
 
-def _nothing(segment: int, late: Collection[int]) -> frozenset[int]:
-    return frozenset()
+def _nothing(segment: int, late: Collection[int]) -> Ids:
+    return NO_IDS
 
 
 def named_position(
@@ -43,9 +44,7 @@ def named_position(
     oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
     memory = Memory(start=oldest_log, highest=max(view, default=0))
     if text == "earliest":
-        told = f"begins at segment {oldest_log}: what was written before it is not known"
-        oldest = [told] if oldest_log else []
-        return NamedPosition(NodeOffset(), memory, oldest)
+        return NamedPosition(NodeOffset(), memory)
     if text == "latest":
         return NamedPosition(_latest(view, reach), memory)
     if text.lstrip().startswith("{"):
@@ -66,7 +65,7 @@ def standing(offset: NodeOffset, view: View) -> NodeOffset:
     here = view.get(offset.s)
     if offset.done or here is None or here.sidecar or here.finished == "stopped":
         return offset
-    return NodeOffset(offset.j, offset.s - 1, 0, True, offset.p)
+    return msgspec.structs.replace(offset, s=offset.s - 1, o=0, done=True)
 
 
 def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tuple[list[Span], bool]:
@@ -127,6 +126,7 @@ def _from_json(text: str, node: str) -> NodeOffset:
     try:
         data: Any = msgspec.json.decode(text)
         if isinstance(data, dict) and "nodes" in data:
+            check_version(msgspec.convert(data, Versioned).v, VERSION, "the offset")
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]

@@ -7,13 +7,20 @@ the same arguments give the same plan.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from heapq import merge
+from typing import Final
+
+import msgspec
 
 from tailer.errors import CdcError
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_above, ids_of
+from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -32,8 +39,31 @@ class Reach:
     notices: tuple[str, ...] = ()
 
 
+SEGMENTS_MAX: Final = 48
+"""Segments that one plan reads at most: all of them are open until their rows are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a plan stands behind what it reads of one segment. `memory`: what is to be remembered there."""
+
+    offset: NodeOffset
+    memory: Callable[[], Memory] = field(compare=False)
+
+    def reached(self, segment: int) -> int:
+        """How far the plan reads a segment."""
+        return self.offset.o if segment == self.offset.s else dict(self.offset.p)[segment]
+
+    def within(self, segment: int, at: int) -> NodeOffset:
+        """The offset of who has taken the segment's rows up to `at` alone, and all before them."""
+        if segment == self.offset.s:
+            return msgspec.structs.replace(self.offset, o=at, done=False)
+        late = tuple((each, at if each == segment else end) for each, end in self.offset.p)
+        return msgspec.structs.replace(self.offset, p=late)
+
+
 ReachSegment = Callable[[int, int, int], Reach]
-"""(segment, offset, byte budget) -> Reach. At least one section, whatever the budget."""
+"""(segment, offset, byte budget above 0) -> Reach. At least one section, whatever the budget."""
 
 
 @dataclass(slots=True)
@@ -41,7 +71,9 @@ class Plan:
     """What may be read now. `spans` in log order, late segments first; `offset` stands behind them.
 
     `passed`: segments without sidecar that the position moved beyond. `error` is raised once everything before it was
-    delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it).
+    delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it). `absent`: see
+    `absent.py`. `edges`: by segment; one without sidecar that was passed over has none, the next one's stands behind
+    it.
     """
 
     offset: NodeOffset
@@ -52,6 +84,8 @@ class Plan:
     error: CdcError | None = None
     held: tuple[int, int] | None = None
     waiting: bool = False
+    absent: bool = False
+    edges: dict[int, Edge] = field(default_factory=dict)
 
 
 def plan(
@@ -63,14 +97,17 @@ def plan(
     *,
     wide: bool = False,
     dropped: int | None = None,
+    forgotten: int = 0,
 ) -> Plan:
     """The next plan from `offset` on, of about `budget` logical bytes.
 
     `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
     a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
+    `forgotten`: of lower ids that nobody has read it is not known any more whether they were there.
     """
     work = _Planner(view, offset, memory, reach, budget, wide, dropped)
     work.late_segments()
+    work.check_appeared(forgotten)
     work.main_line()
     return work.finish()
 
@@ -97,12 +134,16 @@ class _Planner:
         self._segment, self._end, self._done = offset.s, offset.o, offset.done
         self._given = offset
         self._passed_list: dict[int, int] = {}
+        self._unread = dict(offset.p)
         self._out = Plan(offset, memory)
-        self._holes = list(memory.holes)
+        self._holes = memory.holes
+        self._ids = ids_of(view)
+        self._gone = [segment for segment in memory.seen.from_id(memory.lost_below) if segment not in view]
 
     def late_segments(self) -> None:
         """Segments in `p`, then those that turned up in a hole."""
         for segment, at in self._given.p:
+            del self._unread[segment]
             seen = self._view.get(segment)
             if seen is not None and seen.closed is not None and at >= seen.closed:
                 # Read to its end in the offset before this one, which still names it: that is how a batch between the
@@ -112,14 +153,33 @@ class _Planner:
                 self._late_gone(segment, at)
             elif seen.sidecar or (self._wide and not seen.lone) or seen.finished == "stopped":
                 self._passed_list[segment] = self._read_late(segment, at)
+                self._note_edge(segment)
             elif not seen.lone:
                 self._passed_list[segment] = at
-        for segment in sorted(self._view):
+        for segment in self._in_holes():
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if segment < self._given.s and self._memory.in_hole(segment) and self._view[segment].log:
+            if self._view[segment].log:
                 self._passed_list.setdefault(segment, 0)
-                self._holes = _without(self._holes, segment)
+                self._holes = self._holes.without([(segment, segment)])
+
+    def check_appeared(self, forgotten: int) -> None:
+        """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
+        for segment in self._ids[: bisect_left(self._ids, forgotten)]:
+            seen = self._view[segment]
+            known = not seen.log or seen.cleaned or segment < self._memory.lost_below
+            # What is below the start belongs to a history that nobody promised.
+            history = self._memory.start and segment < min(self._memory.start, self._given.s)
+            if known or history or segment in self._memory.holes or segment in self._passed_list:
+                continue
+            what = f"segment {segment} has turned up, and of those below {forgotten} nothing is remembered any more"
+            self._out.error = self._out.error or lost(Position(segment, 0), what)
+
+    def _in_holes(self) -> Iterator[int]:
+        """Ids below the position for which no file was there when they were passed, and that are there now."""
+        ids = self._ids
+        for first, last in self._memory.holes.from_id(ids[0]).below(self._given.s).ranges if ids else ():
+            yield from ids[bisect_left(ids, first) : bisect_right(ids, last)]
 
     def _late_gone(self, segment: int, at: int) -> None:
         if segment < self._memory.lost_below:
@@ -131,6 +191,8 @@ class _Planner:
             self._out.notices.append(notice)
 
     def _read_late(self, segment: int, at: int) -> int:
+        if self._budget <= 0:
+            return at
         found = self._reach(segment, at, self._budget)
         self._take(found)
         self._out.waiting = self._out.waiting or found.waiting
@@ -140,7 +202,7 @@ class _Planner:
 
     def main_line(self) -> None:
         """The segment of the position, then the next ones, as far as order allows."""
-        if self._out.error is not None or self._swept():
+        if self._out.error is not None or self._budget <= 0 or self._swept():
             return
         while self._read_current() and self._next_segment():
             pass
@@ -162,6 +224,7 @@ class _Planner:
         found = self._reach(self._segment, self._end, self._budget)
         self._take(found)
         self._end, self._done = found.end, found.done
+        self._note_edge(self._segment)
         if found.error is not None:
             self._out.error = found.error
         if not self._done:
@@ -169,13 +232,22 @@ class _Planner:
             self._hold(self._segment)
         return self._done and self._budget > 0 and self._out.error is None
 
+    def _note_edge(self, segment: int) -> None:
+        """The plan could end here: whoever has taken its rows up to here stands as if it had."""
+        offset, holes = self._stands(), self._holes
+        self._out.edges[segment] = Edge(offset, partial(_remember, self._view, self._memory, offset, holes))
+
+    def _stands(self) -> NodeOffset:
+        late = tuple(sorted({**self._unread, **self._passed_list}.items()))
+        place = {"s": self._segment, "o": self._end, "done": self._done, "p": late}
+        return msgspec.structs.replace(self._given, **place)
+
     def _hold(self, segment: int) -> None:
         """Rows of higher segments wait: the flush thread closes segments out of order, so a higher id ends nothing."""
         if self._budget <= 0:
             return
-        behind = next(
-            (higher for higher in sorted(self._view) if higher > segment and self._view[higher].promised), None
-        )
+        above = ids_above(self._view, segment)
+        behind = next((higher for higher in above if self._view[higher].promised), None)
         if behind is not None:
             self._out.held = (segment, behind)
 
@@ -184,6 +256,9 @@ class _Planner:
         if found.span is not None:
             self._out.spans.append(found.span)
             self._budget -= found.span.bytes
+        # The next plan goes on. Late segments that have nothing new count for nothing: they come with each plan.
+        if len(self._out.spans) >= SEGMENTS_MAX:
+            self._budget = 0
 
     def _next_segment(self) -> bool:
         """Move to the next segment that counts; False when there is none yet."""
@@ -217,8 +292,8 @@ class _Planner:
 
     def _ahead(self) -> Iterator[int]:
         """Ids above the position: those that are there, and those whose sidecar was seen before."""
-        known = {segment for segment in self._memory.seen if segment >= self._memory.lost_below}
-        return iter(sorted(segment for segment in {*self._view, *known} if segment > self._segment))
+        gone = self._gone[bisect_right(self._gone, self._segment) :]
+        return merge(ids_above(self._view, self._segment), gone)
 
     def _pass_over(self, passed: list[int], target: int) -> None:
         for segment in passed:
@@ -229,47 +304,34 @@ class _Planner:
         first = max(self._segment, self._memory.start - 1) + 1
         for segment in [*passed, target]:
             if first < segment and self._memory.start:
-                self._holes.append((first, segment - 1))
+                self._holes = self._holes.with_ranges([(first, segment - 1)])
                 if (notice := self._losses.gap(first, segment - 1)) is not None:
                     self._out.notices.append(notice)
             first = segment + 1
 
     def finish(self) -> Plan:
         out = self._out
-        late = tuple(sorted(self._passed_list.items()))
-        out.offset = NodeOffset(self._given.j, self._segment, self._end, self._done, late)
-        out.memory = _remember(self._view, self._memory, out.offset, tuple(self._holes))
+        out.offset = self._stands()
+        out.memory = _remember(self._view, self._memory, out.offset, self._holes)
         return out
 
 
-def _remember(view: View, memory: Memory, offset: NodeOffset, holes: tuple[tuple[int, int], ...]) -> Memory:
+def _remember(view: View, memory: Memory, offset: NodeOffset, holes: Ids) -> Memory:
     """What the next plan must know of this look: all of it may be gone then, and only that tells a loss."""
-    late = {segment for segment, _ in offset.p}
-    with_sidecar = {segment for segment, seen in view.items() if seen.sidecar and not seen.orphan}
-    without = {segment for segment, seen in view.items() if seen.log and not seen.sidecar}
-    seen = {s for s in memory.seen | with_sidecar if s > offset.s or s in late}
-    bare = {s for s in (memory.bare | without) if s > offset.s} - seen
-    last = offset.s if offset.s in with_sidecar else memory.last_with_sidecar
-    return Memory(
+    at, late = offset.s, {segment for segment, _ in offset.p}
+    near = [view[segment] for segment in late if segment <= at and segment in view]
+    above = [view[segment] for segment in ids_above(view, at)]
+    shown = [seen.segment for seen in (*near, *above) if seen.sidecar and not seen.orphan]
+    without = [seen.segment for seen in above if seen.log and not seen.sidecar]
+    past = [segment for segment in late if segment <= at and segment in memory.seen]
+    seen = memory.seen.from_id(at + 1).with_ids([*past, *shown])
+    here = view.get(at)
+    return msgspec.structs.replace(
+        memory,
         start=memory.start or min((segment for segment, seen in view.items() if seen.log), default=0),
-        highest=max([memory.highest, *view]),
-        seen=frozenset(seen),
-        bare=frozenset(bare),
+        highest=max([memory.highest, *ids_of(view)[-1:]]),
+        seen=seen,
+        bare=memory.bare.from_id(at + 1).with_ids(without).minus(seen),
         holes=holes,
-        lost_below=memory.lost_below,
-        last_with_sidecar=last,
+        last_with_sidecar=at if here is not None and here.sidecar and not here.orphan else memory.last_with_sidecar,
     )
-
-
-def _without(holes: list[tuple[int, int]], segment: int) -> list[tuple[int, int]]:
-    """The ranges with one id taken out."""
-    kept: list[tuple[int, int]] = []
-    for first, last in holes:
-        if not first <= segment <= last:
-            kept.append((first, last))
-            continue
-        if first < segment:
-            kept.append((first, segment - 1))
-        if segment < last:
-            kept.append((segment + 1, last))
-    return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from tailer.errors import CdcError, CorruptError
@@ -16,7 +17,8 @@ from tailer.framing.section import MARKER_BYTES, NoSection, Section
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.planning.plan import Reach
-from tailer.planning.survey import Closed, Sighting, Survey
+from tailer.planning.sighting import Closed, Sighting
+from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.segments.run import Run, run_of
@@ -76,8 +78,8 @@ class Reacher:
             self._waiting.pop(segment, None)
             return self._ended(file, sighting, offset, budget)
         except FileNotFoundError:
-            # Deleted between the look and now: the next look tells what that means.
-            return Reach(offset)
+            # Deleted between the look and now: the next look tells what that means, if there is one.
+            return Reach(offset, waiting=not self._survey.frozen)
         except CorruptError as damage:
             # The header. Nothing was promised yet where no end was published; else its bytes are durable, and this
             # reader may only not see them yet.
@@ -90,36 +92,52 @@ class Reacher:
         except CdcError as error:
             return Reach(offset, error=error)
 
-    def learn(self, segment: int) -> None:
-        """Hand the sections of a segment to `collect` up to its last good marker, from where the last call ended."""
+    def learn(self, segment: int, *, next_read: bool = False) -> CdcError | None:
+        """Hand the sections of a segment to `collect` up to its last good marker, from where the last call ended.
+
+        Gives what keeps promised bytes from being read, if anything does. It is reported when their rows are wanted.
+        `next_read`: its rows are what is read next, so it stays open with what was walked of it.
+        """
         try:
-            file = self._survey.file(segment)
-            if file.header() is None:
-                return
-            start, at = file.place(self._learnt.get(segment, 0))
-            # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands behind
-            # them in the same log.
-            walk = self._walk(file, start, at, limit=None, budget=None)
-            file.remember(walk.edge, walk.at)
-            self._learnt[segment] = walk.edge
-        except (FileNotFoundError, CdcError):
-            # Definitions only name bytes. What cannot be read here is reported when its rows are wanted.
-            return
+            with nullcontext(self._survey.file(segment)) if next_read else self._survey.opened(segment) as file:
+                if file.header() is None:
+                    return None
+                start, at = file.place(self._learnt.get(segment, 0))
+                # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands
+                # behind them in the same log.
+                walk = self._walk(file, start, at, limit=None, budget=None, keep=next_read)
+                file.remember(walk.edge, walk.at)
+                self._learnt[segment] = walk.edge
+            sighting = self._survey.sighting(segment)
+            promised = walk.edge < max(sighting.end, sighting.published)
+            return walk.fault.error if promised and walk.fault is not None else None
+        except FileNotFoundError:
+            return None
+        except CdcError as error:
+            return error
 
     def _walk(
-        self, file: SegmentFile, start: int, at: int, limit: int | None, budget: int | None, published: int = 0
+        self,
+        file: SegmentFile,
+        start: int,
+        at: int,
+        limit: int | None,
+        budget: int | None,
+        published: int = 0,
+        *,
+        keep: bool = True,
     ) -> _Walk:
         """Sections from an edge on while they check, end at or before `limit`, and `budget` is not used up.
 
         `limit` and `published` are section edges: a section that reaches over one of them and does not check is no
-        section, its marker's pointer is wrong.
+        section, its marker's pointer is wrong. `keep`: what was read is about to be read again for its rows.
         """
         walk = _Walk(start, at, start)
         self._expect(file.segment, start, budget)
         most = OFFSET_MAX if budget is None else budget
         while walk.edge - start < most:
             end = OFFSET_MAX if limit is None else limit
-            run = read_run(file, walk.edge, walk.at, end, most - (walk.edge - start), keep=True)
+            run = read_run(file, walk.edge, walk.at, end, most - (walk.edge - start), keep=keep)
             if run is None:
                 run = self._look(file, walk, limit, published)
             if run is None:

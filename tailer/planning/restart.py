@@ -6,6 +6,7 @@ In a native log each section's last record says it of the section's end; a serve
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from tailer.errors import CdcError, LossError
@@ -53,8 +54,8 @@ def check_restart(restart: Position, start: Position, view: View) -> None:
 
 def _read(at: Position, survey: Survey) -> Position | None:
     """By the last section at or before a position, in its segment or the one below."""
-    below = [segment for segment in survey.segments() if segment < at.segment and survey.is_native(segment)]
-    for segment, end in ((at.segment, at.offset), *((segment, _ALL) for segment in below[-1:])):
+    below = (segment for segment in survey.segments_below(at.segment) if survey.is_native(segment))
+    for segment, end in ((at.segment, at.offset), *((segment, _ALL) for segment in islice(below, 1))):
         if segment < at.segment and survey.own_restart(segment):
             return None
         try:

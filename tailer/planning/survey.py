@@ -1,23 +1,27 @@
 """The judge of a folder: from looks at it to what the planner may rely on (architecture section 3).
 
 Keeps what must outlive a look: ends read from sidecars, segments seen finished, descriptors of what is being read.
-Tells how far a segment can be read, and checks every byte of it on the way. Decodes no mutation and delivers no row.
+The work of a look is by what is new. Decodes no mutation and delivers no row.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import CdcError
+from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
-from tailer.segments.folder import NOTHING, Listing, LogFile, SidecarFile, look
+from tailer.segments.folder import DROPPED, LogFile, SidecarFile
+from tailer.segments.looks import Looks, Pace
+from tailer.segments.run import RunCache
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
-from tailer.segments.view import SegmentView
+from tailer.segments.view import SegmentView, Views
 from tailer.state.offset import NodeOffset
 
 ORPHAN_SECONDS: Final = 1.0
@@ -26,36 +30,24 @@ ORPHAN_SECONDS: Final = 1.0
 LONE_SECONDS: Final = 600.0
 """A segment without sidecar that the server let go of this long ago will never get one."""
 
-THOROUGH_SECONDS: Final = 1.0
-"""How long completed segments are taken as they were; nothing about them is urgent."""
+OPEN_MAX: Final = 64
+"""Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`), far fewer than a process may have."""
+
+HELD_MAX: Final = OPEN_MAX // 2
+"""Of these, behind the position."""
+
+CARRIED_MAX: Final = OPEN_MAX
+"""Descriptors kept beside these where partitions carry a batch: of all its segments (`plan.SEGMENTS_MAX`)."""
+
+FEW_SIGHTINGS: Final = 100
+"""So many segments may be remembered before it is asked which of them are gone."""
+
+Names = Callable[[], Collection[str] | None]
+"""The names in the folder that were heard of since the last call; None where it must be listed to know."""
 
 
-HELD_MAX: Final = 256
-"""Descriptors kept behind the position at most."""
-
-
-@dataclass(slots=True)
-class Sighting:
-    """What is kept of a segment between looks.
-
-    `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
-    `number`: the one beside COMPLETED, which may be no more than the file's length.
-    """
-
-    sidecar: bool = False
-    end: int = 0
-    published: int = 0
-    number: int | None = None
-    finished: str | None = None
-    orphan_since: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The log end on record of a finished segment, and the highest end published in an orderly way."""
-
-    end: int
-    published: int
+def _deaf() -> None:
+    return None
 
 
 class Survey:
@@ -75,99 +67,188 @@ class Survey:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
-        self.closed: dict[int, Closed] = {}
+        self.closed = ClosedEnds()
         self._keys = keys
         self._stopped = stopped
         self._quiet_seconds = quiet_seconds
         self._ask_cleaned = cleaned
         self._cleaned: Container[int] = ()
+        self._hidden: set[int] = set()
         self._clock = clock
+        self._names: Names = _deaf
+        self._looks = Looks(folder)
+        self._pace = Pace()
+        self._linked: bool | None = None
         self._sightings: dict[int, Sighting] = {}
+        self._remembered = FEW_SIGHTINGS
+        self._judged: set[int] = set()
         self._files: dict[int, SegmentFile] = {}
-        self._listing = NOTHING
-        self._thorough_at = -THOROUGH_SECONDS
-        self._views: dict[int, SegmentView] = {}
+        self._runs = RunCache()
+        self._kept: frozenset[int] = frozenset()
+        self._views = Views()
+        self._asked_for: set[int] = set()
         self._frozen = False
         self._native: dict[int, bool] = {}
         self._hold_from: int | None = None
+        self._told: set[str] = set()
+        self._notices: list[str] = []
 
     def close(self) -> None:
         for file in self._files.values():
             file.close()
         self._files.clear()
 
-    def look(self, offset: NodeOffset) -> dict[int, SegmentView]:
-        """One look at the folder, as the planner wants it. Finished is decided here, before any marker is read."""
-        if self._frozen:
-            listing = self._listing
-        else:
-            self._listing = listing = self._without_cleaned(self._look())
-        self._release(offset, listing)
-        # Here, before anybody reads a marker: what is written to its end in between would be judged finished by bytes
-        # that were read while it still grew.
-        there = {*listing.logs, *listing.sidecars}
-        linked = listing.linked
-        for segment in () if self._frozen else there - listing.known:
-            self._update(segment, listing, linked)
-        # Also what is not there: the planner must see that the segment of its position is gone.
-        wanted = {*there, *self._files, offset.s, *(segment for segment, _ in offset.p)}
-        recorded = {*self._sightings, *self.closed}
-        if offset.s in self._cleaned:
-            recorded.add(offset.s)
-        self._views = {segment: self._view(segment) for segment in wanted & recorded}
+    def listen(self, names: Names) -> None:
+        """From now on the folder is listed once a while only; the next look lists it."""
+        self._names = names
+        self._pace = Pace()
+
+    def look(self, offset: NodeOffset) -> Views:
+        """One look at the folder, in a view that the next look changes. Finished is decided here, before any read."""
+        try:
+            seen = set(self._looks.unsettled) if self._frozen else self._look()
+        except BaseException:
+            # What was heard of is to be shown by the next look, and nobody says it again.
+            self._looks, self._views, self._pace = Looks(self.folder), Views(), Pace()
+            raise
+        self._release(offset)
+        if not self._frozen:
+            # Here, before anybody reads a marker: what is written to its end in between would be judged finished by
+            # bytes that were read while it still grew.
+            there = sorted(segment for segment in seen if self._is_there(segment))
+            for segment in there:
+                self._update(segment)
+            self._judged.update(there)
+        self._show(seen, offset)
+        self._forget(offset.s)
         return self._views
+
+    @property
+    def cleaned(self) -> Container[int]:
+        """Ids that were on record as cleaned at the last look."""
+        return self._cleaned
+
+    @property
+    def empty(self) -> bool:
+        """Whether the last look saw nothing at all, and nothing is held open.
+
+        Of a native log it is said in DROPPED that nothing is left.
+        """
+        seen = self._looks
+        return not (seen.logs or seen.sidecars or self._files or (self.folder / DROPPED).exists())
+
+    def take_judged(self) -> set[int]:
+        """The segments that were judged anew since the last call."""
+        judged, self._judged = self._judged, set()
+        return judged
 
     def freeze(self) -> None:
         """From now on every look shows what the last one saw: the extents of that moment are what can be read."""
         self._frozen = True
 
+    @property
+    def frozen(self) -> bool:
+        """No look shows anything new."""
+        return self._frozen
+
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
         self._hold_from = segment
 
-    def _without_cleaned(self, listing: Listing) -> Listing:
-        """The listing but for what `clean` took away, or is about to: a server that restarts links it anew.
+    def take_notices(self) -> list[str]:
+        """What there is to say of names that are no segment's files, once for each."""
+        notices, self._notices = self._notices, []
+        return notices
 
-        The record is read after the folder: it was there before the first file went.
-        """
-        cleaned = self._cleaned = self._ask_cleaned()
-        if not cleaned or not any(segment in cleaned for segment in (*listing.logs, *listing.sidecars)):
-            return listing
-        logs = {segment: log for segment, log in listing.logs.items() if segment not in cleaned}
-        sidecars = {segment: sidecar for segment, sidecar in listing.sidecars.items() if segment not in cleaned}
-        return listing._replace(logs=logs, sidecars=sidecars, known=listing.known & logs.keys())
-
-    def _look(self) -> Listing:
-        """A quick look, which takes completed segments as they were; a thorough one each second.
-
-        A quick look that sees no log with a second name cannot tell whether the folder has such logs at all.
-        """
+    def _look(self) -> set[int]:
+        """Ask the file system; gives the ids of which something may be different now."""
         now = self._clock()
-        if 0 <= now - self._thorough_at < THOROUGH_SECONDS:
-            listing = look(self.folder, self._listing)
-            if listing.linked or not listing.known:
-                return listing
-        self._thorough_at = now
-        return look(self.folder)
+        heard = self._names()
+        due = self._pace.due(now)
+        self._linked = None
+        began = time.thread_time()
+        seen = self._looks.look(heard or (), whole=due or heard is None, again=due)
+        if due:
+            self._pace.listed(now, time.thread_time() - began)
+        listing = self._looks.listing
+        if listing.others:
+            fresh = [notice for notice in listing.notices() if notice not in self._told]
+            self._told.update(fresh)
+            self._notices += fresh
+        # After the folder: what `clean` took away, or is about to, was recorded before the first file went. A server
+        # that restarts links it anew.
+        cleaned = self._ask_cleaned()
+        asked = seen if cleaned is self._cleaned else {*seen, *listing.logs, *listing.sidecars}
+        self._cleaned = cleaned
+        there = (segment for segment in asked if segment in listing.logs or segment in listing.sidecars)
+        hidden = {segment for segment in there if segment in cleaned}
+        seen |= hidden ^ (self._hidden & asked)
+        self._hidden = (self._hidden - asked) | hidden
+        return seen
+
+    def _show(self, seen: set[int], offset: NodeOffset) -> None:
+        """Bring the view up to date: `seen`, and what may be shown though it is not there.
+
+        The planner must see that the segment of its position is gone.
+        """
+        asked_for = {*self._files, offset.s, *(segment for segment, _ in offset.p)}
+        for segment in sorted(seen | asked_for | self._asked_for | self.closed.take_news()):
+            recorded = segment in self._sightings or segment in self.closed
+            recorded = recorded or (segment == offset.s and segment in self._cleaned)
+            if self._is_there(segment) or (segment in asked_for and recorded):
+                self._views.put(self._view(segment))
+            else:
+                self._views.drop(segment)
+        self._asked_for = asked_for
+
+    def _forget(self, position: int) -> None:
+        """What lies behind the position and is gone: a look costs the same, however much was read."""
+        if len(self._sightings) > 2 * self._remembered:
+            for segment in [s for s in self._sightings if s < position and s not in self._views]:
+                del self._sightings[segment]
+                self._native.pop(segment, None)
+            self._remembered = max(len(self._sightings), FEW_SIGHTINGS)
+
+    def _log(self, segment: int) -> LogFile | None:
+        return None if segment in self._hidden else self._looks.logs.get(segment)
+
+    def _sidecar(self, segment: int) -> SidecarFile | None:
+        return None if segment in self._hidden else self._looks.sidecars.get(segment)
+
+    def _is_there(self, segment: int) -> bool:
+        """One of its two files was there at the last look."""
+        return self._log(segment) is not None or self._sidecar(segment) is not None
 
     def file(self, segment: int, path: Path | None = None) -> SegmentFile:
-        """The segment, open; the descriptor is kept while the position is in it. FileNotFoundError when it is gone.
+        """The segment, open until many others were asked for; that of the position stays open.
+
+        FileNotFoundError when it is gone.
 
         `path`: where it is, for whoever knows without a look at the folder.
         """
-        held = self._files.get(segment)
+        held = self._files.pop(segment, None)
         if held is None:
-            log = self._listing.logs.get(segment)
+            log = self._log(segment)
             if path is None and log is not None:
                 path = self.folder / log.name.log
             if path is None:
                 raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
-            held = self._files[segment] = SegmentFile(path, segment, self._keys)
+            held = SegmentFile(path, segment, self._keys, runs=self._runs)
+            self._close_oldest()
+        # The one asked for last stands last.
+        self._files[segment] = held
         return held
+
+    def _close_oldest(self) -> None:
+        if len(self._files) >= OPEN_MAX + (0 if self._hold_from is None else CARRIED_MAX):
+            oldest = next(segment for segment in self._files if segment not in self._kept)
+            self._files.pop(oldest).close()
 
     def between(self, first: int, last: int) -> list[int]:
         """Ids from `first` to `last` that have a log at the last look or are held open (see `Segments`)."""
-        return sorted(segment for segment in {*self._listing.logs, *self._files} if first <= segment <= last)
+        ids = self._views.ids
+        there = (segment for segment in ids[bisect_left(ids, first) : bisect_right(ids, last)] if self._log(segment))
+        return sorted({*there, *(segment for segment in self._files if first <= segment <= last)})
 
     @contextmanager
     def opened(self, segment: int) -> Iterator[SegmentFile]:
@@ -188,53 +269,62 @@ class Survey:
 
     def segments(self) -> Iterable[int]:
         """Ids that have a log at the last look, ascending."""
-        return self._listing.segments
+        return [segment for segment in self._views.ids if self._log(segment) is not None]
 
-    def durable_ends(self) -> dict[int, int]:
-        """How far each log of the last look is durable: the end on record, else what its sidecar says, 0 without one.
+    def segments_below(self, segment: int) -> Iterator[int]:
+        """Those below one, descending."""
+        ids = self._views.ids
+        below = (ids[number] for number in range(bisect_left(ids, segment) - 1, -1, -1))
+        return (each for each in below if self._log(each) is not None)
+
+    def durable_ends(self, offset: NodeOffset) -> dict[int, int]:
+        """How far each log of the last look is durable from an offset on: the end on record, else what its sidecar
+        says, 0 without one.
 
         Beside COMPLETED stands no more than the file's length, so that of a segment not yet read is a bound.
         """
+        ids = self._views.ids
         ends = {}
-        for segment in self._listing.segments:
-            closed, sighting = self.closed.get(segment), self.sighting(segment)
-            ends[segment] = max(sighting.end, sighting.number or 0) if closed is None else closed.end
+        for segment in chain(ids[bisect_left(ids, offset.s) :], (late for late, _ in offset.p)):
+            if self._log(segment) is not None:
+                closed, sighting = self.closed.get(segment), self.sighting(segment)
+                ends[segment] = max(sighting.end, sighting.number or 0) if closed is None else closed.end
         return ends
 
     def log_name(self, segment: int) -> str:
         """The file name of a segment seen at the last look or held open."""
         if segment in self._files:
             return self._files[segment].path.name
-        log = self._listing.logs.get(segment)
+        log = self._log(segment)
         return log.name.log if log else f"segment {segment}"
 
-    def _release(self, offset: NodeOffset, listing: Listing) -> None:
+    def _release(self, offset: NodeOffset) -> None:
         """Close what is behind the position; what it stands in stays open, so that its deletion is no loss."""
-        keep = {offset.s, *(segment for segment, _ in offset.p)}
-        if offset.done and offset.s not in listing.logs:
+        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:])}
+        if offset.done and self._log(offset.s) is None:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            keep |= set(sorted(s for s in self._files if s >= self._hold_from)[:HELD_MAX])
+            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
+        self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})
 
-    def _update(self, segment: int, listing: Listing, linked: bool) -> None:
+    def _update(self, segment: int) -> None:
         sighting = self.sighting(segment)
-        log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
+        log, sidecar = self._log(segment), self._sidecar(segment)
         if sidecar is not None:
-            sighting.sidecar = True
-            self._read_sidecar(sighting, sidecar, log)
+            sighting.take_sidecar(sidecar, log)
         sighting.orphan_since = None if log is not None or sidecar is None else sighting.orphan_since or self._clock()
         if sighting.finished is None and segment in self.closed:
             sighting.finished = "recorded"
         if log is not None and sighting.finished is None:
-            found = self._finished(segment, log, sidecar, listing, linked)
+            found = self._finished(segment, log, sidecar)
             # What a native log's writer did not publish may not be on the disk: only DONE says that it is.
             sighting.finished = None if found is not None and self.is_native(segment) else found
 
     def is_native(self, segment: int) -> bool:
         """Whether a segment of the last look is one of a native log: by its header, without one by the folder."""
-        log = self._listing.logs.get(segment)
+        log = self._log(segment)
         if log is None or segment in self._native:
             return self._native.get(segment, self.dropped is not None)
         try:
@@ -249,59 +339,41 @@ class Survey:
 
     def own_restart(self, segment: int) -> bool:
         """Whether a finished segment's sidecar says that nothing is open at its end."""
-        sidecar = self._listing.sidecars.get(segment)
+        sidecar = self._sidecar(segment)
         content = None if sidecar is None else sidecar.content
         return content is not None and content.completed and content.restart == Position(segment, content.end)
 
     @property
     def dropped(self) -> int | None:
         """The highest id that the limit of a native log took away, 0 if none; None: this is a server's folder."""
-        if self._listing.dropped is not None:
-            return self._listing.dropped
-        own = any(found.content is not None and found.content.restart for found in self._listing.sidecars.values())
-        return 0 if own else None
+        if (dropped := self._looks.listing.dropped) is not None:
+            return dropped
+        return None if self._looks.own <= self._hidden else 0
 
-    def _read_sidecar(self, sighting: Sighting, sidecar: SidecarFile, log: LogFile | None) -> None:
-        content = sidecar.content
-        if content is None:
-            return
-        if not content.completed:
-            # Never back: the server truncates and rewrites the file, so a smaller number is one cut while written.
-            sighting.end = max(sighting.end, content.end)
-            sighting.published = max(sighting.published, content.end)
-            return
-        sighting.finished = sighting.finished or "completed"
-        sighting.number = content.end
-        # A restart of the server puts the file's physical length beside the word, which says nothing of what is
-        # durable: larger than any logical end of a plain segment, often smaller in a compressed one. A native log's
-        # writer never does that.
-        if content.restart is not None or (log is not None and content.end != log.size):
-            sighting.published = max(sighting.published, content.end)
-        sighting.end = max(sighting.end, 1)
-
-    def _finished(
-        self, segment: int, log: LogFile, sidecar: SidecarFile | None, listing: Listing, linked: bool
-    ) -> str | None:
+    def _finished(self, segment: int, log: LogFile, sidecar: SidecarFile | None) -> str | None:
         if self._stopped:
             return "stopped"
-        if linked and log.links == 1:
+        if log.links == 1 and self._has_second_names():
             # The server closes and syncs a segment before it unlinks its own name. Where no log has a second name,
             # as in a folder that was copied, one name says nothing.
             return "unlinked"
         if self._quiet_seconds is None or sidecar is None:
             return None
-        changed = max(log.modified, sidecar.modified)
-        higher = any(other > segment for other in listing.sidecars)
-        return "quiet" if higher and self._clock() - changed >= self._quiet_seconds else None
+        if self._clock() - max(log.modified, sidecar.modified) < self._quiet_seconds:
+            return None
+        higher = (other for other in self._looks.sidecars if other not in self._hidden)
+        return "quiet" if any(other > segment for other in higher) else None
+
+    def _has_second_names(self) -> bool:
+        """Some log has a second name now; asked for once a look."""
+        if self._linked is None:
+            self._linked = self._looks.linked(self._hidden)
+        return self._linked
 
     def _view(self, segment: int) -> SegmentView:
         closed = self.closed.get(segment)
-        end = None if closed is None else closed.end
-        last = self._views.get(segment) if segment in self._listing.known else None
-        if last is not None and last.closed == end:
-            return last
         sighting = self.sighting(segment)
-        log = self._listing.logs.get(segment)
+        log = self._log(segment)
         held = self._files.get(segment)
         cleaned = segment in self._cleaned
         # Its last name is gone while it is held open here: it cannot grow any more, and is read to its end without
@@ -318,7 +390,7 @@ class Survey:
             end=sighting.end,
             orphan=held is None and since is not None and self._clock() - since >= ORPHAN_SECONDS,
             finished=sighting.finished,
-            closed=end,
+            closed=None if closed is None else closed.end,
             lone=alone and not sighting.sidecar,
             cleaned=cleaned,
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from tailer.errors import DefinitionError
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position
+from tailer.reading.in_force import InForce
 from tailer.reading.payload import Entries
 from tailer.reading.task import DefinitionsById, ReadTask
 from tailer.rows.choice import AnyBatch, Decoded
@@ -27,8 +28,8 @@ Prepare = Callable[[DefinitionsById, Position], Prepared]
 
 
 class Mutations:
-    """One task's mutations. `unsigned`: local times are unsigned, from descriptor 8 on. `skipped` counts the entries
-    passed over, by the id of their first table."""
+    """One task's mutations, group by group in log order. `unsigned`: local times are unsigned, from descriptor 8 on.
+    `skipped` counts the entries passed over, by the id of their first table."""
 
     def __init__(self, task: ReadTask, unsigned: bool, prepare: Prepare, skipped: Counter[str]) -> None:
         self.unknown = 0
@@ -36,26 +37,35 @@ class Mutations:
         self._unsigned = unsigned
         self._prepare = prepare
         self._skipped = skipped
+        self._in_force = InForce(task.definitions)
+        self._changed = 0
 
     def parts(self, group: Group) -> Iterator[Entries | AnyBatch]:
         """The entries between two changes of definitions; behind each change, if they are wanted, its schema rows."""
-        task, definitions, first = self._task, self._task.definitions, 0
-        for change in task.changes:
+        task, first, count = self._task, 0, len(group.starts)
+        while first < count and self._changed < len(task.changes):
+            change = task.changes[self._changed]
             edge = bisect_left(group.offsets, change.end)
-            yield from self._entries(group, first, edge, definitions)
+            yield from self._entries(group, first, edge)
             # A change is told where its entry was read: not before the span, and in no group without that entry.
             if task.schema_changes and first < edge and _entry_end(group, edge - 1) == change.end:
                 place = Place(task.node, task.span.segment, [int(group.offsets[edge - 1])])
-                yield schema_batch(change.definitions, definitions, task.selection, place)
+                yield schema_batch(change.definitions, self._in_force.all, task.selection, place)
             first = edge
-            definitions = {**definitions, **change.definitions}
-        yield from self._entries(group, first, len(group.starts), definitions)
+            if edge < count:
+                # Else it may have been made by an entry of a later group.
+                self._in_force.change(change.definitions)
+                self._changed += 1
+        yield from self._entries(group, first, count)
 
-    def _entries(self, group: Group, first: int, end: int, definitions: DefinitionsById) -> Iterator[Entries]:
+    def _entries(self, group: Group, first: int, end: int) -> Iterator[Entries]:
         if first >= end:
             return
         task, chosen = self._task, slice(first, end)
-        prepared = self._prepare(definitions, Position(task.span.segment, int(group.offsets[first])))
+        at = Position(task.span.segment, int(group.offsets[first]))
+        begin, behind = int(group.starts[first]), int(group.starts[end - 1] + group.sizes[end - 1])
+        for definitions in self._in_force.reading(group.data, begin, behind):
+            prepared = self._prepare(definitions, at)
         entries = Group(group.data, group.starts[chosen], group.sizes[chosen], group.offsets[chosen])
         yield MutationEntries(entries, task, prepared, self._unsigned, self._skipped)
 

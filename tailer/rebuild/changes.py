@@ -11,7 +11,6 @@ from tailer.rebuild.counters import shard_facts
 from tailer.rebuild.facts import Fact, Kind, Place, Stamp
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
 from tailer.types import Shape
-from tailer.types.encode import encoder
 from tailer.types.order import AFTER
 from tailer.types.parts import framed
 from tailer.types.read_json import read_json
@@ -185,7 +184,7 @@ def _put(column: DataColumn, put: Any) -> Iterator[tuple[bytes, bytes]]:
     else:
         for name, element in dict(put).items():
             path = column.path(name)
-            yield path, encoder(column.type.arguments[int.from_bytes(path, "big")])(element)
+            yield path, column.encode_fields[int.from_bytes(path, "big")](element)
 
 
 def _misfit(change: Mapping[str, Any], plan: Plan, error: Exception) -> DefinitionError:

@@ -8,7 +8,9 @@ from functools import lru_cache
 
 import msgspec
 
+from tailer.rebuild.by_name import in_order
 from tailer.schema.model import Column, TableDefinition
+from tailer.schema.record_definitions import with_earlier
 from tailer.types import CqlType, Shape, parse_type
 from tailer.types.cql import FromJson, Order
 from tailer.types.encode import encoder, key_encoder, timeuuid_bytes
@@ -20,14 +22,18 @@ class Table(msgspec.Struct, frozen=True):
     """A definition, complete for rebuilding. `fields`: of each user-defined type every name that a field ever had.
 
     Changes made before a field was renamed have its old name; by its newest definition alone nobody can tell which.
+    `native`: a native log's, whose columns and fields are their names: one that was removed is kept, as a dropped one.
     """
 
     definition: TableDefinition
     fields: Mapping[str, Mapping[str, int]] = {}
+    native: bool = False
 
     @classmethod
-    def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = ()) -> Table:
+    def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = (), *, native: bool = False) -> Table:
         """The table by its newest definition and those it had before, oldest first."""
+        if native:
+            return cls(with_earlier(newest, earlier), native=True)
         fields: dict[str, dict[str, int]] = {}
         for definition in (*earlier, newest):
             for name, members in definition.types.items():
@@ -36,6 +42,8 @@ class Table(msgspec.Struct, frozen=True):
 
     def succeeded_by(self, newer: Table) -> Table:
         """The same table by a newer definition, with every name that either one knows."""
+        if self.native:
+            return Table.of(newer.definition, [self.definition], native=True)
         known, told = self.fields, newer.fields
         names = sorted({*known, *told})
         return Table(newer.definition, {name: {**known.get(name, {}), **told.get(name, {})} for name in names})
@@ -57,7 +65,8 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class DataColumn:
-    """A static or regular column. `path`: of the JSON that names an element its bytes; `path_key`: those by order.
+    """A static or regular column. `path`: of the JSON that names an element its bytes; `path_key`: those by order;
+    `encode_fields`: the values of a non-frozen UDT's fields, by their numbers.
 
     What was written at or before `void` is void: the column was dropped then.
     """
@@ -71,6 +80,7 @@ class DataColumn:
     encode_element: FromJson
     path: FromJson
     path_key: Order
+    encode_fields: tuple[FromJson, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +124,9 @@ def _key_column(column: Column, definition: TableDefinition) -> KeyColumn:
 
 def _data_column(column: Column, table: Table) -> DataColumn:
     type_ = parse_type(column.type, table.definition.types)
-    encode = _no_value if type_.shape is Shape.COUNTER else encoder(type_)
+    encode = _no_value if type_.shape is Shape.COUNTER else _encoder(type_, table)
     element, path, path_key = _elements(type_, table) if type_.complex else (encode, encode, bytes)
+    fields = tuple(_encoder(part, table) for part in type_.arguments) if type_.shape is Shape.UDT else ()
     return DataColumn(
         column.name,
         type_,
@@ -126,7 +137,16 @@ def _data_column(column: Column, table: Table) -> DataColumn:
         element,
         path,
         path_key,
+        fields,
     )
+
+
+def _encoder(type_: CqlType, table: Table) -> FromJson:
+    encode = encoder(type_)
+    if not table.native:
+        return encode
+    order = in_order(type_)
+    return lambda value: encode(order(value))
 
 
 def _no_value(value: object) -> bytes:
@@ -135,11 +155,11 @@ def _no_value(value: object) -> bytes:
 
 def _elements(type_: CqlType, table: Table) -> tuple[FromJson, FromJson, Order]:
     if type_.shape is Shape.LIST:
-        return encoder(type_.element), timeuuid_bytes, order_bytes(ELEMENT_ID)
+        return _encoder(type_.element, table), timeuuid_bytes, order_bytes(ELEMENT_ID)
     if type_.shape is Shape.SET:
-        return lambda value: b"", encoder(type_.element), order_bytes(type_.element)
+        return lambda value: b"", _encoder(type_.element, table), order_bytes(type_.element)
     if type_.shape is Shape.MAP:
-        return encoder(type_.value), key_encoder(type_.key), order_bytes(type_.key)
+        return _encoder(type_.value, table), key_encoder(type_.key), order_bytes(type_.key)
     return _no_value, _field_path(type_, table), bytes
 
 

@@ -12,31 +12,68 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from tailer.errors import RefusedError, UsageError
-from tailer.planning.survey import Closed, Survey
-from tailer.retention.needed import AGES, NO_LIMITS, Ages, Decision, HeldSegment, Holder, Limits, decide, holders
-from tailer.segments.folder import Listing, check_folder, look
-from tailer.state.cleaned import CleanedFile, Ids, read_cleaned, write_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, make_folder, registered, sync_folder
+from tailer.planning.sighting import COMPLETED, Closed
+from tailer.planning.survey import Survey
+from tailer.retention.forget import Floor, floor_of, wanted
+from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
+from tailer.retention.needed import (
+    AGES,
+    NO_LIMITS,
+    Ages,
+    Decision,
+    HeldSegment,
+    Holder,
+    Limits,
+    batch_reads,
+    decide,
+    holders,
+)
+from tailer.retention.rights import check_rights
+from tailer.retention.status import default_cap
+from tailer.segments.folder import DROPPED, Listing
+from tailer.segments.log_folder import NAME, probably
+from tailer.segments.looks import look
+from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
+from tailer.state.consumers import ConsumerFile, consumer_names
+from tailer.state.holds import drop_ended, read_holds
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal, state_folder
-from tailer.state.journal_records import SegmentEndRecord
+from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
+from tailer.state.log_folder import log_state
+from tailer.state.modes import make_folder, sync_folder
 from tailer.state.offset import NodeOffset
+from tailer.state.remembered import registered
+from tailer.system_errors import told
+
+FORGOTTEN_AT_LEAST: Final = 200
+"""Records of the journal that must have become needless before it is compacted: a run each minute rewrites nothing."""
 
 LOCK_SECONDS: Final = 10.0
 """How long a run waits for another one, or for a consumer that starts."""
 
+NOT_CAPTURED: Final = "no sidecar was ever in this folder"
+
 
 @dataclass(frozen=True, slots=True)
 class CleanOptions:
-    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here."""
+    """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here.
+
+    `forget_after`: seconds after which ids that were cleaned or never there need not be remembered any more. `cap`:
+    what there is room for, if it is not a server's default.
+    """
 
     limits: Limits = NO_LIMITS
     no_consumers: bool = False
     stopped: bool = False
     dry_run: bool = False
+    forget_after: float = FORGET_AFTER_SECONDS
+    cap: int | None = None
 
 
 ALL_THAT_MAY_GO: Final = CleanOptions()
@@ -50,22 +87,71 @@ def clean(
     clock: Callable[[], float] = time.time,
     lock_seconds: float = LOCK_SECONDS,
 ) -> Decision:
-    """One run: what it took away (a dry run: would take). RefusedError without a consumer, or one not understood."""
-    check_folder(folder)
-    state = state_folder(folder)
+    """One run: what it took away (a dry run: would take). RefusedError without a consumer, or one not understood.
+
+    UsageError where nothing shows that a log is kept in the folder: what is deleted there may be a server's own.
+    """
+    state = log_state(folder)
+    captures_nothing = _captures_nothing(folder, state)
     if not options.no_consumers:
         _refuse_without_consumers(folder, consumer_names(state))
+    if captures_nothing:
+        return Decision(notices=[f"{NOT_CAPTURED}: nothing was captured yet, and nothing is deleted"])
+    if not options.dry_run:
+        check_rights(folder, state)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
-        known = registered(state)
+        journal = Journal(state, writable=False)
+        known = registered(state, journal)
         if not options.no_consumers:
             _refuse_without_consumers(folder, [each.name for each in known])
         record = read_cleaned(state)
-        held_by = holders(known)
+        holds = read_holds(state, clock())
+        held_by = [*holders(known, record.forgotten), *batch_reads(holds)]
         made = look_and_decide(folder, held_by, record, options, ages, clock)
         if not options.dry_run:
-            _record(state, record, made, known)
+            held = [each.segment for each in holds]
+            floor = floor_now(folder, known, held, journal)
+            below = _forgotten(record, known, floor, clock(), options.forget_after)
+            _record(state, record, made, known, below)
             _take_away(folder, made)
+            _forget(folder, state, below, held)
+            drop_ended(state, clock())
     return made
+
+
+def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[int], journal: Journal) -> Floor:
+    """What everybody is behind now. `held`: from where on batch reads hold.
+
+    Nobody is behind anything where the folder is empty: its file system may not be mounted.
+    """
+    listing = look(folder)
+    present = {*listing.logs, *listing.sidecars}
+    return floor_of(consumers, present, journal.count, held) if present else Floor(0, 0)
+
+
+def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:
+    held = [Ids(record.segments), Ids(record.bare), *holes_of(known)]
+    return forgotten_below(held, record.forgotten, floor.segment, now, after)
+
+
+def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
+    """Leave out of the journal what nobody needs any more, where that is worth writing it anew.
+
+    `held`: from where on batch reads hold.
+
+    Consumers are asked once more, and under the lock under which they register: those that moved are further now.
+    """
+    read = Journal(state, writable=False)
+    known = registered(state, read)
+    floor = floor_now(folder, known, held, read)
+
+    def left(records: Sequence[AnyRecord]) -> Sequence[AnyRecord]:
+        return put_together(wanted(records, floor), known, below)
+
+    records = read.read()
+    needless = amount(records) - amount(left(records))
+    if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
+        Journal(state).compact(floor.segment, left)
 
 
 def look_and_decide(
@@ -78,10 +164,28 @@ def look_and_decide(
 ) -> Decision:
     """What a run would take away now. Changes nothing."""
     ends = Journal(state_folder(folder), writable=False).segment_ends(None)
-    segments = held_segments(folder, ends, options.stopped, clock)
+    segments, notices = held_segments(folder, ends, options.stopped, clock)
     cleaned = Ids(record.segments).with_ids(Ids(record.bare))
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
-    return decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made = decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made.notices += notices
+    made.cap = _cap(folder, segments) if options.cap is None else options.cap
+    return made
+
+
+def _cap(folder: Path, segments: Iterable[HeldSegment]) -> int | None:
+    """A server's default; None for a service's own log, which has no other than it was given."""
+    if any(held.restart is not None for held in segments) or (folder / DROPPED).exists():
+        return None
+    volume = os.statvfs(folder)
+    return default_cap(volume.f_blocks * volume.f_frsize)
+
+
+class HeldSegments(NamedTuple):
+    """The segments of a folder as retention sees them. `notices`: about what only has the name of one."""
+
+    segments: list[HeldSegment]
+    notices: list[str]
 
 
 def held_segments(
@@ -89,17 +193,18 @@ def held_segments(
     ends: Iterable[SegmentEndRecord] = (),
     stopped: bool = False,
     clock: Callable[[], float] = time.time,
-) -> list[HeldSegment]:
-    """Every segment of the folder as retention sees it: also those that were cleaned and have come back.
+) -> HeldSegments:
+    """Every segment of the folder, also those that were cleaned and have come back.
 
-    `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so.
+    `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so. One whose log
+    or sidecar is no regular file is left out: what it holds cannot be told.
     """
     with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
-        survey.closed = {record.segment: Closed(record.end, record.published) for record in ends}
+        survey.closed.update({record.segment: Closed(record.end, record.published) for record in ends})
         survey.look(NodeOffset())
         listing = look(folder)
         finished = {segment for segment in listing.logs if survey.sighting(segment).finished is not None}
-    return list(_held(folder, listing, finished))
+    return HeldSegments(list(_held(folder, listing, finished)), listing.notices())
 
 
 def folder_bytes(folder: Path) -> int:
@@ -113,7 +218,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def _held(folder: Path, listing: Listing, finished: set[int]) -> Iterator[HeldSegment]:
-    for segment in sorted({*listing.logs, *listing.sidecars}):
+    for segment in sorted({*listing.logs, *listing.sidecars} - listing.odd):
         log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
         size = 0
         if sidecar is not None:
@@ -138,6 +243,31 @@ def _held(folder: Path, listing: Listing, finished: set[int]) -> Iterator[HeldSe
         )
 
 
+def was_captured(sidecars: bool, record: CleanedFile, ends: Iterable[SegmentEndRecord]) -> bool:
+    """Whether a folder's segments have a sidecar, or any there ever was had one, as far as the state tells."""
+    return sidecars or bool(record.segments) or any(end.finished == COMPLETED for end in ends)
+
+
+def _captures_nothing(folder: Path, state: Path) -> bool:
+    """Whether it is a node's folder in which nothing was captured yet: its segments have no sidecar, and never had one.
+
+    UsageError where it may be any folder: it has another name, and no consumer has ever been registered for it.
+    """
+    there = look(folder)
+    ends = Journal(state, writable=False).segment_ends(None)
+    if not there.logs or was_captured(bool(there.sidecars), read_cleaned(state), ends):
+        return False
+    if NAME in (folder.name, Path(os.path.realpath(folder)).name) or consumer_names(state):
+        return True
+    raise UsageError(
+        f"{NOT_CAPTURED}: nothing is cleaned here",
+        file=str(folder),
+        expected="a sidecar (CommitLog-…_cdc.idx), now or before",
+        found=f"{len(there.logs)} segments alone",
+        remedy=probably(folder) or "If this is the right folder nothing was captured yet, and nothing has to go.",
+    )
+
+
 def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:
     if names:
         return
@@ -148,8 +278,11 @@ def _refuse_without_consumers(folder: Path, names: Sequence[str]) -> None:
     )
 
 
-def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[ConsumerFile]) -> None:
-    """Write down what goes before it goes. Losses that a consumer stands behind, or has accepted, are forgotten."""
+def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[ConsumerFile], below: int) -> None:
+    """Write down what goes before it goes. Losses that a consumer stands behind, or has accepted, are forgotten.
+
+    So are ids below `below`.
+    """
     captured = [held.segment for held in made.logs if held.sidecar]
     bare = [held.segment for held in made.logs if not held.sidecar]
     lost: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -159,9 +292,11 @@ def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[Co
         new = [segment for segment, losers in made.lost.items() if each.name in losers]
         if before or new:
             lost[each.name] = Ids().with_ids([*before, *new]).ranges
-    segments, bares = Ids(record.segments).with_ids(captured), Ids(record.bare).with_ids(bare)
-    after = CleanedFile(record.v, segments.ranges, bares.ranges, lost)
+    segments = Ids(record.segments).from_id(below).with_ids(captured)
+    bares = Ids(record.bare).from_id(below).with_ids(bare)
+    after = CleanedFile(v=record.v, segments=segments.ranges, bare=bares.ranges, lost=lost, forgotten=below)
     if after != record:
+        after = msgspec.structs.replace(after, v=VERSION)
         make_folder(state)
         write_cleaned(state, after)
 
@@ -182,11 +317,5 @@ def _take_away(folder: Path, made: Decision) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with told("cannot delete the segment", path, writes=True):
         path.unlink(missing_ok=True)
-    except PermissionError as error:
-        raise UsageError(
-            "no permission to delete",
-            file=str(path),
-            remedy="Run `clean` as a user that may write the folder: the server's own, or one of its group.",
-        ) from error

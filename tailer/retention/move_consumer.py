@@ -12,13 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tailer.errors import UsageError
 from tailer.options.names import check_name
 from tailer.position import Position
-from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
-from tailer.state.consumers import Consumer, NodeState, consumer_names, consumer_path, sync_folder, take_consumer
+from tailer.state.cleaned import VERSION, Cleaned, read_cleaned, write_cleaned
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import NodeState, consumer_names, consumer_path, take_consumer
 from tailer.state.journal import Journal, state_folder
 from tailer.state.lock import state_lock
+from tailer.state.modes import sync_folder
 from tailer.state.offset import NodeOffset
 
 
@@ -39,7 +43,7 @@ def drop_consumer(state: Path, name: str) -> None:
             record = read_cleaned(state)
             if name in record.lost:
                 lost = {other: ids for other, ids in record.lost.items() if other != name}
-                write_cleaned(state, type(record)(record.v, record.segments, record.bare, lost))
+                write_cleaned(state, msgspec.structs.replace(record, v=VERSION, lost=lost))
             consumer_path(state, name).unlink(missing_ok=True)
             sync_folder(consumer_path(state, name).parent)
     finally:
@@ -66,12 +70,12 @@ def seek_consumer(
         chosen = _node(consumer, node)
         before = consumer.content.nodes[chosen]
         with state_lock(where):
-            after = _stand(folder, where, chosen, text, clock)
+            after = _stand(folder, consumer.journal, chosen, text, clock)
             consumer.save(chosen, after, moved=clock(), program=program)
     return Moved(chosen, before.offset.position, after.offset.position)
 
 
-def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], float]) -> NodeState:
+def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable[[], float]) -> NodeState:
     # They read logs, which takes more than the other commands load.
     from tailer.planning.named_positions import check_there, named_position, standing
     from tailer.planning.reach import Reacher
@@ -83,14 +87,13 @@ def _stand(folder: Path, state: Path, node: str, text: str, clock: Callable[[], 
         view = survey.look(NodeOffset())
         reach = Reacher(survey, lambda segment, run: None, visible_within=0)
         start = named_position(text, view, reach, node, cleaned.unread)
+        journal.check_id(start.offset)
         if not start.offset.done:
             check_there(start.offset.position, view)
         found = standing(start.offset, view)
         restart = restart_of(found, survey)
         check_restart(restart, found.position, view)
-    count = Journal(state, writable=False).count
-    offset = NodeOffset(count, found.s, found.o, found.done, found.p)
-    return NodeState(offset, start.memory, restart=restart)
+    return NodeState(journal.stamped(found), start.memory, restart=restart)
 
 
 def _node(consumer: Consumer, node: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tailer.position import Position
 from tailer.state.consumers import ConsumerFile
+from tailer.state.holds import HoldFile
 from tailer.state.offset import Memory, NodeOffset
 
 SETTLED_SECONDS: Final = 60.0
@@ -19,6 +20,10 @@ SETTLED_SECONDS: Final = 60.0
 
 BARE_SECONDS: Final = 600.0
 """The same for one without sidecar: its server has let go of it, and would have deleted it by then."""
+
+
+BATCH_READ: Final = "(batch read)"
+"""How it is named among consumers, of which none can be called that."""
 
 
 class Ages(NamedTuple):
@@ -64,12 +69,16 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One node's part of a consumer, as far as it holds segments back."""
+    """One node's part of a consumer, as far as it holds segments back.
+
+    `forgotten`: of segments below it nobody knows any more whether they were read (`CleanedFile`).
+    """
 
     consumer: str
     offset: NodeOffset
     memory: Memory
     restart: Position
+    forgotten: int = 0
 
     def need(self, held: HeldSegment) -> Need | None:
         """Why this consumer needs a segment; None if it does not."""
@@ -79,8 +88,15 @@ class Holder:
         if segment == self.restart.segment:
             read = self.offset.done and self.restart == self.offset.position
             return Need.WITNESS if read else Need.UNREAD
-        listed = any(segment == late for late, _ in self.offset.p) or self.memory.in_hole(segment)
-        return Need.LATE if listed and not (held.finished and not held.sidecar) else None
+        listed = any(segment == late for late, _ in self.offset.p) or segment in self.memory.holes
+        if listed:
+            return None if held.finished and not held.sidecar else Need.LATE
+        return Need.LATE if self._unknown(segment) else None
+
+    def _unknown(self, segment: int) -> bool:
+        """It has turned up, and the consumer is still to be told (`planning/plan.py`)."""
+        begun = min(self.memory.start, self.offset.s)
+        return max(begun, self.memory.lost_below) <= segment < self.forgotten
 
     def past(self, segment: int) -> bool:
         """It stands behind a segment, or has recorded that it is lost."""
@@ -92,15 +108,22 @@ class Holder:
         return segment < self.restart.segment or (segment == self.restart.segment and read)
 
 
-def holders(consumers: Iterable[ConsumerFile]) -> list[Holder]:
+def holders(consumers: Iterable[ConsumerFile], forgotten: int = 0) -> list[Holder]:
     """What every consumer of a state folder holds back. One without any position holds everything."""
     found = []
     for each in consumers:
         for state in each.nodes.values():
-            found.append(Holder(each.name, state.offset, state.memory, Position(*state.restart)))
+            found.append(Holder(each.name, state.offset, state.memory, Position(*state.restart), forgotten))
         if not each.nodes:
             found.append(Holder(each.name, NodeOffset(), Memory(), Position(0, 0)))
     return found
+
+
+def batch_reads(holds: Iterable[HoldFile]) -> list[Holder]:
+    """What batch reads hold back while they run."""
+    return [
+        Holder(BATCH_READ, NodeOffset(0, held.segment, 0, False), Memory(), Position(held.segment, 0)) for held in holds
+    ]
 
 
 def open_from(segments: Iterable[HeldSegment]) -> int | None:
@@ -125,13 +148,20 @@ NO_LIMITS: Final = Limits()
 class Decision:
     """What to take away, by ascending id. `lost`: consumers that lose a segment by it. `sidecars`: without a log.
 
-    `over`: segments beyond a limit that stay because they are needed.
+    `over`: segments beyond a limit that stay because they are needed. `kept`: all that stay only because of consumers,
+    `waiting`: of these by id the consumers that have not read them. `left`: bytes of the folder then; `cap`: of those
+    there is room for, None where nobody says. `notices`: about what is passed by.
     """
 
     logs: list[HeldSegment] = field(default_factory=list)
     sidecars: list[HeldSegment] = field(default_factory=list)
     lost: dict[int, list[str]] = field(default_factory=dict)
     over: list[HeldSegment] = field(default_factory=list)
+    kept: list[HeldSegment] = field(default_factory=list)
+    waiting: dict[int, list[str]] = field(default_factory=dict)
+    left: int = 0
+    cap: int | None = None
+    notices: list[str] = field(default_factory=list)
 
     @property
     def freed(self) -> int:
@@ -172,6 +202,10 @@ def decide(
         else:
             made.over.append(held)
     made.logs.sort(key=lambda held: held.segment)
+    made.left = other_bytes + sum(held.bytes for held in segments) - made.freed
+    going = {held.segment for held in made.logs}
+    made.kept = [held for held in kept if held.segment not in going]
+    made.waiting = {held.segment: readers for held in made.kept if (readers := _unread_by(held, held_by))}
     return made
 
 
@@ -194,7 +228,10 @@ def _beyond(kept: Sequence[HeldSegment], limits: Limits, now: float, total: int)
 
 
 def _losers(held: HeldSegment, held_by: Iterable[Holder]) -> list[str]:
-    """Who has not read it. One without sidecar held no captured change."""
-    if not held.sidecar:
-        return []
+    """Who loses changes with it. One without sidecar held no captured change."""
+    return _unread_by(held, held_by) if held.sidecar else []
+
+
+def _unread_by(held: HeldSegment, held_by: Iterable[Holder]) -> list[str]:
+    """Who has not read it."""
     return sorted({each.consumer for each in held_by if each.need(held) in (Need.UNREAD, Need.LATE)})

@@ -13,6 +13,7 @@ import msgspec
 from tailer.limits import MIB
 from tailer.retention.needed import Decision, HeldSegment, Holder, holders
 from tailer.state.consumers import ConsumerFile, NodeState
+from tailer.state.holds import HoldFile
 from tailer.state.offset import NodeOffset
 
 CAP_MAX: Final = 4096 * MIB
@@ -74,6 +75,17 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     pending: list[int]
 
 
+class ReadStatus(msgspec.Struct, frozen=True, tag="read", tag_field="is"):
+    """A batch read that holds segments from `segment` on, until it ends or at `until`, seconds since the epoch."""
+
+    node: str
+    segment: int
+    until: float
+    program: str
+    host: str
+    process: int
+
+
 class CapStatus(msgspec.Struct, frozen=True):
     """How near the folder is to the limit at which a server stops writes, or deletes. `given`: not guessed by us."""
 
@@ -81,6 +93,21 @@ class CapStatus(msgspec.Struct, frozen=True):
     used: int
     share: float
     given: bool
+
+
+class StateStatus(msgspec.Struct, frozen=True):
+    """What is kept between runs. `bytes`: of the whole folder; `records`: of the journal, as far as they still count.
+
+    `id`: of the state, null before its first writer. `floor`: offsets that stand below this segment are refused since
+    the last compaction. `lowest`: below this segment nothing is needed any more, null without segments and consumers.
+    """
+
+    folder: str
+    id: str | None
+    bytes: int
+    records: int
+    floor: int
+    lowest: int | None
 
 
 class CleanStatus(msgspec.Struct, frozen=True):
@@ -92,7 +119,10 @@ class CleanStatus(msgspec.Struct, frozen=True):
 
 
 class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
-    """One node's log folder. `waiting_for`: an unfinished segment that holds the rows of later ones back."""
+    """One node's log folder. `waiting_for`: an unfinished segment that holds the rows of later ones back.
+
+    `notices`: what has a segment's name and is none.
+    """
 
     node: str
     folder: str
@@ -101,8 +131,11 @@ class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     waiting_for: int | None
     cap: CapStatus
     clean: CleanStatus
+    state: StateStatus
     consumers: list[ConsumerStatus]
     problems: list[str]
+    notices: list[str] = []
+    reads: list[ReadStatus] = []
 
 
 class ConsumerLook(NamedTuple):
@@ -113,6 +146,10 @@ class ConsumerLook(NamedTuple):
     quarantined: dict[str, int]
     lost: int
     pending: Collection[int]
+
+
+def read_status(hold: HoldFile) -> ReadStatus:
+    return ReadStatus(hold.node, hold.segment, hold.until, hold.program, hold.host, hold.process)
 
 
 def default_cap(volume_bytes: int) -> int:

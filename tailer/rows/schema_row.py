@@ -10,6 +10,7 @@ import msgspec
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.rows.place import Place
 from tailer.schema.model import TableDefinition
+from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection, is_system
 
 FIRST_ROW = 1_000_000
@@ -26,8 +27,10 @@ def schema_batch(
     rows: list[Row] = []
     at = place.of(0)
     for number, (table_id, new) in enumerate(sorted(changed.items()), FIRST_ROW):
-        earlier = [held for held in before.values() if held.id == new.id]
-        old = before.get(table_id) or (earlier[-1] if earlier else None)
+        old = before.get(table_id)
+        if old is None and is_native(table_id):
+            earlier = [held for held in before.values() if held.id == new.id]
+            old = earlier[-1] if earlier else None
         if is_system(new.keyspace) or not (selection.wants(new) or (old is not None and selection.wants(old))):
             continue
         text = None if new.dropped else msgspec.json.encode(new).decode()

@@ -16,6 +16,7 @@ from tailer.schema.cql_model import CqlColumn, CqlSchema, CqlTable
 from tailer.schema.cql_tokens import Cursor, skip_mask
 from tailer.schema.cql_types import read_type
 from tailer.schema.rows import SchemaDelta
+from tailer.system_errors import system_error
 
 _TABLE_WORDS: Final = ("table", "columnfamily")
 _SKIPPED: Final = {
@@ -39,6 +40,8 @@ def read_cql(path: Path) -> list[SchemaDelta]:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("the CQL file is not UTF-8", file=str(path), found=f"byte {error.start}") from None
+    except PermissionError as error:
+        raise system_error("the CQL file cannot be read", error, path) from None
     except OSError as error:
         raise UsageError("the CQL file cannot be read", file=str(path), found=error.strerror) from None
     return parse_cql(text, str(path))

@@ -63,6 +63,12 @@ def definition(keyspace: str, name: str, id: str, rows: KeyspaceRows, base: Base
     )
 
 
+def column_ages(name: str, rows: KeyspaceRows) -> dict[str, int]:
+    """When the log wrote each column of a table: ALTER TABLE writes only those that it adds."""
+    written = {column: row.cells.get("position") for column, row in rows.named("columns", name).items()}
+    return {column: cell[0] for column, cell in written.items() if cell is not None}
+
+
 def layered_heading(table: str, name: str, rows: KeyspaceRows, base: Base | None) -> _Layered:
     """The table's row of `tables` or `views`."""
     under = base.row if base is not None and base.heading == table else None

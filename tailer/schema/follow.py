@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from tailer.schema.derive import definition, layered_heading
+from tailer.schema.derive import column_ages, definition, layered_heading
 from tailer.schema.merge import Base, KeyspaceRows
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, SchemaDelta
@@ -49,6 +49,12 @@ class SchemaState:
     def newest(self, table: str, keyspace: str, clustering: tuple[str, ...]) -> int:
         """The highest timestamp that the log gave to a row of `system_schema.<table>`, `BASE_TS` if it gave none."""
         return self._rows(keyspace).newest(table, clustering)
+
+    def column_ages(self, id: str) -> Mapping[str, int]:
+        """When the log wrote each column of a table, in microseconds; nothing of one that has lost its name since."""
+        held = self._definitions[id]
+        place = (held.keyspace, held.table)
+        return column_ages(held.table, self._rows(held.keyspace)) if self._current.get(place) == id else {}
 
     def apply(self, deltas: Iterable[SchemaDelta]) -> dict[str, TableDefinition]:
         """Merge all changes of one mutation (or one base); the definitions that this really changed, by id.

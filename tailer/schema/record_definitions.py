@@ -6,7 +6,10 @@ a native definition, where one of Cassandra has its id alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
+
+import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.position import Position
@@ -64,6 +67,38 @@ def definition_of(record: Definition, at: Position | None = None) -> TableDefini
     )
     check_definition(made, at)
     return made
+
+
+def with_removed(
+    newest: Mapping[str, tuple[TypeField, ...]], earlier: Mapping[str, tuple[TypeField, ...]]
+) -> dict[str, tuple[TypeField, ...]]:
+    """User-defined types of a native log with what they had before: fields that were removed stand behind the others.
+
+    Each change names the very definition by which it was written, so that a field is its name, and one that was renamed
+    is another one.
+    """
+    made = {**earlier, **newest}
+    for name, fields in newest.items():
+        known = {field.name for field in fields}
+        made[name] = (*fields, *(field for field in earlier.get(name, ()) if field.name not in known))
+    return made
+
+
+def with_earlier(newest: TableDefinition, earlier: Iterable[TableDefinition]) -> TableDefinition:
+    """A native table's newest definition with the columns that were removed from it, as dropped ones, and their types.
+
+    `earlier`: what it was before, oldest first.
+    """
+    for definition in reversed(list(earlier)):
+        known = {column.name for column in newest.columns}
+        gone = [
+            msgspec.structs.replace(column, dropped=True)
+            for column in definition.data_columns
+            if column.name not in known
+        ]
+        types = with_removed(newest.types, definition.types)
+        newest = msgspec.structs.replace(newest, columns=(*newest.columns, *gone), types=types)
+    return newest
 
 
 def check_definition(definition: TableDefinition, at: Position | None = None) -> None:

@@ -11,19 +11,27 @@ from tailer.schema.model import TableDefinition
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """`tables`: globs of `keyspace.table`; empty = every table and view whose definition says `cdc = true`.
+    """`tables`: names and globs of `keyspace.table`; empty = all tables and views.
 
-    Tables of `system*` keyspaces are taken only where a name is given exactly.
+    Of what a glob covers, and of all, those are taken whose definition says `cdc = true`, and none of the server's own;
+    by its exact name a table is taken whatever it is.
     """
 
     tables: tuple[str, ...] = ()
 
     def wants(self, definition: TableDefinition) -> bool:
-        if not self.tables:
-            return definition.cdc and not is_system(definition.keyspace)
+        """Whether rows of a table are wanted while this is its definition."""
+        return definition.name in self.tables or (definition.cdc and self.covers(definition))
+
+    def names(self, definition: TableDefinition) -> bool:
+        """Whether a table is meant, whatever its flag says."""
+        return definition.name in self.tables or self.covers(definition)
+
+    def covers(self, definition: TableDefinition) -> bool:
+        """Whether a table's flag decides: a glob covers it, or nothing was chosen."""
         if is_system(definition.keyspace):
-            return definition.name in self.tables
-        return any(fnmatchcase(definition.name, pattern) for pattern in self.tables)
+            return False
+        return not self.tables or any(fnmatchcase(definition.name, glob) for glob in self.tables if is_glob(glob))
 
     def ids(self, definitions: Mapping[str, TableDefinition]) -> frozenset[str]:
         """The ids of the wanted tables among these."""
@@ -32,6 +40,11 @@ class Selection(msgspec.Struct, frozen=True):
     def wide(self, definitions: Iterable[TableDefinition]) -> bool:
         """Whether a table that does not capture is wanted: its rows may lie in segments without sidecar."""
         return bool(self.tables) and any(self.wants(known) and not known.cdc for known in definitions)
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a pattern may stand for several tables."""
+    return any(sign in pattern for sign in "*?[")
 
 
 def is_system(keyspace: str) -> bool:

@@ -21,6 +21,7 @@ from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, Cell, Schema
 if TYPE_CHECKING:
     import ssl
 
+DRIVER: Final = "cassandra-driver>=3.29"
 PORT: Final = 9042
 TIMEOUT_SECONDS: Final = 30.0
 USER: Final = "CDC_TAIL_CQL_USER"
@@ -161,7 +162,8 @@ def _no_driver(error: ImportError) -> UsageError:
     return UsageError(
         "asking a server needs the Python driver, which is not installed",
         found=str(error),
-        remedy="Run: pip install 'cdc-tail[server]'",
+        # Not cdc-tail's own extra: where cdc-tail was installed without PySpark, that would bring it after all.
+        remedy=f"Run: pip install '{DRIVER}'.",
     )
 
 

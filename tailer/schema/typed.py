@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
 
 from tailer.errors import UsageError
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
+from tailer.schema.record_definitions import with_removed
+from tailer.schema.rows import BASE_TS
 from tailer.types.cql import Decimals
 
 META: Final = (
@@ -33,7 +36,8 @@ class TypedColumn(msgspec.Struct, frozen=True):
 
 
 class TypedTable(msgspec.Struct, frozen=True):
-    """`columns`: partition key, clustering, static and regular of the newest definition, then those dropped since.
+    """`columns`: partition key, clustering, static and regular of the newest definition, those that were added later
+    behind the others, then those dropped since.
 
     `on_change`: what becomes of columns that were added or re-typed later. `decimals`: see `tailer.types.values`.
     """
@@ -60,22 +64,33 @@ class TypedOptions(msgspec.Struct, frozen=True):
     case_sensitive: bool = False
 
 
-def typed_table(newest: TableDefinition, earlier: Iterable[TableDefinition], options: TypedOptions) -> TypedTable:
+def typed_table(
+    newest: TableDefinition,
+    earlier: Iterable[TableDefinition],
+    options: TypedOptions,
+    ages: Mapping[str, int] = MappingProxyType({}),
+    *,
+    native: bool = False,
+) -> TypedTable:
     """The typed form by the newest definition; `earlier` has the ones whose rows may still come, oldest first.
 
-    UsageError for names that clash.
+    `ages`: when each column came, as numbers to compare; one that is not in there is older than all others. A column
+    that was added stands behind those that were there. `native`: those of a native log, whose user-defined types keep
+    fields that were removed, too. UsageError for names that clash.
     """
     older = list(earlier)
-    columns = [*newest.partition_key, *newest.clustering, *_live(newest, "static"), *_live(newest, "regular")]
+    data = [*_live(newest, "static"), *_live(newest, "regular")]
+    data.sort(key=lambda column: ages.get(column.name, BASE_TS))
+    columns = [*newest.partition_key, *newest.clustering, *data]
     known = {column.name for column in columns}
     gone: dict[str, Column] = {}
     for definition in reversed([*older, newest]):
         for column in definition.data_columns:
             if column.name not in known and any(_has_live(each, column.name) for each in older):
                 gone.setdefault(column.name, column)
-    types: dict[str, tuple[TypeField, ...]] = {}
+    types: Mapping[str, tuple[TypeField, ...]] = {}
     for definition in (*older, newest):
-        types |= definition.types
+        types = with_removed(definition.types, types) if native else {**types, **definition.types}
     made = TypedTable(
         newest.name,
         tuple(TypedColumn(column.name, column.kind, column.type) for column in (*columns, *gone.values())),

@@ -14,6 +14,7 @@ from typing import Final
 from tailer.errors import UsageError
 from tailer.limits import MIB
 from tailer.segments.segment import KeySource, no_keys
+from tailer.system_errors import system_error
 
 PASSWORD_VARIABLE: Final = "CDC_TAIL_KEYSTORE_PASSWORD"
 KEY_PASSWORD_VARIABLE: Final = "CDC_TAIL_KEY_PASSWORD"
@@ -57,8 +58,10 @@ def _read(path: Path, what: str) -> bytes:
             return file.read(_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         raise UsageError(f"no such {what}", file=str(path)) from None
-    except (PermissionError, IsADirectoryError) as error:
+    except IsADirectoryError as error:
         raise UsageError(f"cannot read the {what}: {error.strerror}", file=str(path)) from None
+    except OSError as error:
+        raise system_error(f"cannot read the {what}", error, path) from None
 
 
 def _passwords(path: Path, password_file: Path | None, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _KEPT_BYTES: Final = 16 * MIB
 
+_Place = tuple[int, int]
+"""Segment, and where in it a run begins."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -52,30 +55,54 @@ def run_of(section: Section, data: bytes, entries: Entries, *, native: bool = Fa
 
 
 class RunCache:
-    """The latest runs of a segment, by their starts: what the planner checked, the reader need not check again."""
+    """The latest runs of some segments: what the planner checked, the reader need not check again.
+
+    One for all files of a reader: what it may hold does not grow with the number of segments.
+    """
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[int, Run] = OrderedDict()
+        self._runs: OrderedDict[_Place, Run] = OrderedDict()
         self._bytes = 0
 
-    def get(self, start: int) -> Run | None:
-        return self._runs.get(start)
+    def of(self, segment: int) -> SegmentRuns:
+        """A segment's part of it."""
+        return SegmentRuns(self, segment)
 
-    def keep(self, start: int, run: Run) -> None:
+    def get(self, place: _Place) -> Run | None:
+        return self._runs.get(place)
+
+    def keep(self, place: _Place, run: Run) -> None:
         """Keeps a run, and gives up the oldest where the bytes are too many."""
         if len(run.data) > _KEPT_BYTES:
             return
-        self._drop(start)
-        self._runs[start] = run
+        self._drop(place)
+        self._runs[place] = run
         self._bytes += len(run.data)
         while self._bytes > _KEPT_BYTES:
             self._drop(next(iter(self._runs)))
 
-    def clear(self) -> None:
-        self._runs.clear()
-        self._bytes = 0
+    def clear(self, segment: int) -> None:
+        for place in [place for place in self._runs if place[0] == segment]:
+            self._drop(place)
 
-    def _drop(self, start: int) -> None:
-        dropped = self._runs.pop(start, None)
+    def _drop(self, place: _Place) -> None:
+        dropped = self._runs.pop(place, None)
         if dropped is not None:
             self._bytes -= len(dropped.data)
+
+
+class SegmentRuns:
+    """One segment's runs, by their starts."""
+
+    def __init__(self, cache: RunCache, segment: int) -> None:
+        self._cache = cache
+        self._segment = segment
+
+    def get(self, start: int) -> Run | None:
+        return self._cache.get((self._segment, start))
+
+    def keep(self, start: int, run: Run) -> None:
+        self._cache.keep((self._segment, start), run)
+
+    def clear(self) -> None:
+        self._cache.clear(self._segment)

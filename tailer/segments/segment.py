@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import CorruptError, DefinitionError, SystemFailedError, UsageError
+from tailer.errors import CorruptError, DefinitionError, SystemFailedError
 from tailer.framing.codec import Codec, open_codec
 from tailer.framing.entry import Entries
 from tailer.framing.forms import CHECK_SHARE, scan_entries_now
@@ -19,7 +19,9 @@ from tailer.framing.section import HEAD_BYTES_MAX, NoSection, Section, Stop, bod
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
+from tailer.segments.regular import open_regular
 from tailer.segments.run import RunCache
+from tailer.system_errors import system_error
 
 KeySource = Callable[[str], bytes | None]
 """From a key alias to the secret key, or None where no keystore was given."""
@@ -35,12 +37,22 @@ def no_keys(alias: str) -> bytes | None:
 
 
 class SegmentFile:
-    """A segment, held by descriptor: a name that is deleted meanwhile does no harm.
+    """A segment, held by descriptor: a name that is deleted meanwhile does no harm. FileNotFoundError where there is no
+    regular file.
 
-    `descriptor`: one that is open already; it is this object's from now on.
+    `descriptor`: one that is open already; it is this object's from now on. `runs`: where what was checked is kept, by
+    default for this segment alone.
     """
 
-    def __init__(self, path: Path, segment: int, keys: KeySource = no_keys, *, descriptor: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        segment: int,
+        keys: KeySource = no_keys,
+        *,
+        descriptor: int | None = None,
+        runs: RunCache | None = None,
+    ) -> None:
         self.path = path
         self.segment = segment
         self._keys = keys
@@ -48,12 +60,13 @@ class SegmentFile:
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
-        self.kept = RunCache()
+        self.kept = (RunCache() if runs is None else runs).of(segment)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+            self.kept.clear()
 
     def reopen(self) -> None:
         """Look with a fresh descriptor: a network file system may show an old one stale bytes."""
@@ -79,7 +92,7 @@ class SegmentFile:
                 part = os.pread(self._fd, length, at)
             except OSError as error:
                 raise SystemFailedError(
-                    f"cannot read the segment: {error.strerror}", at=Position(self.segment, at), file=self.path.name
+                    f"cannot read the segment: {error.strerror}", at=Position(self.segment, at), file=str(self.path)
                 ) from error
             if not part:
                 break
@@ -207,10 +220,6 @@ class SegmentFile:
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_regular(path)
     except PermissionError as error:
-        raise UsageError(
-            "no permission to read the segment",
-            file=str(path),
-            remedy="Run as a user in the server's group, e.g. `cassandra`, that may read its files.",
-        ) from error
+        raise system_error("cannot read the segment", error, path) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,3 +33,43 @@ class SegmentView:
 
 
 View = Mapping[int, SegmentView]
+
+
+class Views(Mapping[int, SegmentView]):
+    """A view that is kept from look to look, its ids in order."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self._by_id: dict[int, SegmentView] = {}
+
+    def put(self, seen: SegmentView) -> None:
+        if seen.segment not in self._by_id:
+            insort(self.ids, seen.segment)
+        self._by_id[seen.segment] = seen
+
+    def drop(self, segment: int) -> None:
+        if self._by_id.pop(segment, None) is not None:
+            del self.ids[bisect_left(self.ids, segment)]
+
+    def __getitem__(self, segment: int) -> SegmentView:
+        return self._by_id[segment]
+
+    def __contains__(self, segment: object) -> bool:
+        return segment in self._by_id
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def ids_of(view: View) -> Sequence[int]:
+    """The ids of a view, ascending; of one that is kept at no cost."""
+    return view.ids if isinstance(view, Views) else sorted(view)
+
+
+def ids_above(view: View, segment: int) -> Iterator[int]:
+    """The ids of a view above one, ascending."""
+    ids = ids_of(view)
+    return (ids[number] for number in range(bisect_right(ids, segment), len(ids)))

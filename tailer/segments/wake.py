@@ -1,13 +1,14 @@
-"""Waiting for "look again": inotify as a hint, a timer as the truth.
+"""Waiting for "look again", and which names were heard of meanwhile: inotify as a hint, a timer as the truth.
 
 Nothing depends on the hint: where inotify is absent, exhausted, overflowing or blind (network folders), a wait ends
-after `poll_seconds`. Reads nothing and says nothing about what has changed.
+after `poll_seconds`, and who looks lists the folder himself. Reads no file.
 """
 
 from __future__ import annotations
 
 import select
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,6 +21,10 @@ class Waker(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds`; True when something hints at a change, False when the time is over."""
+        ...
+
+    def names(self) -> Collection[str] | None:
+        """Names in the folder that changed since the last call; None where it must be listed to know."""
         ...
 
     def close(self) -> None: ...
@@ -35,12 +40,18 @@ class PollWaker:
         time.sleep(max(0.0, min(seconds, self._poll_seconds)))
         return False
 
+    def names(self) -> Collection[str] | None:
+        return None
+
     def close(self) -> None:
         return None
 
 
 class InotifyWaker:
-    """Ends a wait when a sidecar is written or a name in the folder changes."""
+    """Ends a wait when a sidecar is written or a name in the folder changes.
+
+    What it hears of are single names until the queue overflows, or the folder itself goes another way.
+    """
 
     def __init__(self, folder: Path, poll_seconds: float = POLL_SECONDS) -> None:
         import inotify_simple
@@ -50,8 +61,12 @@ class InotifyWaker:
         self._inotify = inotify_simple.INotify(nonblocking=True)
         # CLOSE_WRITE, not MODIFY: a sidecar is truncated and then written, and a mapped log gives no event at all.
         mask = flags.CLOSE_WRITE | flags.CREATE | flags.DELETE | flags.MOVED_TO | flags.MOVED_FROM
+        self._gone = flags.MOVE_SELF | flags.DELETE_SELF | flags.IGNORED | flags.UNMOUNT
+        self._missed = flags.Q_OVERFLOW | self._gone
+        self._names: set[str] | None = set()
+        self._blind = False
         try:
-            self._inotify.add_watch(str(folder), mask)
+            self._inotify.add_watch(str(folder), mask | flags.MOVE_SELF | flags.DELETE_SELF)
         except OSError:
             self._inotify.close()
             raise
@@ -63,9 +78,23 @@ class InotifyWaker:
         limit = max(0.0, min(seconds, self._poll_seconds))
         if not self._poll.poll(limit * 1000):
             return False
-        # What the events say does not matter, an overflow included: the folder is listed anew in any case.
-        self._inotify.read(timeout=0)
+        self._hear()
         return True
+
+    def names(self) -> Collection[str] | None:
+        if self._poll.poll(0):
+            self._hear()
+        heard, self._names = self._names, set()
+        return None if self._blind else heard
+
+    def _hear(self) -> None:
+        for event in self._inotify.read(timeout=0):
+            # The path may be another folder's from now on, of which this watch tells nothing.
+            self._blind = self._blind or bool(event.mask & self._gone)
+            if event.mask & self._missed:
+                self._names = None
+            elif self._names is not None:
+                self._names.add(event.name)
 
     def close(self) -> None:
         self._inotify.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Protocol
 
 from tailer.errors import SinkError
+from tailer.system_errors import path_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,9 +57,17 @@ class ByteStream:
         except OSError as error:
             raise SinkError(
                 f"cannot write rows to standard output: {error.strerror or error}",
+                file=self._path(),
                 remedy="Rows up to the saved position are safe; make room and start again.",
             ) from error
         return len(data)
 
     def flush(self) -> None:
         """Nothing is kept back."""
+
+    def _path(self) -> str | None:
+        """Where a shell has sent it."""
+        try:
+            return path_of(self._stream.fileno())
+        except (OSError, ValueError):
+            return None

@@ -3,6 +3,7 @@
     ── 2026-11-21 UTC ──
     15:31:02.123  insert      shop.orders  id=17  state="new" total=12.50
     15:31:02.907  delete row  shop.orders  id=18
+    15:31:03.411  update      shop.orders  id=19  tags + "gift" - "new"
 
 The time is that of `write_ts`. What is not shown here (`cells`, `token`, `event_id`, ...) is in the other forms.
 No program should read this form.
@@ -11,21 +12,25 @@ No program should read this form.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from tailer.sinks.base import ByteStream
-from tailer.sinks.row_text import Row, decode_row, field_texts, moment, range_text
+from tailer.sinks.row_text import Row, decode_row, field_texts, moment
+from tailer.sinks.table_text import PLAIN, TableText, TableTexts
+from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import ELLIPSIS, pad, printable, shorten, width
 
 if TYPE_CHECKING:
+    from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
+    from tailer.sinks.table_text import Tables
 
 _COLUMNS_MIN: Final = 40
 _TIME_COLUMNS: Final = 12
 _OP_COLUMNS_MIN: Final = 10
 _TABLE_COLUMNS_MAX: Final = 28
-_VALUE_COLUMNS_MAX: Final = 48
+"""Of a terminal of eighty; of a wider one a third."""
 _INDENT: Final = _TIME_COLUMNS + 2
 _LINES_MAX: Final = 5
 """Lines of one change: a row of two hundred columns must not push everything else off the screen."""
@@ -59,39 +64,59 @@ class Piece(NamedTuple):
 class PrettySink:
     """A Sink for a terminal, or for a file that people read."""
 
-    def __init__(self, stream: IO[bytes], *, colour: bool, columns: int | None = None) -> None:
-        """`columns` = the width to keep to; None asks the terminal at each write, for it may be resized."""
+    def __init__(
+        self,
+        stream: IO[bytes],
+        tables: Tables,
+        *,
+        colour: bool,
+        typed: TypedTable | None = None,
+        columns: int | None = None,
+    ) -> None:
+        """`tables`: definitions by id, without which collections and ranges are shown as the rows spell them.
+
+        `typed`: the rows are of that typed form. `columns` = the width to keep to; None asks the terminal at each
+        write, for it may be resized.
+        """
         self._terminal = stream
         self._stream = ByteStream(stream)
+        self._tables = tables
         self._colour = colour
         self._columns = columns
         self._date = ""
         self._op_columns = _OP_COLUMNS_MIN
         self._table_columns = 0
+        self._read: Callable[[bytes], Row] = decode_row
+        if typed is not None:
+            from tailer.sinks.typed_rows import TypedRows
+
+            self._read = TypedRows(typed).read
 
     def write(self, batch: Rows) -> None:
-        columns = max(_COLUMNS_MIN, self._columns or terminal_columns(self._terminal))
+        columns = max(_COLUMNS_MIN, self._columns or terminal_columns(self._terminal, os.environ))
+        tables = TableTexts(self._tables)
         lines: list[str] = []
         for text in batch.json_lines().splitlines():
-            lines += self._change(decode_row(text), columns)
+            row = self._read(text)
+            lines += self._change(row, PLAIN if row.op == "schema" else tables.of(row.table_id), columns)
         if lines:
             self._stream.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _change(self, row: Row, columns: int) -> list[str]:
+    def _change(self, row: Row, table: TableText, columns: int) -> list[str]:
         date, time = moment(row.write_ts)
         lines: list[list[Piece]] = []
         if date and date != self._date:
             self._date = date
             lines.append([Piece(_DIM, f"── {date} UTC ──", 0)])
-        lines += _laid_out([*self._head(row, time), *_key(row), *_values(row)], columns)
+        lines += _laid_out([*self._head(row, time, columns), *_key(row, table), *_values(row, table)], columns)
         return [self._painted(line) for line in lines]
 
-    def _head(self, row: Row, time: str) -> list[Piece]:
+    def _head(self, row: Row, time: str, columns: int) -> list[Piece]:
         """Time, operation and table, each under that of the row before; columns only ever grow."""
-        table = shorten(printable(f"{row.keyspace}.{row.table}"), _TABLE_COLUMNS_MAX)
+        table = shorten(printable(f"{row.keyspace}.{row.table}"), max(_TABLE_COLUMNS_MAX, columns // 3))
         self._table_columns = max(self._table_columns, width(table))
         op = row.op.replace("_", " ")
         self._op_columns = max(self._op_columns, len(op))
@@ -109,30 +134,17 @@ class PrettySink:
         return text.rstrip()
 
 
-def wants_colour(stream: IO[bytes], environ: Mapping[str, str]) -> bool:
-    """Colour only on a terminal that has it, and not where NO_COLOR says no (no-color.org)."""
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-
-
-def terminal_columns(stream: IO[bytes]) -> int:
-    """The terminal's width; 80 where there is none."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
-
-
-def _key(row: Row) -> list[Piece]:
+def _key(row: Row, table: TableText) -> list[Piece]:
     pieces = [Piece(_BOLD, text) for text in (*field_texts(row.partition_key), *field_texts(row.clustering))]
     if row.range is not None:
-        pieces.append(Piece(_BOLD, range_text(row.range)))
+        pieces += [Piece(_BOLD, text) for text in table.range(row.range)]
     if row.is_static:
         pieces.append(Piece(_DIM, "static"))
     return _set_apart(pieces)
 
 
-def _values(row: Row) -> list[Piece]:
-    pieces = [Piece(_PLAIN, text) for text in field_texts(row.columns)]
+def _values(row: Row, table: TableText) -> list[Piece]:
+    pieces = [Piece(_PLAIN, text) for text in table.columns(row.columns)]
     if row.ttl is not None:
         pieces.append(Piece(_DIM, f"ttl={row.ttl}s"))
     return _set_apart(pieces)
@@ -143,21 +155,26 @@ def _set_apart(pieces: list[Piece]) -> list[Piece]:
 
 
 def _laid_out(pieces: list[Piece], columns: int) -> list[list[Piece]]:
-    """Lines of at most `columns`, indented after the first; behind the `_LINES_MAX`th a note says how much is left."""
+    """Lines of at most `columns`, indented after the first; a piece that no line holds is cut at its end.
+
+    Behind the `_LINES_MAX`th a note says how much is left.
+    """
     lines: list[list[Piece]] = [[]]
     used = 0
     for number, piece in enumerate(pieces):
-        longest = min(_VALUE_COLUMNS_MAX, columns - _INDENT - _NOTE_COLUMNS)
-        piece = piece._replace(text=shorten(piece.text, longest))
-        taken = piece.gap + width(piece.text)
-        last_line = len(lines) == _LINES_MAX
-        room = columns - (_NOTE_COLUMNS if last_line and number + 1 < len(pieces) else 0)
-        if used + taken > room and lines[-1]:
-            if last_line:
-                lines[-1].append(Piece(_DIM, f"{ELLIPSIS} {len(pieces) - number} more"))
+        left = len(pieces) - number
+        if lines[-1] and used + piece.gap + width(piece.text) > columns - _note_columns(lines, left):
+            if len(lines) == _LINES_MAX:
+                lines[-1].append(Piece(_DIM, f"{ELLIPSIS} {left} more"))
                 break
             lines.append([Piece(_PLAIN, " " * _INDENT, 0)])
             used, piece = _INDENT, piece._replace(gap=0)
-        lines[-1].append(piece)
-        used += piece.gap + width(piece.text)
+        room = columns - _note_columns(lines, left) - used - piece.gap
+        lines[-1].append(piece._replace(text=shorten(piece.text, room)))
+        used += piece.gap + width(lines[-1][-1].text)
     return lines
+
+
+def _note_columns(lines: list[list[Piece]], left: int) -> int:
+    """What the note takes of the last line, if one may follow this piece."""
+    return _NOTE_COLUMNS if len(lines) == _LINES_MAX and left > 1 else 0

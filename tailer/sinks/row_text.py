@@ -1,4 +1,7 @@
-"""The parts of a change row as text for people: keys, columns, ranges, times. Knows no terminal and no layout."""
+"""A change row as people are shown it, out of its JSON line: what is taken of it, its key, its time.
+
+Knows no terminal, no layout and no definition.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ class Range(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """What people are shown of a change row, out of its JSON line (architecture section 4)."""
+    """What people are shown of a change row (architecture section 4)."""
 
     keyspace: str
     table: str
+    table_id: str
     op: str
     partition_key: Fields | None
     clustering: Fields | None
@@ -42,25 +46,17 @@ class Row(msgspec.Struct):
 
 
 decode_row: Final = msgspec.json.Decoder(Row).decode
+"""Of a line of the generic form; `typed_rows` has that of a typed one."""
 
 
 def field_texts(fields: Fields | None) -> list[str]:
     """`name=value` for each field."""
-    return [f"{printable(name)}={_value(value)}" for name, value in (fields or {}).items()]
+    return [f"{printable(name)}={value_text(value)}" for name, value in (fields or {}).items()]
 
 
-def _value(value: msgspec.Raw) -> str:
+def value_text(value: msgspec.Raw) -> str:
+    """A value as the row spells it."""
     return printable(bytes(value).decode())
-
-
-def range_text(deleted: Range) -> str:
-    """`[at=3 .. end)` and the like: a square bracket where the bound itself is deleted too."""
-    if deleted.before is not None:
-        return f"before {':'.join(_value(value) for value in deleted.before.values())}"
-    start, end = ",".join(field_texts(deleted.start)), ",".join(field_texts(deleted.end))
-    opening = "[" if deleted.start is not None and deleted.start_inclusive else "("
-    closing = "]" if deleted.end is not None and deleted.end_inclusive else ")"
-    return f"{opening}{start or 'start'} .. {end or 'end'}{closing}"
 
 
 def moment(write_ts: int | None) -> tuple[str, str]:

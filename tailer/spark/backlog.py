@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from tailer.planning.batch_tasks import place
 from tailer.spark.offsets import Json
 from tailer.state.journal import Journal
@@ -22,7 +24,7 @@ GIVEN_UP: Final = "givenUp"
 def newest(at: NodeOffset, ends: Mapping[int, int]) -> NodeOffset:
     """The offset behind everything durable; `at` itself where nothing lies beyond it."""
     last = max((segment for segment, end in ends.items() if end), default=at.s)
-    far = NodeOffset(at.j, last, ends.get(last, 0), False, at.p)
+    far = msgspec.structs.replace(at, s=last, o=ends.get(last, 0), done=False)
     return far if place(far) > place(at) else at
 
 

@@ -1,9 +1,12 @@
-"""The batch reader: the rows between two offsets that are durable now. Writes nothing, does not wait."""
+"""The batch reader: the rows between two offsets that are durable now. Holds what is read, does not wait."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +20,11 @@ from tailer.spark.carry import carry
 from tailer.spark.errors import told
 from tailer.spark.executor import JobPacker
 from tailer.spark.form import check_form, typed_form
+from tailer.spark.named import check_tables
 from tailer.spark.planner import say
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
-from tailer.tail.open import tail_parts
+from tailer.tail.open import hold_of, tail_parts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -39,6 +43,7 @@ class CdcTailReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with told():
             options = self._options
+            check_tables(options)
             form = typed_form(options)
             if form is not None:
                 check_form(form, self._schema)
@@ -60,7 +65,10 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     jobs: list[bytes] = []
     piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
     packer = JobPacker()
-    parts = tail_parts(folder, options, writes=False)
+    # Executors read when this process is done, unless the bytes go along.
+    stays = not source.on_driver
+    hold = hold_of(folder, options, _hold_name(options.start, stays=stays), stays=stays)
+    parts = tail_parts(folder, options, writes=False, hold=hold)
     with Tail(parts, form) as tail:
         try:
             for step in steps(tail, once=True, say=say):
@@ -78,6 +86,12 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
         if tail.quarantined:
             say(f"warning: {tail.quarantined} entries cannot be decoded and are left out")
     return jobs
+
+
+def _hold_name(start: str, *, stays: bool) -> str:
+    """Whose hold it is. One session's reads from one place share one that is left to run out: there may be many."""
+    place = blake2b(start.encode(), digest_size=8).hexdigest() if "{" in start else start.partition(":")[0]
+    return re.sub(r"\W+", "-", f"{os.getppid()}-{place}" if stays else f"{os.getppid()}-{os.getpid()}-{place}")
 
 
 def _decide(tail: Tail, step: Step) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -24,6 +24,7 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import truncation
 from tailer.schema.model import Column, TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.merged import Merged, pack_merged, unpack_merged
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
 from tailer.spark.state import changes_of, own_schema, packed_facts, seconds_of
 from tailer.types.cql import Decimals
@@ -35,15 +36,6 @@ if TYPE_CHECKING:
     from tailer.rebuild.arrow import OnMisfit
 
 _MERGED: Final = "partition binary, row binary, facts binary, live boolean, until long"
-
-
-class _Known(msgspec.Struct, frozen=True):
-    """What the Delta table knows of the table as a whole; in the row whose partition is `TABLE_ROW`."""
-
-    table: Table
-    truncations: dict[str, tuple[int, int]] = {}
-    decimals: Literal["decimal", "string"] = "decimal"
-    on_misfit: Literal["fail", "null"] = "fail"
 
 
 class DeltaMerge:
@@ -74,7 +66,7 @@ class DeltaMerge:
         self._prefix = prefix
         self._now = now
         self._ask = table if callable(table) else None
-        self._known: _Known | None = None
+        self._known: Merged | None = None
         self._schema: StructType | None = None
         self._table = table if isinstance(table, Table) else None
         if isinstance(table, TableDefinition):
@@ -108,13 +100,13 @@ class DeltaMerge:
     def _merge(
         self, changes: DataFrame | None, table: Table, truncations: dict[str, tuple[int, int]], *, renewed: bool = False
     ) -> None:
-        known = self._begin(table)
+        known = self._begin()
         if known is not None:
             _check_same(known.table, table, self._target)
             truncations = _later(known.truncations, truncations)
             table = _newer(known.table, table)
         schema = self._prepare(table)
-        news = _Known(table, truncations, self._decimals, self._on_misfit)
+        news = Merged(table, truncations, self._decimals, self._on_misfit)
         retold = known is not None and _reshaped(known.table, table)
         task = Rebuilding(
             table, int(self._now()), self._decimals, truncations, renewed or retold, self._prefix, self._on_misfit
@@ -129,10 +121,9 @@ class DeltaMerge:
             merged.unpersist()
         self._table, self._known = table, news
 
-    def _begin(self, table: Table) -> _Known | None:
+    def _begin(self) -> Merged | None:
         """What the Delta table holds of the table; asked of it once, for nobody else writes it."""
-        if self._known is None:
-            self._prepare(table)
+        if self._known is None and _is_there(self._spark, self._target):
             self._known = _known(self._spark, self._target, self._prefix)
         return self._known
 
@@ -144,7 +135,7 @@ class DeltaMerge:
             self._schema = schema
         return schema
 
-    def _frame(self, changes: DataFrame | None, task: Rebuilding, news: _Known | None, everywhere: bool) -> DataFrame:
+    def _frame(self, changes: DataFrame | None, task: Rebuilding, news: Merged | None, everywhere: bool) -> DataFrame:
         """News, and of the partitions that they touch what is stored; sorted by partition."""
         from pyspark.sql import functions as F
 
@@ -152,7 +143,7 @@ class DeltaMerge:
         stored = stored.toDF("partition", "row", "facts", "live", "until").where(F.col("partition") != F.lit(TABLE_ROW))
         parts = []
         if news is not None:
-            row = (TABLE_ROW, TABLE_ROW, msgspec.msgpack.encode(news), None, None)
+            row = (TABLE_ROW, TABLE_ROW, pack_merged(news), None, None)
             parts.append(self._spark.createDataFrame([row], _MERGED))
         if changes is not None:
             packed = packed_facts(changes, task).selectExpr(
@@ -219,6 +210,12 @@ def _open(spark: SparkSession, target: str) -> Any:
     return kind.forPath(spark, target) if _is_path(target) else kind.forName(spark, target)
 
 
+def _is_there(spark: SparkSession, target: str) -> bool:
+    if _is_path(target):
+        return bool(_delta_table().isDeltaTable(spark, target))
+    return spark.catalog.tableExists(target)
+
+
 def _read(spark: SparkSession, target: str) -> DataFrame:
     frame: DataFrame = _open(spark, target).toDF()
     return frame
@@ -238,11 +235,14 @@ def _prepare(spark: SparkSession, target: str, schema: StructType) -> None:
             writer.saveAsTable(target)
 
 
-def _known(spark: SparkSession, target: str, prefix: str) -> _Known | None:
+def _known(spark: SparkSession, target: str, prefix: str) -> Merged | None:
     from pyspark.sql import functions as F
 
-    row = _read(spark, target).where(F.col(prefix + "partition") == F.lit(TABLE_ROW)).select(prefix + "state").first()
-    return None if row is None else msgspec.msgpack.decode(bytes(row[0]), type=_Known)
+    frame = _read(spark, target)
+    if prefix + "state" not in frame.columns:
+        return None
+    row = frame.where(F.col(prefix + "partition") == F.lit(TABLE_ROW)).select(prefix + "state").first()
+    return None if row is None else unpack_merged(bytes(row[0]), target)
 
 
 def _stored_schema(own: StructType, prefix: str) -> StructType:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from tailer import errors
-from tailer.errors import CdcError, SystemFailedError
+from tailer.errors import CdcError
+from tailer.system_errors import system_error
 
 _TOLD: Final = re.compile(r"\[CDC-(\d)\] (.+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _KINDS: Final[dict[int, type[CdcError]]] = {
@@ -33,8 +34,7 @@ def told() -> Iterator[None]:
     except CdcError as error:
         raise CdcTailError(_line(error)) from None
     except OSError as error:
-        where = None if error.filename is None else str(error.filename)
-        raise CdcTailError(_line(SystemFailedError(error.strerror or str(error), file=where))) from error
+        raise CdcTailError(_line(system_error("", error))) from error
 
 
 def find_error(text: str) -> CdcError | None:

@@ -170,7 +170,7 @@ def _left_out() -> list[str]:
     unknown = _READER.take_unknown()
     notices = [unknown_notice(unknown)] if unknown else []
     return notices + [
-        f'{count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts
+        f'warning: {count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts
     ]
 
 

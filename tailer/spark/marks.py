@@ -56,8 +56,7 @@ class Marks:
         # one. Holes beyond the offset were not passed yet.
         before = [mark for mark in self._marks if place(mark.offset) <= place(offset)]
         memory = before[-1].memory if before else Memory()
-        holes = tuple((first, min(last, offset.s - 1)) for first, last in memory.holes if first < offset.s)
-        return msgspec.structs.replace(memory, holes=holes)
+        return msgspec.structs.replace(memory, holes=memory.holes.below(offset.s))
 
     def state(self, initial: NodeOffset | None) -> NodeState:
         """What the consumer file keeps: of the offsets ahead only those around a change of memory, for it is small."""

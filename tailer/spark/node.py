@@ -12,11 +12,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
+from tailer.planning.absent import file_now
 from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, pin_start, place
 from tailer.position import Position
 from tailer.reading.reader import Reader
@@ -243,11 +242,11 @@ class Node:
 
     def newest(self) -> NodeOffset:
         """Behind everything that the last look saw durable."""
-        return newest(self._tail.offset, self._survey.durable_ends())
+        return newest(self._tail.offset, self._survey.durable_ends(self._tail.offset))
 
     def backlog(self, offset: NodeOffset) -> Json:
         """How much of the log lies behind `offset`."""
-        return backlog(offset, self._survey.durable_ends())
+        return backlog(offset, self._survey.durable_ends(offset))
 
     def _open_anew(self) -> None:
         with self._parts.taken.registering():
@@ -257,7 +256,7 @@ class Node:
         self._tail.begin()
         offset = self._before_oldest() if self._tail.offset.s == 0 else self._tail.offset
         self._journal_options()
-        offset = NodeOffset(self._journal.count, offset.s, offset.o, offset.done, offset.p)
+        offset = self._journal.stamped(offset)
         self._tail.seek(offset, self._tail.memory)
         self._marks = Marks([Mark(offset, self._tail.memory, self._tail.restart())])
         self.base = self._first = offset
@@ -269,7 +268,7 @@ class Node:
             self._go_on(offset, state)
 
     def _go_on(self, offset: NodeOffset, state: NodeState | None) -> None:
-        self._journal.read(upto=offset.j)
+        self._journal.check(offset)
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
             self._survey.look(offset)
@@ -300,8 +299,9 @@ class Node:
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
         there = self._survey.segments()
-        past = (r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord))
-        return NodeOffset(s=min(there, default=max(past, default=0) + 1) - 1)
+        past = [r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord)]
+        forgotten = self._journal.base.segment - 1
+        return NodeOffset(s=min(there, default=max([*past, forgotten, 0]) + 1) - 1)
 
     def _journal_options(self) -> None:
         record = self._today.record(self.options.consumer)
@@ -329,7 +329,7 @@ class Node:
         to = self._tail.accept(step.error)
         if to is None:
             raise step.error
-        self._say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+        self._say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         return True, 0
 
     def _journal_start(self, step: Step) -> None:
@@ -340,7 +340,7 @@ class Node:
         pin_start(journal, self.options.consumer, step.memory.start)
         # Records of another run that came in between are not what this step was planned by.
         if journal.foreign == others:
-            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
+            step.offset = journal.stamped(step.offset)
 
     def _due(self) -> bool:
         """Whether what lies between Spark's position and the planner's may give rows, or passes a segment."""
@@ -359,7 +359,7 @@ class Node:
             self._parts.definitions.note_rows()
         if journal.foreign == others:
             # A server that was asked again may have told what an entry needs.
-            step.offset = msgspec.structs.replace(step.offset, j=journal.count)
+            step.offset = journal.stamped(step.offset)
 
     def _decodes(self, tasks: Sequence[FileTask], on_fault: OnFault) -> bool:
         """Whether the tasks can be read to their ends."""
@@ -380,13 +380,7 @@ class Node:
         raise error
 
     def _open_segment(self, segment: int) -> SegmentFile:
-        survey = self._survey
-        try:
-            file = survey.file(segment)
-        except FileNotFoundError:
-            # Appeared after the last look, or is gone.
-            survey.look(self._tail.offset)
-            file = survey.file(segment)
+        file = file_now(self._survey, segment, self._tail.offset)
         if not self._on_driver:
             # Executors open it by its name: a descriptor that we still hold does not help them.
             file.path.stat()

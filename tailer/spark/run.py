@@ -1,5 +1,5 @@
 """Runs a query over the data source for the commands: into a sink of ours, or into files. Turns what Spark raises back
-into the documented errors.
+into the documented errors. Loads PySpark when a query is made: the commands look for it first.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JNetworkError
-
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.spark.errors import find_error
 from tailer.spark.progress import Figures, ProgressReader
+from tailer.spark.session import spark_line
 from tailer.spark.sinks.base import QuerySink
 from tailer.spark.sinks.console import ConsoleSink, Takes
-from tailer.spark.source import NAME
 
 if TYPE_CHECKING:
     # For other packages too, which do not know where pyspark keeps them.
@@ -77,9 +75,8 @@ def run_query(
 
 def _limit(session: SparkSession, options: Mapping[str, str], sink: QuerySink, *, once: bool) -> dict[str, str]:
     """The sink's limit of a micro-batch, where nothing else sets one."""
-    major, minor = session.version.split(".")[:2]
     # Before 4.2 AvailableNow is one micro-batch: a limit would end the run there.
-    whole = once and (int(major), int(minor)) < (4, 2)
+    whole = once and spark_line(session.version) < (4, 2)
     return {} if whole or options.get("readOn") == "driver" else {"maxBytesPerTrigger": sink.max_bytes}
 
 
@@ -96,6 +93,8 @@ def _failure_of(sink: QuerySink) -> Iterator[None]:
 
 def changes(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """The stream of change rows."""
+    from tailer.spark.source import NAME
+
     try:
         return session.readStream.format(NAME).options(**options).load()
     except Exception as error:
@@ -116,6 +115,8 @@ def start(writer: Any, checkpoint: str, *, once: bool) -> StreamingQuery:
 
 def wait(query: StreamingQuery, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Until the query ends by itself. Raises its error as a documented one."""
+    from py4j.protocol import Py4JNetworkError
+
     # Sleeping here, not in the JVM: an interrupt must not break the connection.
     try:
         while query.isActive:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA_MIN: Final = 17
+PYSPARK_MIN: Final = (4, 0)
 PREFIX: Final = "cdc_tail: "
 """What the source has to say stands in the JVM's output behind this."""
 
@@ -48,6 +49,12 @@ def settings(version: tuple[int, int]) -> dict[str, str]:
     }
 
 
+def spark_line(version: str) -> tuple[int, int]:
+    """The first two numbers of a version of Spark's: what it can do goes by them."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
 def use_this_python() -> None:
     """Make this interpreter that of Spark's Python processes. Before the session is built."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -69,6 +76,16 @@ def check_java() -> None:
         )
 
 
+def check_pyspark() -> None:
+    """UsageError with what to install unless there is a PySpark that the data source can run on."""
+    try:
+        import pyspark
+    except ImportError as error:
+        raise _no_pyspark(str(error)) from error
+    if spark_line(pyspark.__version__) < PYSPARK_MIN:
+        raise _no_pyspark(pyspark.__version__)
+
+
 def open_session(
     name: str,
     say: Callable[[str], None],
@@ -76,27 +93,26 @@ def open_session(
     master: str = "local[*]",
     packages: Sequence[str] = (),
     conf: Mapping[str, str] | None = None,
-    tell: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> SparkSession:
     """Start a JVM and a session in it. Its log is kept to itself; lines of the data source go to `say`.
 
     `packages`: Maven coordinates to bring, unless `conf` says where jars are. `conf` is stronger than `settings`.
-    `tell`: say each setting. UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not
+    `tell` takes each setting. UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not
     start.
     """
+    check_pyspark()
     check_java()
     use_this_python()
-    try:
-        import pyspark
-        from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise UsageError(f"pyspark cannot be imported ({error})", remedy="pip install 'pyspark>=4.0'") from error
+    import pyspark
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
     wanted = _wanted(pyspark.__version__, master, packages, conf or {})
-    if tell:
+    if tell is not None:
         for setting, value in wanted.items():
-            say(f"set {setting}={'***' if SECRET.search(setting) else value}")
+            tell(f"set {setting}={'***' if SECRET.search(setting) else value}")
     made = SparkConf().setAppName(name).setAll(list(wanted.items()))
     output = JvmOutput(say)
     try:
@@ -111,9 +127,8 @@ def open_session(
 
 def _wanted(version: str, master: str, packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
     """Every setting of a session: ours, then what the user gave."""
-    major, minor = version.split(".")[:2]
     brought = {PACKAGES: ",".join(packages)} if packages and not conf.keys() & {JARS, PACKAGES} else {}
-    return {"spark.master": master, **settings((int(major), int(minor))), **brought, **conf}
+    return {"spark.master": master, **settings(spark_line(version)), **brought, **conf}
 
 
 class JvmOutput:
@@ -158,6 +173,16 @@ def _not_started(told: str, packages: str | None) -> SystemFailedError:
     return SystemFailedError(
         f"the JVM did not start: {told}",
         remedy=f"It needs {packages} from Maven. Without network, give the jars: --conf {JARS}=FILE,FILE.",
+    )
+
+
+def _no_pyspark(found: str) -> UsageError:
+    wanted = ".".join(map(str, PYSPARK_MIN))
+    return UsageError(
+        "this runs a Spark query, which needs PySpark",
+        expected=f"{wanted} or newer",
+        found=found,
+        remedy=f"Install it where cdc-tail is: pip install 'pyspark>={wanted}'. All other commands do without.",
     )
 
 

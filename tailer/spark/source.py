@@ -1,5 +1,5 @@
 """The Spark data source `cdc_tail` (architecture section 7). Its constructor runs in several processes: it parses
-options, and opens nothing. `schema()` runs once per load, and looks a typed form's table up.
+options, and opens nothing. `schema()` runs once per load, and looks named tables up.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tailer.options.to_spark import parse_options
 from tailer.rows.batch import arrow_schema
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form
+from tailer.spark.named import check_tables
 
 NAME = "cdc_tail"
 
@@ -40,6 +41,7 @@ class CdcTailSource(DataSource):
 
     def schema(self) -> StructType:
         with told():
+            check_tables(self._parsed)
             form = typed_form(self._parsed)
             return generic_schema() if form is None else form_schema(form)
 

@@ -8,24 +8,20 @@ See docs/tables.md for the rules.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.whole_folder import learn
-from tailer.errors import DefinitionError, UsageError
-from tailer.options.to_spark import parse_options
-from tailer.position import Position
+from tailer.errors import UsageError
 from tailer.rebuild import Table
 from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.known_table import check_read, find_table
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.cql import Decimals
 
@@ -46,17 +42,22 @@ def current_state(
     at: int | datetime | None = None,
     decimals: Decimals = "decimal",
     on_misfit: OnMisfit = "fail",
+    partial: bool = False,
     **options: str,
 ) -> DataFrame:
     """The rows of `keyspace.table` by all changes that the log folder holds now.
 
     `path`: a folder, or `NODE=DIR,NODE=DIR`: changes of all nodes count together. `options`: those of the data source
     (`schemaFile`, `server`, `stateDir`, `stopped`, …). The others: see `rebuild`. The folder is read twice, once
-    for truncations alone.
+    for truncations alone. LossError where it does not hold every change since the table was created, unless `partial`.
     """
-    definition = table_definition(path, table, **options)
-    reader = spark.read.format("cdc_tail").options(**{**options, "tables": table})
-    return rebuild(reader.load(os.fspath(path)), definition, at=at, decimals=decimals, on_misfit=on_misfit)
+    found = find_table(path, table, options)
+    if not partial:
+        found.check()
+    # It is known by now: nobody has to look for it again.
+    reader = spark.read.format("cdc_tail").options(**{**options, "tables": table, "tablesMayCome": "true"})
+    changes = reader.load(os.fspath(path))
+    return rebuild(changes, found.table, at=at, decimals=decimals, on_misfit=on_misfit, partial=True)
 
 
 def rebuild(
@@ -66,6 +67,7 @@ def rebuild(
     at: int | datetime | None = None,
     decimals: Decimals = "decimal",
     on_misfit: OnMisfit = "fail",
+    partial: bool = False,
 ) -> DataFrame:
     """The rows of a table by its change rows, in the columns and types of the typed form.
 
@@ -73,14 +75,17 @@ def rebuild(
     from where they were landed. `at`: the time (seconds since 1970, or a datetime) at which cells with a TTL are alive
     or not; now, if not given. `decimals`: `string` for decimals and varints of any size. `on_misfit`: a value that its
     Spark type has no room for is an error, or `null`. Lazy: the errors of what the
-    rows hold (`[CDC-3] …`) come when the frame is used.
+    rows hold (`[CDC-3] …`) come when the frame is used. Changes that are read from a log folder, not from where they
+    were landed, are a LossError where the folder does not hold all since the table was created, unless `partial`.
     """
     given = table if isinstance(table, Table) else Table.of(table)
+    if not partial:
+        check_read(changes, given.definition)
     task = Rebuilding(given, seconds_of(at), decimals, on_misfit=on_misfit)
     packed = packed_facts(_not_truncated(changes_of(changes, given)), task)
     ordered = packed.repartition("partition").sortWithinPartitions("partition")
     schema = own_schema(given, decimals, changes.sparkSession)
-    return map_in_arrow(ordered, partial(rebuild_rows, encoded(task)), schema)
+    return map_in_arrow(ordered, functools.partial(rebuild_rows, encoded(task)), schema)
 
 
 def table_definition(path: str | os.PathLike[str], table: str, **options: str) -> Table:
@@ -89,23 +94,7 @@ def table_definition(path: str | os.PathLike[str], table: str, **options: str) -
     From the journal beside the log, the log itself, `schemaFile` and `server`, options as those of the data source.
     Writes nothing. DefinitionError if nothing defines the table.
     """
-    source = parse_options({**options, "path": os.fspath(path)})
-    found: list[tuple[tuple[bool, Position], Table]] = []
-    errors = []
-    keys = source.tail.keys()
-    for node, folder in source.folders:
-        learnt = learn(folder, source.of(node, once=True), keys)
-        errors += learnt.errors
-        found += _known(learnt.history, table)
-    if not found:
-        if errors:
-            raise errors[0]
-        raise DefinitionError(
-            f"no definition for table {table}",
-            file=os.fspath(path),
-            remedy="Give it with schemaFile (DESCRIBE KEYSPACE … WITH INTERNALS) or server.",
-        )
-    return max(found, key=lambda each: each[0])[1]
+    return find_table(path, table, options).table
 
 
 def seconds_of(at: float | datetime | None) -> int:
@@ -132,7 +121,7 @@ def changes_of(changes: DataFrame, table: Table) -> DataFrame:
 
 def packed_facts(changes: DataFrame, task: Rebuilding) -> DataFrame:
     """What the changes of the task's table say, row by row of the table."""
-    return map_in_arrow(changes, partial(pack_changes, encoded(task)), PACKED)
+    return map_in_arrow(changes, functools.partial(pack_changes, encoded(task)), PACKED)
 
 
 def own_schema(table: Table, decimals: Decimals, spark: SparkSession) -> StructType:
@@ -162,13 +151,3 @@ def _not_truncated(changes: DataFrame) -> DataFrame:
     latest = truncates.groupBy("node").agg(F.max("place").alias(_BEFORE))
     stands = F.col(_BEFORE).isNull() | (F.struct("segment", "offset") >= F.col(_BEFORE))
     return changes.join(F.broadcast(latest), "node", "left").where(stands).drop(_BEFORE)
-
-
-def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, Position], Table]]:
-    """Every table that had the name, with a key that is greatest for the one that has it now."""
-    for id, newest in history.newest.items():
-        if newest.name == name:
-            event = history.source_of(id)
-            earlier = [held for each in history.events for held in each.changed.values() if held.id == id]
-            since = Position(0, 0) if event is None else event.at
-            yield (not newest.dropped, since), Table.of(newest, earlier)

@@ -86,8 +86,10 @@ class CdcTailStreamReader(DataSourceStreamReader, AvailableNow):
     def _running(self) -> Planner:
         if self._planner is None:
             from tailer.spark.form import check_form, typed_form
+            from tailer.spark.named import check_tables
             from tailer.spark.planner import Planner
 
+            check_tables(self._options)
             form = typed_form(self._options)
             if form is not None:
                 check_form(form, self._schema)

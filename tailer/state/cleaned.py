@@ -6,8 +6,7 @@ be deleted is decided in `retention.py`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -15,84 +14,45 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
+from tailer.state.ids import Ids, Range
+from tailer.state.modes import read_file
+from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
-VERSION: Final = 1
-
-Range = tuple[int, int]
-"""First and last id, both included."""
+VERSION: Final = 2
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
     """The file's content. `segments`: ids that had a sidecar; `bare`: ids that had none.
 
-    `lost`: by consumer, ids that `clean --force` deleted before the consumer had read them.
+    `lost`: by consumer, ids that `clean --force` deleted before the consumer had read them. `forgotten`: lower ids may
+    have been left out again, here and in what consumers remember of gaps.
     """
 
     v: int = VERSION
     segments: tuple[Range, ...] = ()
     bare: tuple[Range, ...] = ()
     lost: dict[str, tuple[Range, ...]] = {}
-
-
-class Ids(Collection[int]):
-    """Ids kept as ranges, ascending and apart."""
-
-    def __init__(self, ranges: tuple[Range, ...] = ()) -> None:
-        self.ranges = ranges
-        self._firsts = [first for first, _ in ranges]
-
-    def __contains__(self, segment: object) -> bool:
-        assert isinstance(segment, int)
-        at = bisect_right(self._firsts, segment) - 1
-        return at >= 0 and segment <= self.ranges[at][1]
-
-    def __iter__(self) -> Iterator[int]:
-        return (segment for first, last in self.ranges for segment in range(first, last + 1))
-
-    def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self.ranges)
-
-    def above(self, segment: int) -> Iterator[int]:
-        """The ids beyond one, ascending."""
-        for first, last in self.ranges:
-            yield from range(max(first, segment + 1), last + 1)
-
-    def with_ids(self, more: Iterable[int]) -> Ids:
-        """These and more. Only neighbours share a range: an id that was never there is never in one."""
-        merged: list[Range] = []
-        for first, last in sorted([*self.ranges, *((segment, segment) for segment in more)]):
-            if merged and first <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-            else:
-                merged.append((first, last))
-        return Ids(tuple(merged))
+    forgotten: int = 0
 
 
 def read_cleaned(state: Path) -> CleanedFile:
     """What the state folder says; nothing where there is no file. RefusedError for one that is not understood."""
     path = state / FILE_NAME
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return CleanedFile()
     try:
-        content = msgspec.json.decode(data, type=CleanedFile)
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the list of cleaned segments", file=str(path))
+        return msgspec.json.decode(data, type=CleanedFile)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the list of cleaned segments cannot be read: {error}",
             file=str(path),
             remedy="Restore it. Without it, segments that were cleaned may be read again.",
         ) from error
-    if content.v != VERSION:
-        raise RefusedError(
-            "the version of the list of cleaned segments",
-            file=str(path),
-            expected=VERSION,
-            found=content.v,
-            remedy="A newer cdc-tail wrote it: use that version.",
-        )
-    return content
 
 
 def write_cleaned(state: Path, content: CleanedFile) -> None:
@@ -123,10 +83,15 @@ class Cleaned:
             self.ids = Ids(self._content.segments).with_ids(Ids(self._content.bare))
         return self.ids
 
-    def unread(self, segment: int, late: Collection[int] = ()) -> frozenset[int]:
+    def unread(self, segment: int, late: Collection[int] = ()) -> Ids:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""
         captured = Ids(self._content.segments)
-        return frozenset({*captured.above(segment), *(each for each in late if each in captured)})
+        return captured.from_id(segment + 1).with_ids(each for each in late if each in captured)
+
+    @property
+    def forgotten(self) -> int:
+        """Below which id a segment that appears is one of which nothing is known any more."""
+        return self._content.forgotten
 
     def lost(self, consumer: str) -> Ids:
         """What `clean --force` deleted before this consumer had read it."""

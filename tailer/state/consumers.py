@@ -1,6 +1,7 @@
 """Consumers: named positions in the state folder, one file each, replaced atomically and durably (architecture 8).
 
-Keeps positions and the lock that makes a name exclusive; decides nothing about what they mean.
+Keeps positions and the lock that makes a name exclusive; decides nothing about what they mean. What the planner
+remembers of segments is no part of the file (`remembered.py`), but for files of version 1.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from tailer.errors import RefusedError, SystemFailedError, UsageError
-from tailer.options.names import check_name
+from tailer.errors import RefusedError
+from tailer.state.ids import Ids, Range
+from tailer.state.modes import make_folder, open_file, open_to_read, read_file, replacing_file, sync_folder
 from tailer.state.offset import Memory, NodeOffset
+from tailer.state.versions import Versioned, check_version
+from tailer.system_errors import told
 
+VERSION: Final = 2
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
 
@@ -54,42 +59,10 @@ class ConsumerFile(msgspec.Struct, frozen=True):
 
     name: str
     nodes: dict[str, NodeState]
-    v: int = 1
+    v: int = VERSION
     moved: float = 0.0
     program: str = ""
     host: str = ""
-
-
-class Consumer:
-    """A consumer, held by this process until `close`. A second process with the same name is refused (exit 6).
-
-    `lock_seconds`: how long to wait for a predecessor that is about to die.
-    """
-
-    def __init__(self, state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> None:
-        self.name = check_name(name)
-        self._path = consumer_path(state, name)
-        self._lock = take_consumer(state, name, lock_seconds)
-        try:
-            self.content = read_consumer(self._path, name)
-        except BaseException:
-            os.close(self._lock)
-            raise
-
-    def node(self, node: str) -> NodeState | None:
-        """Where this consumer stands in a node's log; None before its first move."""
-        return self.content.nodes.get(node)
-
-    def save(self, node: str, state: NodeState, *, moved: float, program: str) -> None:
-        """Write the node's new state: durable when this returns."""
-        nodes = {**self.content.nodes, node: state}
-        self.content = ConsumerFile(self.name, nodes, 1, moved, program, socket.gethostname())
-        replace_file(self._path, msgspec.json.format(msgspec.json.encode(self.content), indent=1) + b"\n")
-
-    def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
 
 
 def consumer_path(state: Path, name: str) -> Path:
@@ -98,12 +71,12 @@ def consumer_path(state: Path, name: str) -> Path:
 
 def consumer_names(state: Path) -> list[str]:
     """The consumers that are registered in a state folder."""
-    return sorted(path.stem for path in (state / "consumers").glob("*.json"))
-
-
-def registered(state: Path) -> list[ConsumerFile]:
-    """Every consumer of a state folder. RefusedError where one cannot be read: what it needs is not known."""
-    return [read_consumer(consumer_path(state, name), name) for name in consumer_names(state)]
+    folder = state / "consumers"
+    try:
+        with told("cannot list the consumers", folder):
+            return sorted(path.stem for path in folder.iterdir() if path.suffix == ".json")
+    except FileNotFoundError:
+        return []
 
 
 def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> int:
@@ -116,7 +89,7 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
 def is_running(state: Path, name: str) -> bool:
     """Whether a process holds the consumer now. Writes nothing."""
     try:
-        fd = os.open(consumer_path(state, name).with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_to_read(consumer_path(state, name).with_suffix(".lock"))
     except FileNotFoundError:
         return False
     try:
@@ -131,66 +104,49 @@ def is_running(state: Path, name: str) -> bool:
 def read_consumer(path: Path, name: str) -> ConsumerFile:
     """A consumer's file; an empty one where there is none. RefusedError for a file that is not understood."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return ConsumerFile(name, {})
     try:
-        content = msgspec.json.decode(data, type=ConsumerFile)
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the consumer file", file=str(path), or_else=", or another consumer name")
+        return msgspec.json.decode(data, type=ConsumerFile, dec_hook=_ids)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the consumer file cannot be read: {error}",
             file=str(path),
             remedy="Restore it, or drop the consumer by deleting the file and start it anew.",
         ) from error
-    if content.v != 1:
-        raise RefusedError(
-            "the consumer file's version",
-            file=str(path),
-            expected=1,
-            found=content.v,
-            remedy="A newer cdc-tail wrote it: use that version, or another consumer name.",
-        )
-    return content
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder of the state, or UsageError with what to create and for whom."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the state folder: {error.strerror}",
-            file=str(folder),
-            remedy=(
-                f"Create it for this user (`install -d -o {_user()} {folder}`), or give a private one with --state DIR."
-            ),
-        ) from error
+def write_consumer(state: Path, content: ConsumerFile) -> None:
+    """Replace a consumer's file: durable when this returns. Its memories must be numbers alone."""
+    text = msgspec.json.format(msgspec.json.encode(content), indent=1)
+    replace_file(consumer_path(state, content.name), text + b"\n")
+
+
+def _ids(kind: type, data: Any) -> Ids:
+    """Version 1: ids that were seen one by one, holes as ranges."""
+    if kind is not Ids:
+        raise NotImplementedError(kind)
+    pairs = ((each, each) if isinstance(each, int) else each for each in data)
+    return Ids().with_ranges(msgspec.convert(list(pairs), list[Range]))
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
     temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("wb") as out:
+    with told("cannot write the state", path, writes=True):
+        with os.fdopen(replacing_file(temporary), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise SystemFailedError(f"cannot write the state: {error.strerror}", file=str(path)) from error
-
-
-def sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = open_file(path, os.O_RDWR)
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -209,12 +165,3 @@ def _take_lock(path: Path, name: str, until: float) -> int:
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
     return fd
-
-
-def _user() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -1,40 +1,49 @@
 """The journal: the state folder's append-only file of everything that decides rows (architecture section 5).
 
 Several processes may read and append at once: an append holds an exclusive `flock`, reads what others added, goes on
-with their numbers, and returns after the fsync. A line that does not check is a torn append if it is the last one,
-which readers leave out and the next writer cuts; anywhere else it is corruption.
+with their numbers, and returns after the fsync. A line that does not check is a torn append if nothing but lines of the
+same append is behind it, which readers leave out and the next writer cuts; anywhere else it is corruption.
+
+A compaction moves what still counts into the base (`journal_base.py`) and empties the file. Numbers stay, with gaps
+between them, and an offset's `j` still says which records counted when it left.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from hashlib import blake2b
+import secrets
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, CorruptError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
 from tailer.position import Position
+from tailer.segments.log_folder import STATE_SUFFIX
+from tailer.state.journal_base import NO_FILE, NOTHING, Base, Identity, identity, read_base, write_base
+from tailer.state.journal_file import locked, write_all
 from tailer.state.journal_records import (
     AnyRecord,
+    CompactedRecord,
     LossRecord,
     RetractRecord,
     SchemaRecord,
     SegmentEndRecord,
     SkipRecord,
+    StateRecord,
+    append_begin,
     checks,
+    content,
     decode,
     encode,
 )
+from tailer.state.modes import open_to_read
+from tailer.state.offset import NodeOffset
+from tailer.system_errors import system_error
 
 FILE_NAME: Final = "journal"
-
-_NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
@@ -42,7 +51,7 @@ def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
     if override is not None:
         return override
     real = Path(os.path.realpath(cdc_raw))
-    return real.with_name(f"{real.name}.cdc_tail")
+    return real.with_name(real.name + STATE_SUFFIX)
 
 
 class Journal:
@@ -59,7 +68,10 @@ class Journal:
         self._records: list[AnyRecord] = []
         self._known: dict[bytes, int] = {}
         self._retracted: frozenset[int] = frozenset()
+        self._base, self._base_seen = NOTHING, NO_FILE
         self._inode: tuple[int, int] | None = None
+        self._id = ""
+        self._count = 0
         self._end = 0
         self._own = 0
         self._kept: list[AnyRecord] = []
@@ -69,36 +81,91 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """How many records there are: the number of the newest."""
-        return len(self._records)
+        """How many records there ever were: the number of the newest."""
+        return self._count
+
+    @property
+    def folder(self) -> Path:
+        """The state folder."""
+        return self._folder
+
+    @property
+    def id(self) -> str:
+        """The state's own random id, for as long as there is this journal; empty where it has none yet."""
+        return self._id
+
+    @property
+    def base(self) -> Base:
+        """What the last compaction left, and up to where it forgot."""
+        return self._base
 
     @property
     def retracted(self) -> frozenset[int]:
         """Numbers of the records that a later record took back."""
         return self._retracted
 
-    def read(self, upto: int | None = None) -> Sequence[AnyRecord]:
-        """The first `upto` records, all that are known if None. Raises RefusedError if there are not that many."""
-        if upto is None:
-            return tuple(self._records)
-        if upto > self.count:
+    def read(self, upto: int | None = None, *, after: int = 0) -> Sequence[AnyRecord]:
+        """The records with numbers above `after` and up to `upto`, all that are known if None, in order.
+
+        Raises RefusedError if there never were that many.
+        """
+        if upto is not None:
+            self.require(upto)
+        first = self._behind(after)
+        return tuple(self._records[first : None if upto is None else self._behind(upto)])
+
+    def require(self, count: int) -> None:
+        """RefusedError if there never were that many records."""
+        if count > self.count:
             self.refresh()
-        if upto > self.count:
+        if count > self.count:
             raise RefusedError(
                 "the journal is shorter than the position given says",
                 file=str(self._path),
-                expected=f"{upto} records",
+                expected=f"{count} records",
                 found=str(self.count),
                 remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
             )
-        return tuple(self._records[:upto])
+
+    def identify(self) -> None:
+        """See that the state has an id, durably, if this process may write."""
+        if self._writable and not self._id:
+            self.append([])
+
+    def stamped(self, offset: NodeOffset) -> NodeOffset:
+        """The offset as one of this state, for which all records count that there are."""
+        return msgspec.structs.replace(offset, j=self.count, id=self._id)
+
+    def check(self, offset: NodeOffset) -> None:
+        """RefusedError for an offset that this journal says too little of: of another state, shorter, or forgotten."""
+        self.check_same(offset)
+        self._base.check(offset, self._path)
+
+    def check_same(self, offset: NodeOffset) -> None:
+        """RefusedError where this is not the journal any more that an offset left by: it was deleted, or replaced."""
+        self.check_id(offset)
+        self.require(offset.j)
+
+    def check_id(self, offset: NodeOffset) -> None:
+        """RefusedError for an offset of another state. One without an id is of a version that gave none."""
+        if offset.id and self._id != offset.id:
+            self.refresh()
+        if offset.id and self._id and self._id != offset.id:
+            raise RefusedError(
+                "the position given is of another state folder",
+                file=str(self._folder),
+                expected=f"one of state {self._id}",
+                found=f"one of state {offset.id}",
+                remedy="Restore that folder, or start with a new consumer or checkpoint; a place in this log is named "
+                "as SEGMENT:OFFSET.",
+            )
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""
         if self._own:
             return
         try:
-            with self._path.open("rb", buffering=0) as file:
+            with os.fdopen(open_to_read(self._path), "rb", buffering=0) as file:
                 before = self.count
                 self._catch_up(file.fileno())
                 if self._writable and self.count > before:
@@ -116,9 +183,9 @@ class Journal:
         """
         if not self._writable:
             self._own += 1
-            return [self._number(record)[0] for record in records]
+            return [self._number(record)[0].n for record in records]
         try:
-            with self._locked() as descriptor:
+            with locked(self._folder, self._path) as descriptor:
                 return self._write(descriptor, records)
         except OSError as error:
             raise self._failed("cannot be written", error) from error
@@ -140,17 +207,12 @@ class Journal:
         self.refresh()
         self._check_retract(of)
         try:
-            with self._locked() as descriptor:
+            with locked(self._folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 self._check_retract(of)
                 return self._write(descriptor, [RetractRecord(of=of)])[0]
         except OSError as error:
             raise self._failed("cannot be written", error) from error
-
-    def append_segment_end(self, segment: int, end: int, published: int, how: str, consumer: str | None = None) -> int:
-        """Journal that a segment is finished; `consumer` only if that rests on the consumer's option."""
-        record = SegmentEndRecord(segment=segment, published=published, end=end, finished=how, consumer=consumer)
-        return self.append([record])[0]
 
     def append_skip(self, consumer: str | None, at: Position, error: CdcError, lost: int = 0) -> None:
         """Journal a consumer's decision to leave out an entry. A run without consumer keeps its own in memory."""
@@ -166,21 +228,52 @@ class Journal:
         else:
             self.append([record])
 
-    def segment_ends(self, consumer: str | None) -> list[SegmentEndRecord]:
-        """The ends that hold for a consumer: everybody's and its own, in journal order."""
+    def compact(
+        self, segment: int, wanted: Callable[[Sequence[AnyRecord]], Sequence[AnyRecord]], *, least: int = 1
+    ) -> Base | None:
+        """Forget all but the `wanted` records, if those are `least` or more; the new base, None where nothing went.
+
+        What is left out must say nothing of `segment` or a higher one. Other processes may append meanwhile: they wait.
+        """
+        try:
+            with locked(self._folder, self._path) as descriptor:
+                self._catch_up(descriptor)
+                kept = wanted(self._records)
+                numbers = {record.n: record for record in kept}
+                gone = [record.n for record in self._records if record.n not in numbers]
+                replaced = any(numbers.get(record.n, record) != record for record in self._records)
+                if len(gone) < least and not replaced:
+                    return None
+                upto = self.count + 1
+                j = max([self._base.j, *(r.n for r in self._records if r.n not in numbers and r.pins)])
+                base = Base(id=self._id, upto=upto, segment=max(segment, self._base.segment), j=j)
+                self._base = write_base(self._folder, base, kept)
+                # From here on the file's records are known by their numbers to be the base's. The one line that it
+                # begins with says to an older program that a newer one was here.
+                os.ftruncate(descriptor, 0)
+                write_all(descriptor, encode(CompactedRecord(n=upto)))
+                os.fsync(descriptor)
+                self._catch_up(descriptor)
+                return self._base
+        except OSError as error:
+            raise self._failed("cannot be compacted", error) from error
+
+    def segment_ends(self, consumer: str | None, *, after: int = 0) -> list[SegmentEndRecord]:
+        """The ends that hold for a consumer, from records above `after`: everybody's and its own, in journal order."""
         return [
             record
-            for record in self._records
+            for record in self._records[self._behind(after) :]
             if isinstance(record, SegmentEndRecord)
             and record.consumer in (None, consumer)
             and record.n not in self._retracted
         ]
 
     def _check_retract(self, of: int) -> None:
-        record = self._records[of - 1] if 1 <= of <= self.count else None
-        if isinstance(record, SchemaRecord):
+        held = self.read(upto=min(of, self.count), after=of - 1)
+        if held and isinstance(held[0], SchemaRecord):
+            self._base.check_retract(held[0], self._path)
             return
-        found = f"{self.count} records" if record is None else f"a record of kind {record.__struct_config__.tag!r}"
+        found = f"a record of kind {held[0].__struct_config__.tag!r}" if held else f"{self.count} records, not this one"
         raise UsageError(
             f"record {of} cannot be retracted",
             file=str(self._path),
@@ -193,15 +286,13 @@ class Journal:
         self._catch_up(descriptor)
         if os.fstat(descriptor).st_size > self._end:
             os.ftruncate(descriptor, self._end)
-        end = self._end
-        lines = b""
-        numbers = []
-        for record in records:
-            number, line = self._number(record)
-            numbers.append(number)
-            lines += line
+        end, begin = self._end, self.count + 1
+        identity = [] if self._id else [StateRecord(id=secrets.token_hex(8))]
+        numbered = [self._number(record) for record in records]
+        fresh = [*identity, *(record for record, new in numbered if new)]
+        lines = b"".join(encode(record, begin if len(fresh) > 1 else 0) for record in fresh)
         try:
-            _write_all(descriptor, lines)
+            write_all(descriptor, lines)
             os.fsync(descriptor)
         except OSError:
             # What is on disk now is unknown; the next append reads and cuts it. In memory nothing of it counts.
@@ -209,120 +300,98 @@ class Journal:
             os.ftruncate(descriptor, end)
             raise
         self._end = end + len(lines)
-        return numbers
+        self._id = identity[0].id if identity else self._id
+        return [record.n for record, _ in numbered]
 
-    def _number(self, record: AnyRecord) -> tuple[int, bytes]:
-        """The record's number and its line; an empty line if it is known already."""
-        known = self._known.get(_key(record)) if record.once else None
-        if known is not None:
-            return known, b""
-        numbered = msgspec.structs.replace(record, n=self.count + 1)
-        self._take(numbered)
-        return numbered.n, encode(numbered)
+    def _number(self, record: AnyRecord) -> tuple[AnyRecord, bool]:
+        """The record with its number, and whether it is new here."""
+        known = self._known.get(content(record)) if record.once else None
+        numbered = msgspec.structs.replace(record, n=known or self.count + 1)
+        if known is None:
+            self._take(numbered)
+        return numbered, known is None
+
+    def _behind(self, number: int) -> int:
+        """Where in the list the records with higher numbers begin."""
+        return bisect_right(self._records, number, key=_number_of)
 
     def _take(self, record: AnyRecord) -> None:
+        self._count = record.n
         self._records.append(record)
-        self._known.setdefault(_key(record), record.n)
+        self._known.setdefault(content(record), record.n)
         if isinstance(record, RetractRecord):
             self._retracted |= {record.of}
 
     def _catch_up(self, descriptor: int) -> None:
         """Take in the whole lines behind what was read, from the file that the descriptor is of."""
-        state = os.fstat(descriptor)
-        identity = (state.st_dev, state.st_ino)
-        if identity != self._inode or state.st_size < self._end:
-            self._forget()
-            self._inode = identity
-        if state.st_size == self._end:
-            return
-        data = os.pread(descriptor, state.st_size - self._end, self._end)
-        lines = data.split(b"\n")
-        for at, line in enumerate(lines[:-1]):
+        while True:
+            seen = identity(self._folder)
+            state = os.fstat(descriptor)
+            inode = (state.st_dev, state.st_ino)
+            if inode != self._inode or seen != self._base_seen or state.st_size < self._end:
+                self._begin(inode, seen)
+            if state.st_size == self._end:
+                return
+            data = os.pread(descriptor, state.st_size - self._end, self._end)
+            # A new base comes before the file is emptied and grows again: as long as there is none, the bytes are those
+            # behind what was read.
+            if identity(self._folder) == seen:
+                break
+        *lines, _ = data.split(b"\n")
+        for at, line in enumerate(lines):
             if not checks(line):
-                # Only the last line can be torn; a writer would have cut it before it wrote another.
-                if at == len(lines) - 2 and not lines[-1]:
-                    break
-                raise self._corrupt("a line that checks", f"line {self.count + 1}")
-            record = decode(line, f"{self._path}, line {self.count + 1}")
-            if record.n != self.count + 1:
-                raise self._corrupt(f"record {self.count + 1}", f"record {record.n}")
-            self._take(record)
-            self.foreign += 1
+                self._check_torn(lines[at + 1 :])
+                return
+            self._take_line(line)
             self._end += len(line) + 1
+
+    def _check_torn(self, behind: Sequence[bytes]) -> None:
+        """Only the last append can be torn, in any of its blocks: a writer would have cut it before another."""
+        begins = [append_begin(line) for line in behind if checks(line)]
+        if not all(0 < begin <= self.count + 1 for begin in begins):
+            raise self._corrupt("a line that checks", "one that does not")
+
+    def _take_line(self, line: bytes) -> None:
+        record = decode(line, f"{self._path}, record {self.count + 1}")
+        if isinstance(record, StateRecord):
+            self._id = self._id or record.id
+            return
+        # A compaction that was killed left the lines of what its base has.
+        if record.n <= self._base.upto:
+            return
+        if record.n != self.count + 1:
+            missing = f" and no {FILE_NAME}.base" if isinstance(record, CompactedRecord) else ""
+            raise self._corrupt(f"record {self.count + 1}", f"record {record.n}{missing}")
+        self._take(record)
+        self.foreign += 1
+
+    def _begin(self, inode: tuple[int, int], seen: Identity) -> None:
+        """Read anew, from the base on."""
+        self._forget()
+        self._base, records = read_base(self._folder)
+        for record in records:
+            self._take(record)
+        self.foreign += len(records)
+        self._count, self._id = self._base.upto, self._base.id
+        self._inode, self._base_seen = inode, seen
 
     def _forget(self) -> None:
         self._records, self._known, self._retracted = [], {}, frozenset()
-        self._inode, self._end = None, 0
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """The journal opened for appending, under its lock; made if it is not there."""
-        while True:
-            descriptor = self._open()
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # The folder may have been deleted while we waited: then this file is nobody's journal any more.
-                if os.fstat(descriptor).st_nlink:
-                    yield descriptor
-                    return
-            finally:
-                os.close(descriptor)
-
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-        try:
-            return os.open(self._path, flags)
-        except FileNotFoundError:
-            self._make_folder()
-            descriptor = os.open(self._path, flags | os.O_CREAT, 0o644)
-            _sync_folder(self._folder)
-            return descriptor
-
-    def _make_folder(self) -> None:
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _sync_folder(self._folder.parent)
-        except OSError as error:
-            if error.errno not in _NOT_ALLOWED:
-                raise
-            raise UsageError(
-                "the state folder cannot be made",
-                file=str(self._folder),
-                found=error.strerror,
-                remedy=f"Create it for the user that runs this (uid {os.geteuid()}), or give another with --state.",
-            ) from error
+        self._base, self._base_seen = NOTHING, NO_FILE
+        self._inode, self._id, self._count, self._end = None, "", 0, 0
 
     def _corrupt(self, expected: str, found: str) -> CdcError:
         return CorruptError(
             "the journal is damaged",
-            file=f"{self._path}, line {self.count + 1}",
+            file=f"{self._path}, record {self.count + 1}",
             expected=expected,
             found=found,
             remedy="Restore the state folder from a backup; what the journal decided cannot be guessed.",
         )
 
     def _failed(self, what: str, error: OSError) -> CdcError:
-        if error.errno in _NOT_ALLOWED:
-            return UsageError(f"the journal {what}", file=str(self._path), found=error.strerror)
-        return SystemFailedError(f"the journal {what}", file=str(self._path), found=error.strerror)
+        return system_error(f"the journal {what}", error, self._path, writes=self._writable)
 
 
-def _key(record: AnyRecord) -> bytes:
-    """What makes two records equal: all but the number, and of definitions not who told them."""
-    bare = msgspec.structs.replace(record, n=0)
-    if isinstance(bare, SchemaRecord):
-        bare = msgspec.structs.replace(bare, source="")
-    return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _number_of(record: AnyRecord) -> int:
+    return record.n

@@ -5,7 +5,8 @@ A line is the CRC32 of the JSON text as 8 hex digits, a blank, and the compact J
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from hashlib import blake2b
+from typing import Any, ClassVar, Final
 from zlib import crc32
 
 import msgspec
@@ -14,6 +15,10 @@ from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
+from tailer.state.ids import Deltas
+
+LOG: Final = "log"
+"""The source of what the log says itself."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
@@ -21,6 +26,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
     once: ClassVar[bool] = True
     """Whether an equal record is not journalled a second time."""
+
+    pins: ClassVar[bool] = True
+    """Whether an offset's `j` says that it counts there."""
 
     n: int = 0
 
@@ -122,6 +130,36 @@ class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     upto: int
 
 
+class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="memory"):
+    """What a consumer's planner remembers of segments besides what it did; `anew`: what it did is forgotten.
+
+    See `tailer.state.offset.Memory`. It decides no row of a batch that is planned.
+    """
+
+    once: ClassVar[bool] = False
+    pins: ClassVar[bool] = False
+
+    consumer: str
+    node: str
+    anew: bool = False
+    seen: Deltas = ()
+    bare: Deltas = ()
+    holes: Deltas = ()
+    not_seen: Deltas = ()
+    not_bare: Deltas = ()
+    not_holes: Deltas = ()
+
+
+class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
+    """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
+
+
+class StateRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
+    """The state's random id. It has no number: what stands at which number it says nothing of."""
+
+    id: str
+
+
 AnyRecord = (
     SchemaRecord
     | DefinitionRecord
@@ -132,16 +170,37 @@ AnyRecord = (
     | LossRecord
     | OptionsRecord
     | RecountRecord
+    | MemoryRecord
+    | CompactedRecord
+    | StateRecord
 )
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
 
 
-def encode(record: AnyRecord) -> bytes:
-    """One line, newline included. `record.n` must be its number."""
+def content(record: AnyRecord) -> bytes:
+    """What makes two records equal: all but the number, and of definitions not who told them; 16 bytes."""
+    bare = msgspec.structs.replace(record, n=0)
+    if isinstance(bare, SchemaRecord):
+        bare = msgspec.structs.replace(bare, source="")
+    return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
+
+
+def encode(record: AnyRecord, begin: int = 0) -> bytes:
+    """One line, newline included. `record.n` must be its number; `begin`: the first of its append, if that has more."""
     fields = msgspec.to_builtins(record)
-    body = msgspec.json.encode({"n": record.n, "kind": fields.pop("kind"), **fields})
+    head = {"n": record.n, "kind": fields.pop("kind"), **({"begin": begin} if begin else {})}
+    body = msgspec.json.encode({**head, **fields})
     return b"%08x %s\n" % (crc32(body), body)
+
+
+def append_begin(line: bytes) -> int:
+    """The number at which the append of several records began that a whole line is of; 0 if it has one alone."""
+    return msgspec.json.decode(line[9:], type=_OfAppend).begin
+
+
+class _OfAppend(msgspec.Struct):
+    begin: int = 0
 
 
 def checks(line: bytes) -> bool:

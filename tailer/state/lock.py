@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import RefusedError, UsageError
-from tailer.state.consumers import make_folder
+from tailer.errors import RefusedError
+from tailer.state.modes import make_folder, open_file
 
 FILE_NAME: Final = "lock"
 WAIT_SECONDS: Final = 60.0
@@ -29,15 +29,8 @@ def state_lock(state: Path, wait_seconds: float | None = None) -> Iterator[None]
     wait_seconds = WAIT_SECONDS if wait_seconds is None else wait_seconds
     make_folder(state)
     path = state / FILE_NAME
-    try:
-        # To read is enough: `clean` may run as another user than the one that made the file.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except PermissionError as error:
-        raise UsageError(
-            "no permission to lock the state folder",
-            file=str(path),
-            remedy="Run it as the user that runs the consumers.",
-        ) from error
+    # To read is enough: `clean` may run as another user than the one that made the file.
+    descriptor = open_file(path, os.O_RDONLY)
     try:
         _take(descriptor, path, time.monotonic() + wait_seconds)
         yield

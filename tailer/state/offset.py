@@ -5,11 +5,18 @@ Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tailer.position import Position
+from tailer.state.ids import Ids
+
+VERSION: Final = 2
+"""Of offsets as text, in checkpoints and where users name one: with it goes what `NodeOffset` has."""
+
+WITHOUT_ID: Final = 1
+"""The version of offsets that have no state's id: that of earlier programs, whose text stays as it was."""
 
 
 class NodeOffset(msgspec.Struct, frozen=True):
@@ -17,6 +24,7 @@ class NodeOffset(msgspec.Struct, frozen=True):
 
     `j` records of the node's journal count; `s`:`o` is the position, `done` = the log of `s` was read to its end;
     `p` = segments passed over while they had no sidecar (or that appeared late), each with the offset read so far.
+    `id` of the state that the journal is of; empty in offsets of earlier versions.
     """
 
     j: int = 0
@@ -24,6 +32,7 @@ class NodeOffset(msgspec.Struct, frozen=True):
     o: int = 0
     done: bool = True
     p: tuple[tuple[int, int], ...] = ()
+    id: str = ""
 
     @property
     def position(self) -> Position:
@@ -42,7 +51,11 @@ class NodeOffset(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """Keys in fixed order: Spark compares offsets as text."""
-        return {"j": self.j, "s": self.s, "o": self.o, "done": self.done, "p": [list(pair) for pair in self.p]}
+        held = {"j": self.j, "s": self.s, "o": self.o, "done": self.done, "p": [list(pair) for pair in self.p]}
+        return {**held, "id": self.id} if self.id else held
+
+
+NO_IDS: Final = Ids()
 
 
 class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,20 +63,19 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `start`: lowest id there was at the first look. `highest`: highest id ever seen.
     `seen`: ids above the position whose sidecar was seen. `bare`: ids above the position seen without a sidecar.
-    `holes`: ranges (first, last) of ids below the position for which no file was there when they were passed.
-    `lost_below`: losses of ids below this one were accepted. `tracked`: ids in `p` whose sidecar was seen.
+    `holes`: ids below the position for which no file was there when they were passed. `lost_below`: losses of ids below
+    this one were accepted. `upto`: the last record of the journal that counts in what is remembered of segments, as it
+    was last kept (`state/remembered.py`); the file itself has numbers alone.
     """
 
     start: int = 0
     highest: int = 0
-    seen: frozenset[int] = frozenset()
-    bare: frozenset[int] = frozenset()
-    holes: tuple[tuple[int, int], ...] = ()
+    seen: Ids = NO_IDS
+    bare: Ids = NO_IDS
+    holes: Ids = NO_IDS
     lost_below: int = 0
     last_with_sidecar: int = 0
-
-    def in_hole(self, segment: int) -> bool:
-        return any(first <= segment <= last for first, last in self.holes)
+    upto: int = 0
 
 
 def decode_node_offset(data: Any) -> NodeOffset:

@@ -6,6 +6,7 @@ One text file per consumer, one JSON object a line, appended and fsynced. Decide
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,11 @@ import msgspec
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.position import Position
-from tailer.state.consumers import make_folder, sync_folder
+from tailer.state.modes import make_folder, open_file, open_to_read, sync_folder
+from tailer.state.versions import Versioned, check_version
+from tailer.system_errors import told
 
+VERSION: Final = 1
 _ANONYMOUS: Final = "none"
 
 
@@ -29,6 +33,38 @@ class Kept(msgspec.Struct, frozen=True):
     code: int
     reason: str
     bytes: str
+    v: int = VERSION
+
+
+class KeptAt(msgspec.Struct, frozen=True):
+    """Of a record where its entry stood."""
+
+    node: str
+    segment: int
+    offset: int
+
+
+def quarantine_path(state: Path, consumer: str | None) -> Path:
+    return state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl"
+
+
+def kept_in(path: Path) -> Iterator[KeptAt]:
+    """The records of a file, none where there is no file. RefusedError for one of a newer version."""
+    try:
+        descriptor = open_to_read(path)
+    except FileNotFoundError:
+        return
+    with os.fdopen(descriptor, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                found = msgspec.json.decode(line, type=Versioned).v
+                check_version(
+                    found, VERSION, "the quarantine", file=f"{path}, line {number}", or_else=", or move the file away"
+                )
+                yield msgspec.json.decode(line, type=KeptAt)
+            except msgspec.DecodeError:
+                # A line cut by a crash: its entry is read again and kept again.
+                continue
 
 
 class Quarantine:
@@ -37,10 +73,11 @@ class Quarantine:
     def __init__(
         self, state: Path | None, consumer: str | None, node: str, bytes_max: int = QUARANTINE_BYTES_MAX
     ) -> None:
-        self._path = state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl" if state is not None else None
+        self._path = quarantine_path(state, consumer) if state is not None else None
         self._node = node
         self._bytes_max = bytes_max
-        self._kept = self._load()
+        known = kept_in(self._path) if self._path is not None else ()
+        self._kept = {Position(each.segment, each.offset) for each in known if each.node == node}
         self.count = 0
 
     def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
@@ -51,39 +88,31 @@ class Quarantine:
         self._kept.add(at)
         if self._path is None:
             return
-        record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
-        line = msgspec.json.encode(record) + b"\n"
         make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        fd = open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
-            used = sum(item.stat().st_size for item in self._path.parent.iterdir())
-            if used + len(line) > self._bytes_max:
-                raise SystemFailedError(
-                    f"the quarantine is full ({self._bytes_max // MIB} MiB)",
-                    at=at,
-                    file=str(self._path),
-                    remedy="Look into it, move its files away, and start again.",
-                )
-            _append(fd, line)
-            os.fsync(fd)
+            # As much as its bytes are as text, before that text is made.
+            self._check_room(2 * len(data), at)
+            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex())
+            line = msgspec.json.encode(record) + b"\n"
+            self._check_room(len(line), at)
+            with told("cannot write the quarantine", self._path, writes=True):
+                _append(fd, line)
+                os.fsync(fd)
         finally:
             os.close(fd)
         sync_folder(self._path.parent)
 
-    def _load(self) -> set[Position]:
-        if self._path is None or not self._path.exists():
-            return set()
-        kept: set[Position] = set()
-        decoder = msgspec.json.Decoder(Kept)
-        for line in self._path.read_bytes().splitlines():
-            try:
-                record = decoder.decode(line)
-            except (msgspec.DecodeError, msgspec.ValidationError):
-                # A line cut by a crash: its entry is read again and kept again.
-                continue
-            if record.node == self._node:
-                kept.add(Position(record.segment, record.offset))
-        return kept
+    def _check_room(self, more: int, at: Position) -> None:
+        assert self._path is not None
+        used = sum(item.stat().st_size for item in self._path.parent.iterdir())
+        if used + more > self._bytes_max:
+            raise SystemFailedError(
+                f"the quarantine is full ({self._bytes_max // MIB} MiB)",
+                at=at,
+                file=str(self._path),
+                remedy="Look into it, move its files away, and start again.",
+            )
 
 
 def _append(fd: int, line: bytes) -> None:

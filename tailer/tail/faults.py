@@ -64,7 +64,7 @@ class Faults:
         consumer = self._options.consumer
         self._journal.append_loss(consumer, at, Position(at.segment, at.offset + size))
         self._journal.append_skip(consumer, at, error, size)
-        self._notices.append(f"{error.sentence()} Accepted: none of its rows come.")
+        self._notices.append(f"warning: {error.sentence()} Accepted: none of its rows come.")
 
     def _keep(self, at: Position, error: CdcError, data: bytes) -> None:
         """Put what cannot be delivered aside, and decide for good that it is left out."""

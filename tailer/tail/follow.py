@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tailer.errors import HeldBackError
+from tailer.errors import CdcError, HeldBackError
 from tailer.jit.ready import take_notices
 from tailer.options.kinds import CommitEvery
+from tailer.planning.absent import nothing_to_read
 from tailer.sinks.base import Sink
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -24,7 +25,7 @@ REOPEN: Final = "Open the log again with the program that writes it: that finds 
 EVERY_BATCH: Final = CommitEvery("batch")
 
 Say = Callable[[str], None]
-"""Takes one line for the user (not a row)."""
+"""Takes one line for the user (not a row). One that begins with `warning: ` is of what is lost, left out or stuck."""
 
 
 @dataclass(slots=True)
@@ -45,7 +46,8 @@ def follow(
     stopping: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Delivered:
-    """Deliver what is there (`once`) or for ever, until `stopping`. Positions move after the sink took the rows.
+    """Deliver what is there (`once`) or for ever, until `stopping`. Positions move after the sink took the rows, batch
+    by batch.
 
     Raises the documented errors; with `once`, HeldBackError where promised rows wait behind an unfinished segment.
     """
@@ -55,21 +57,37 @@ def follow(
     try:
         for step in steps(tail, once=once, say=say, stopping=stopping):
             stalled.note(step)
-            for task in step.tasks:
-                for batch in tail.read(task):
-                    sink.write(batch)
-                    delivered.rows += len(batch)
-                    saver.rows += len(batch)
-            tail.advance(step)
-            saver.after(step)
+            for taken in _deliver(tail, step, sink, saver):
+                delivered.rows += taken
+                if stopping():
+                    break
+            else:
+                tail.advance(step)
+                saver.save_due()
+    except CdcError:
+        # What was taken before it is not given again, as far as that was asked for.
+        saver.save_due()
+        raise
     finally:
         for sentence in (*tail.left_out(), *take_notices()):
             say(sentence)
         delivered.quarantined = tail.quarantined
         if delivered.quarantined:
-            say(f"{delivered.quarantined} entries were put into quarantine")
+            say(f"warning: {delivered.quarantined} entries were put into quarantine")
     saver.save()
     return delivered
+
+
+def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver) -> Iterator[int]:
+    """A step's rows, given to the sink: how many each batch had. What was taken before is saved first."""
+    for task in step.tasks:
+        for batch in tail.read(task):
+            saver.save_due()
+            sink.write(batch)
+            tail.took(step, task, batch)
+            saver.rows += len(batch)
+            yield len(batch)
+        tail.took(step, task)
 
 
 def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> Iterator[Step]:
@@ -92,8 +110,10 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
             to = tail.accept(step.error)
             if to is None:
                 raise step.error
-            say(f"{step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+            say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
+            if step.absent:
+                raise nothing_to_read(tail.folder, tail.offset.position)
             if step.held is not None:
                 raise held_back(tail, step.held)
             if (sentence := unclosed(tail)) is not None:
@@ -127,11 +147,11 @@ def unclosed(tail: Tail) -> str | None:
     left = tail.unfinished()
     if not left or not tail.is_native(left[0]):
         return None
-    return f"segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
+    return f"warning: segment {left[0]} was not closed by its writer: what was not published is not read. {REOPEN}"
 
 
 class _Saver:
-    """Saves the tail's position as often as was asked for."""
+    """Saves the position behind what was taken as often as was asked for. `rows`: taken since the last time."""
 
     def __init__(self, tail: Tail, every: CommitEvery, clock: Callable[[], float]) -> None:
         self.rows = 0
@@ -141,11 +161,13 @@ class _Saver:
         self._saved_at = clock()
         self._saved = tail.offset
 
-    def after(self, step: Step) -> None:
+    def save_due(self) -> None:
+        """Save behind what was taken, where that is enough."""
         unit, number = self._every
+        taken = self._tail.taken
         due = (
             unit == "batch"
-            or (unit == "segment" and (self._tail.offset.done or self._tail.offset.s != self._saved.s))
+            or (unit == "segment" and (taken.done or taken.s != self._saved.s))
             or (unit == "rows" and self.rows >= number)
             or (unit == "ms" and (self._clock() - self._saved_at) * 1000 >= number)
         )
@@ -153,9 +175,9 @@ class _Saver:
             self.save()
 
     def save(self) -> None:
-        if self._tail.offset != self._saved:
+        if (taken := self._tail.taken) != self._saved:
             self._tail.save()
-            self._saved = self._tail.offset
+            self._saved = taken
         self.rows = 0
         self._saved_at = self._clock()
 

@@ -16,10 +16,13 @@ from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
-from tailer.segments.folder import check_folder
 from tailer.state.cleaned import Cleaned
-from tailer.state.consumers import LOCK_SECONDS, Consumer, make_folder
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import LOCK_SECONDS
+from tailer.state.holds import Hold
 from tailer.state.journal import Journal, state_folder
+from tailer.state.log_folder import log_state
+from tailer.state.modes import make_folder
 from tailer.state.quarantine import Quarantine
 from tailer.tail.faults import Faults
 from tailer.tail.parts import TailParts
@@ -27,9 +30,22 @@ from tailer.tail.tail import Tail
 from tailer.tail.taken import Taken
 
 
-def open_tail(folder: Path, options: TailOptions, *, writes: bool = True, typed: TypedTable | None = None) -> Tail:
+def open_tail(
+    folder: Path,
+    options: TailOptions,
+    *,
+    writes: bool = True,
+    typed: TypedTable | None = None,
+    hold: Hold | None = None,
+) -> Tail:
     """A tail of one node's log folder, to be entered: it stands nowhere before. See `tail_parts` and `Tail`."""
-    return Tail(tail_parts(folder, options, writes=writes), typed)
+    return Tail(tail_parts(folder, options, writes=writes, hold=hold), typed)
+
+
+def hold_of(folder: Path, options: TailOptions, name: str, *, stays: bool = False) -> Hold:
+    """The hold of a batch read, in the folder's own state, where `clean` looks (see `Hold`)."""
+    state = state_folder(folder)
+    return Hold(state, options.node, options.program, options.hold_seconds, name, stays=stays)
 
 
 def tail_parts(
@@ -37,6 +53,7 @@ def tail_parts(
     options: TailOptions,
     *,
     writes: bool = True,
+    hold: Hold | None = None,
     lock_seconds: float = LOCK_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
@@ -44,11 +61,31 @@ def tail_parts(
     """What a tail is made of.
 
     `writes`: keep a journal (and the consumer's position) in the state folder; without, everything learnt is forgotten.
-    `lock_seconds`: how long to wait for the consumer's lock.
+    `hold`: taken where reading begins, let go when the tail is closed. `lock_seconds`: how long to wait for the
+    consumer's lock.
     """
     state = _state(folder, options, writes)
     consumer = Consumer(state, options.consumer, lock_seconds) if options.consumer and writes else None
-    journal = Journal(state, writable=writes)
+    try:
+        return _parts(folder, options, state, consumer, hold, writes, clock, wall)
+    except BaseException:
+        # Who mends what was refused may try again in this process.
+        if consumer is not None:
+            consumer.close()
+        raise
+
+
+def _parts(
+    folder: Path,
+    options: TailOptions,
+    state: Path,
+    consumer: Consumer | None,
+    hold: Hold | None,
+    writes: bool,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+) -> TailParts:
+    journal = consumer.journal if consumer is not None else Journal(state, writable=writes)
     definitions = _definitions(journal, options)
     shared = state_folder(folder)
     cleaned = Cleaned(shared)
@@ -70,13 +107,13 @@ def tail_parts(
         reader=Reader(),
         faults=Faults(options, journal, quarantine, survey, outside),
         taken=Taken(cleaned, options.consumer, shared if consumer is not None and state == shared else None),
+        hold=hold,
         wall=wall,
     )
 
 
 def _state(folder: Path, options: TailOptions, writes: bool) -> Path:
-    check_folder(folder)
-    state = state_folder(folder, options.state)
+    state = log_state(folder, options.state)
     if writes:
         make_folder(state)
     return state

@@ -14,7 +14,8 @@ from tailer.planning.log_ends import LogEnds
 from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
-from tailer.state.consumers import Consumer
+from tailer.state.consumer import Consumer
+from tailer.state.holds import Hold
 from tailer.state.journal import Journal
 from tailer.tail.faults import Faults
 from tailer.tail.taken import Taken
@@ -22,7 +23,7 @@ from tailer.tail.taken import Taken
 
 @dataclass(frozen=True, slots=True)
 class TailParts:
-    """`consumer`: whose position is kept; None keeps none. `wall`: seconds since the epoch."""
+    """`consumer`: whose position is kept; None keeps none. `hold`: of a batch read. `wall`: seconds since the epoch."""
 
     folder: Path
     options: TailOptions
@@ -37,4 +38,5 @@ class TailParts:
     reader: Reader
     faults: Faults
     taken: Taken
+    hold: Hold | None
     wall: Callable[[], float]

@@ -24,7 +24,6 @@ from tailer.options.to_python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
-from tailer.segments.folder import check_folder
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
 from tailer.tail.step import Step
@@ -52,8 +51,8 @@ class ChangeConsumer(Protocol):
     """What `tailer.run` hands changes to. All calls come from one thread; an exception ends the run.
 
     `on_definitions` comes before the first rows that need them, again after a change and after a restart.
-    `on_changes` answers whether the rows up to here are safe: True saves the position, as soon as it stands behind
-    whole sections of the log; what was handed out and not saved comes again, with the same `event_id`, after a restart.
+    `on_changes` answers whether the rows up to here are safe: True saves the position before the next batch is handed
+    out; what was handed out and not saved comes again, with the same `event_id`, after a restart.
     """
 
     def start(self, state: ConsumerState) -> None: ...
@@ -79,7 +78,14 @@ class Delivery:
         for task in step.tasks:
             self._tell(task)
             for batch in self._tail.read(task):
+                self._tail.save_taken()
                 self._safe = bool(self._consumer.on_changes(batch.to_arrow()))
+                if self._safe:
+                    self._tail.took(step, task, batch)
+            if self._safe:
+                self._tail.took(step, task)
+        if not self._safe:
+            self._tail.save_taken()
         self._tail.advance(step)
         if self._safe:
             self._tail.save()
@@ -113,7 +119,6 @@ def run(
     `name`: under which positions are kept, so that a later run goes on there; None keeps none. `start` is for the first
     run. `say` takes notices. `options` as in `tailer.open`. Raises what the consumer raises, and `tailer.errors`.
     """
-    check_folder(Path(folder))
     given = python_options({"tables": tables, **options}, program="tailer.run")
     consumer_name = None if name is None else NAME.take(name, "name")
     settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)

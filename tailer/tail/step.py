@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tailer.errors import CdcError
+from tailer.planning.plan import Edge
 from tailer.reading.task import ReadTask
 from tailer.state.offset import Memory, NodeOffset
 
@@ -13,7 +15,7 @@ from tailer.state.offset import Memory, NodeOffset
 class Step:
     """What may be read now. `tasks` in log order; `offset` stands behind them, to be saved once they were delivered.
 
-    `error`: what stands in the way, raised when nothing is left before it. `held`: see `plan.Plan`.
+    `error`: what stands in the way, raised when nothing is left before it. `held`, `absent`, `edges`: see `plan.Plan`.
     """
 
     tasks: list[ReadTask]
@@ -25,3 +27,5 @@ class Step:
     held: tuple[int, int] | None = None
     waiting: bool = False
     finished: bool = False
+    absent: bool = False
+    edges: Mapping[int, Edge] = field(default_factory=dict)

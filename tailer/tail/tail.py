@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
+from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import check_there, clip, named_position, standing
@@ -25,15 +29,21 @@ from tailer.position import Position, Span
 from tailer.reading.reader import unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
+from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
-from tailer.segments.view import SegmentView
+from tailer.segments.view import View, ids_of
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
+from tailer.state.file_system import network_notices
 from tailer.state.offset import Memory, NodeOffset
+from tailer.tail.beginning import Beginning
 from tailer.tail.faults import NewDefinitionsError
+from tailer.tail.holding import Holding
+from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
+from tailer.tail.taken_rows import TakenRows
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
@@ -53,15 +63,21 @@ class Tail:
         self.memory = Memory()
         self.typed = typed
         self.resumed = False
+        self.named = NamedTables(parts)
+        self._beginning = Beginning(parts)
         self._parts = parts
         self._journal = parts.journal
         self._definitions = parts.definitions
         self._survey = parts.survey
-        self._stale = StaleFlags()
-        self._view: dict[int, SegmentView] = {}
+        self._stale = StaleFlags(parts.options.selection)
+        self._view: View = {}
         self._waker: Waker | None = None
         self._until: Position | None = None
-        self._notices: list[str] = []
+        self._notices = [] if parts.consumer is None else network_notices(parts.journal.folder)
+        self._absent: list[str] = []
+        self._rows = TakenRows(self.is_native)
+        self._holding = Holding(parts.hold, self._needed, parts.wall)
+        self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
         parts.log_ends.load()
 
@@ -80,18 +96,23 @@ class Tail:
         consumer = self._parts.consumer
         node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self._parts.taken.registering():
+            with self._parts.taken.registering(), self._holding.beginning():
                 self.begin()
+                # Else a restart right here, behind a compaction, would look like one from before it.
+                self.offset = self._journal.stamped(self.offset)
                 self.save()
         else:
             self.resumed = True
             self.go_on(node.offset, node.memory)
+            self._saved = self.offset
             if self.options.start != "earliest":
                 self._notices.append(
                     f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
                 )
         if (until := self.options.until) is not None:
-            self._until = named_position(until, self._view, self._parts.reacher, self.options.node).offset.position
+            named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
+            self._journal.check_id(named)
+            self._until = named.position
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
@@ -100,25 +121,31 @@ class Tail:
         options, unread = self.options, self._parts.taken.unread
         self._view = self._survey.look(self.offset)
         found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
+        self._journal.check_id(found.offset)
         if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
         self.seek(standing(found.offset, self._view), found.memory)
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
-        self._notices.extend(found.notices)
+        if options.start == "earliest":
+            self._beginning.began(self._view)
         self._learn_below()
         self._parts.outside.give(None)
+        self.named.check(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
-        """A later start, where an earlier run stood."""
+        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit."""
+        self._journal.check(offset)
         self.seek(offset, memory)
         self._view = self._survey.look(offset)
         self._learn_around(offset)
         self._parts.outside.give(offset.position)
+        self.named.check(offset.position)
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
         self.offset, self.memory = offset, memory
+        self._rows.forget()
 
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
@@ -128,7 +155,13 @@ class Tail:
         self._survey.freeze()
         return True
 
+    def _needed(self) -> int:
+        """The lowest segment that is read from here on."""
+        lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
+        return max(lowest, min(self._view, default=0))
+
     def close(self) -> None:
+        self._holding.let_go()
         self._survey.close()
         if self._waker is not None:
             self._waker.close()
@@ -147,6 +180,7 @@ class Tail:
         if self._waker is None:
             # The first look came before the watch: look again at once, or a change in between waits for the poll.
             self._waker = open_waker(self.folder)
+            self._survey.listen(self._waker.names)
             return True
         return self._waker.wait(seconds)
 
@@ -154,6 +188,8 @@ class Tail:
         """One look and one plan. Definitions that its tasks need are in the journal when this returns."""
         while True:
             self._journal.refresh()
+            self._journal.check_same(self.offset)
+            self._holding.go_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others
                 self._definitions.sync()
@@ -162,7 +198,7 @@ class Tail:
             # What others journalled after the look must not count for this plan, but has numbers below our own.
             if self._journal.foreign == others:
                 break
-        made.offset = NodeOffset(self._journal.count, *_places(made.offset))
+        made.offset = self._journal.stamped(made.offset)
         return self._as_step(made)
 
     def handed(self, segment: int, section: Section, run: Run, path: Path) -> Step:
@@ -175,7 +211,7 @@ class Tail:
         self._definitions.collect(segment, run)
         self._definitions.learn_collected(self.offset.position)
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
-        offset = NodeOffset(self._journal.count, segment, section.end, False, self.offset.p)
+        offset = self._journal.stamped(NodeOffset(0, segment, section.end, False, self.offset.p))
         return self._as_step(Plan(offset, self.memory, [span]))
 
     def tasks(self, step: Step, piece_bytes: int) -> list[FileTask]:
@@ -184,13 +220,33 @@ class Tail:
 
     def advance(self, step: Step) -> None:
         """Stand behind a step whose tasks were delivered."""
-        self.offset, self.memory = step.offset, step.memory
+        self.seek(step.offset, step.memory)
+
+    def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
+        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that.
+
+        Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
+        """
+        if self._parts.consumer is not None:
+            self._rows.note(step, task, batch)
+
+    @property
+    def taken(self) -> NodeOffset:
+        """Behind everything that was taken: what `save` saves."""
+        return self._rows.offset or self.offset
+
+    def save_taken(self) -> None:
+        """Save the position where something of a step was taken that is not saved yet."""
+        if self._rows.offset is not None and self._rows.offset != self._saved:
+            self.save()
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
-            state = NodeState(self.offset, self.memory, restart=self.restart())
+            memory = self.memory if self._rows.offset is None else self._rows.memory()
+            state = NodeState(self.taken, memory, restart=self.restart(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
+        self._saved = self.taken
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
@@ -200,16 +256,18 @@ class Tail:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
         file = self._survey.file(task.span.segment)
-        self._stale.enter(task.span.segment, self._view)
+        self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
             try:
-                yield from reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey)
+                for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
+                    self._rows.meet(batch)
+                    self._holding.go_on()
+                    yield batch
                 break
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
-        if not task.selection.tables:
-            self._notices.extend(self._stale.about(reader.skipped, task.definitions))
+        self._notices.extend(self._stale.about(reader.skipped, task.definitions))
         if unknown := reader.take_unknown():
             self._notices.append(unknown_notice(unknown))
 
@@ -217,16 +275,26 @@ class Tail:
         """A sentence for each column that rows had and this run's typed form has not."""
         counts = self._parts.reader.left_out.items()
         return [
-            f'{count} values of column "{name}" were left out, which is newer than this run' for name, count in counts
+            f'warning: {count} values of column "{name}" were left out, which is newer than this run'
+            for name, count in counts
         ]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
         if not (isinstance(error, LossError) and self.options.accept_loss):
             return None
-        lost = error.at or self.offset.position
-        self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
+        settled, lost = self._saved == self.offset, error.at or self.offset.position
+        here = self._view.get(lost.segment)
+        if here is not None and here.log and lost.segment < self._parts.taken.forgotten:
+            # It is there, below what is remembered, and is of no interest from now on.
+            to = Position(lost.segment + 1, 0)
+            self.memory = msgspec.structs.replace(self.memory, lost_below=max(self.memory.lost_below, to.segment))
+        else:
+            self.offset, self.memory, to = accept_loss(self._view, self.offset, self.memory, self._survey.dropped)
         self._journal.append_loss(self.options.consumer, lost, to)
+        if settled:
+            # Once and for all, also where nothing is left to read.
+            self.save()
         return to
 
     def segments(self) -> Iterable[int]:
@@ -241,6 +309,10 @@ class Tail:
         """The file name of a segment."""
         return self._survey.log_name(segment)
 
+    def definition(self, table: str) -> TableDefinition | None:
+        """The newest definition of a table, by its id as 32 hex digits."""
+        return self._definitions.newest_of(table)
+
     def unfinished(self) -> list[int]:
         """Segments from the position on that may still grow, for all that was seen of them."""
         survey = self._survey
@@ -253,7 +325,21 @@ class Tail:
         if (news := self._parts.outside.refresh(self._view, self.offset.position)) is not None:
             self._notices.append(news)
         wide, dropped = self._definitions.wide(), self._survey.dropped
-        made = plan(self._view, self.offset, self.memory, self._parts.reacher, budget, wide=wide, dropped=dropped)
+        made = plan(
+            self._view,
+            self.offset,
+            self.memory,
+            self._parts.reacher,
+            budget,
+            wide=wide,
+            dropped=dropped,
+            forgotten=self._parts.taken.forgotten,
+        )
+        if self._survey.empty:
+            made = without_evidence(made, self._survey.cleaned, self.offset, self.memory)
+            made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
+        else:
+            self._absent = []
         for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
             self._parts.reacher.learn(segment)
         self._parts.log_ends.record()
@@ -261,16 +347,24 @@ class Tail:
         return made
 
     def _as_step(self, made: Plan) -> Step:
-        notices = [*self._notices, *made.notices, *self._definitions.take_notices(), *take_notices()]
+        parts = (self._holding, self._survey, self._definitions)
+        about = chain.from_iterable(part.take_notices() for part in parts)
+        notices = [*self._notices, *made.notices, *about, *take_notices()]
         self._notices = []
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
         moved = _places(made.offset) != _places(self.offset)
+        # Only then all that is there has been read once.
+        idle = finished or not (tasks or moved or made.waiting or made.error)
+        notices += self._beginning.notices(made.offset.position, idle=idle)
+        if idle:
+            notices += self.named.notices()
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
-            offset = NodeOffset(offset.j, self._until.segment, self._until.offset, False, offset.p)
+            offset = msgspec.structs.replace(offset, s=self._until.segment, o=self._until.offset, done=False)
         error = self._parts.taken.blame(made.error)
-        return Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished)
+        found = Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
+        return replace(found, edges=made.edges)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""
@@ -280,8 +374,9 @@ class Tail:
 
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
+        ahead = [segment for segment in self._survey.segments() if segment >= self.offset.s]
         for segment in self._survey.segments():
-            self._parts.reacher.learn(segment)
+            self._parts.reacher.learn(segment, next_read=segment == min(ahead, default=None))
         self._definitions.learn_collected(planned)
         self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
 

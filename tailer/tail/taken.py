@@ -23,6 +23,11 @@ class Taken:
         self._registered = registered
         self.unread = cleaned.unread
 
+    @property
+    def forgotten(self) -> int:
+        """Below which id a segment that appears is one of which nothing is known any more."""
+        return self._cleaned.forgotten
+
     @contextmanager
     def registering(self) -> Iterator[None]:
         """From finding where a consumer begins until that is saved, `clean` deletes nothing."""
@@ -42,9 +47,9 @@ class Taken:
         if self._registered is None or not (lost := self._cleaned.lost(self._consumer)):
             return memory
         late = {segment for segment, _ in offset.p}
-        ahead = {each for each in lost if each > offset.s or each in late}
-        new = {each for each in ahead if each >= memory.lost_below} - memory.seen
-        return msgspec.structs.replace(memory, seen=memory.seen | new) if new else memory
+        ahead = {*lost.above(offset.s), *(each for each in late if each in lost)}
+        new = {each for each in ahead if each >= memory.lost_below and each not in memory.seen}
+        return msgspec.structs.replace(memory, seen=memory.seen.with_ids(new)) if new else memory
 
     def blame(self, error: CdcError | None) -> CdcError | None:
         """A loss by our own hand says so."""

@@ -122,16 +122,21 @@ def duration_parts(value: bytes) -> tuple[int, int, int]:
     months, at = read_signed(value, 0)
     days, at = read_signed(value, at)
     nanos, _ = read_signed(value, at)
-    if not (-(2**31) <= months < 2**31 and -(2**31) <= days < 2**31):
-        raise ValueError("months or days of a duration beyond 32 bits")
-    if min(months, days, nanos) < 0 < max(months, days, nanos):
-        raise ValueError("months, days and nanoseconds of a duration of different signs")
+    _check_duration(months, days, nanos)
     return months, days, nanos
 
 
 def duration_bytes(parts: tuple[int, int, int]) -> bytes:
-    """The inverse of `duration_parts`."""
+    """The inverse of `duration_parts`, which refuses the same."""
+    _check_duration(*parts)
     return b"".join(map(write_signed, parts))
+
+
+def _check_duration(months: int, days: int, nanos: int) -> None:
+    if not (-(2**31) <= months < 2**31 and -(2**31) <= days < 2**31):
+        raise ValueError("months or days of a duration beyond 32 bits")
+    if min(months, days, nanos) < 0 < max(months, days, nanos):
+        raise ValueError("months, days and nanoseconds of a duration of different signs")
 
 
 def duration_json(value: bytes) -> str:

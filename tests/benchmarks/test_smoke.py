@@ -15,12 +15,14 @@ import pytest
 from tests.benchmarks import (
     checkouts,
     decode,
+    growth,
     handover,
     idle,
     latency,
     native,
     shapes,
     spark_latency,
+    start,
     table,
     throughput,
     two_spans,
@@ -34,6 +36,25 @@ from tests.helpers.log_writer import encode_mutation, insert, simple_table
 pytestmark = pytest.mark.slow
 
 FACTS = {"name", "question", "at", "commit", "python", "packages", "machine", "load_after", "repeat", "targets", "runs"}
+
+
+def test_growth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert growth.main(["--part", "500", "--times", "2", "--idle", "0.2"]) == 0
+    result = told(capsys)
+    assert set(result["runs"]) == set(growth.SIZES)
+    for run in result["runs"].values():
+        for size in ("few", "many"):
+            assert 0 < run[size]["row_ms"] < 10_000
+            assert 0 < run[size]["start_mib"] < 1000
+            assert run[size]["state_bytes"] > 0
+
+
+def test_start(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, table = few
+    assert start.main([folder, "--table", table, "--repeat", "1"]) == 0
+    result = told(capsys)
+    assert set(result["runs"]) == set(start.STARTS)
+    assert all(0 < each["mib"] < 1000 for sizes in result["runs"].values() for (each,) in sizes.values())
 
 
 @pytest.fixture

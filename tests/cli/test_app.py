@@ -177,7 +177,7 @@ def test_a_full_disk_under_standard_output_is_8() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*PROGRAM, "--help"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 8
-    assert done.stderr == b"cdc-tail: No space left on device.\n"
+    assert done.stderr == b"cdc-tail: No space left on device. Free space, and start again.\n"
 
 
 def test_closed_standard_output_is_wrong_usage() -> None:

@@ -195,5 +195,7 @@ def test_wrong_paths_are_wrong_usage(tmp_path: Path, name: str, words: str) -> N
 
 
 def test_an_empty_folder_has_no_segments(tmp_path: Path) -> None:
-    assert told(tmp_path) == []
-    assert run_cli(["inspect", tmp_path, "--output", "pretty"]).out.startswith("SEGMENT")
+    empty = tmp_path / "cdc_raw"
+    empty.mkdir()
+    assert told(empty) == []
+    assert run_cli(["inspect", empty, "--output", "pretty"]).out.startswith("SEGMENT")

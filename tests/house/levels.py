@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LEVELS: Final[tuple[tuple[str, ...], ...]] = (
-    ("errors", "limits", "position"),
+    ("errors", "limits", "position", "system_errors"),
     ("jit",),
     ("framing", "types"),
     ("scan",),

@@ -19,7 +19,7 @@ from tests.house.source_tree import ROOT
 from tests.oracle import expected
 
 PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
-FOREIGN_OPTIONS = {"--help"}
+FOREIGN_OPTIONS = {"--help", "--no-deps"}
 
 
 def text_of(*pages: Path) -> str:

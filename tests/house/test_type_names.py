@@ -16,7 +16,8 @@ HOMES = {
     "tailer.types.scalars",
     "tailer.types.times",
     "tailer.types.values",
-    # What Python's values are for each type.
+    # What Python's values are for each type, there and back.
+    "writer_hooks.from_bytes",
     "writer_hooks.python_values",
 }
 OTHER_MEANINGS = {
@@ -26,10 +27,12 @@ OTHER_MEANINGS = {
     "tailer.spark.sinks.console": {"ascii"},
     "writer_hooks.failed": {"ascii"},
     # A word of the option that says what decimals become.
-    "tailer.options": {"decimal"},
+    "tailer.options": {"decimal", "text"},
     "tailer.schema.typed": {"decimal"},
     "tailer.spark": {"decimal"},
     "tailer.types.cql": {"decimal", "counter"},
+    # A form of sentences, and when one was said.
+    "tailer.cli.standard_error": {"text", "time"},
     # The grammar of CQL files, and the hidden columns of compact tables.
     "tailer.schema.cql_alter": {"timestamp"},
     "tailer.schema.cql_tokens": {"uuid"},

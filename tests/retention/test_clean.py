@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import LossError, RefusedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.planning.survey import Survey
 from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
+from tailer.retention.gather import observe
 from tailer.retention.move_consumer import drop_consumer
 from tailer.retention.needed import Ages, Limits
-from tailer.state.cleaned import FILE_NAME, CleanedFile, Ids, read_cleaned
-from tailer.state.consumers import registered
-from tailer.state.journal import state_folder
+from tailer.state.cleaned import FILE_NAME, CleanedFile, read_cleaned
+from tailer.state.ids import Ids
+from tailer.state.journal import Journal, state_folder
 from tailer.state.lock import state_lock
 from tailer.state.offset import NodeOffset
+from tailer.state.remembered import registered
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
+from tests.helpers.logs.native import NativeWriter
+from tests.native.logs import ORDERS, put
 from tests.retention.killed import Killed, killed_at
 
 ONE = 1_700_000_000_001
@@ -81,7 +86,8 @@ class TestWhatGoes:
     def test_what_every_consumer_has_read(self, folder: LogFolder) -> None:
         read(folder, "quick")
         read(folder, "slow", steps=5)
-        slow = next(each for each in registered(state_folder(folder.path)) if each.name == "slow")
+        state = state_folder(folder.path)
+        slow = next(each for each in registered(state, Journal(state)) if each.name == "slow")
         position = slow.nodes["local"].offset.s - ONE
         assert 0 < position < 4
         assert run(folder) == list(range(position))
@@ -104,7 +110,7 @@ class TestWhatGoes:
         read(folder, "a")
         time.sleep(1.1)
         folder.let_go(segment(3))
-        held = {each.segment - ONE: each for each in held_segments(folder.path)}
+        held = {each.segment - ONE: each for each in held_segments(folder.path).segments}
         assert held[3].changed - held[2].changed > 1
 
     def test_a_dry_run_changes_nothing(self, folder: LogFolder) -> None:
@@ -112,6 +118,16 @@ class TestWhatGoes:
         before = there(folder), state_files(folder)
         assert run(folder, CleanOptions(dry_run=True)) == [0, 1, 2, 3, 4]
         assert (there(folder), state_files(folder)) == before
+
+    @pytest.mark.parametrize("suffix", [".log", "_cdc.idx"])
+    def test_a_segment_of_which_one_file_is_none_stays(self, folder: LogFolder, suffix: str) -> None:
+        """Without its sidecar it would count as one without captured changes, and go."""
+        read(folder, "a")
+        odd = folder.path / f"CommitLog-7-{ONE + 1}{suffix}"
+        odd.unlink()
+        os.mkfifo(odd)
+        assert run(folder) == [0, 2, 3, 4]
+        assert there(folder) == ([1, 5], [1, 5])
 
     def test_stopped(self, folder: LogFolder) -> None:
         read(folder, "a", stopped=True)
@@ -148,7 +164,7 @@ class TestRefusal:
         assert not state_folder(folder.path).exists()
         assert run(folder, CleanOptions(no_consumers=True)) == [0, 1, 2, 3, 4]
 
-    @pytest.mark.parametrize("text", ["", "{", '{"v":2,"name":"b","nodes":{}}'])
+    @pytest.mark.parametrize("text", ["", "{", '{"v":3,"name":"b","nodes":{}}'])
     def test_a_consumer_that_is_not_understood(self, text: str, folder: LogFolder) -> None:
         read(folder, "a")
         (state_folder(folder.path) / "consumers" / "b.json").write_text(text)
@@ -172,6 +188,80 @@ class TestRefusal:
                 tail.open()
         tail.close()
         read(folder, "a", steps=0)
+
+
+class TestNoSidecar:
+    """Nothing shows that a folder is a `cdc_raw`: it may be a server's own, where nothing may ever be deleted."""
+
+    @pytest.fixture
+    def bare(self, tmp_path: Path) -> LogFolder:
+        made = LogFolder(tmp_path / "cdc_raw")
+        for number in range(3):
+            made.put(segment(number))
+        return made
+
+    @pytest.mark.parametrize("options", [CleanOptions(no_consumers=True, stopped=True), CleanOptions(dry_run=True)])
+    def test_of_any_other_name_is_refused_and_nothing_is_made(self, options: CleanOptions, bare: LogFolder) -> None:
+        bare.path = bare.path.rename(bare.path.with_name("copy"))
+        with pytest.raises(UsageError, match="no sidecar was ever in this folder"):
+            run(bare, options)
+        assert there(bare) == ([0, 1, 2], [])
+        assert not state_folder(bare.path).exists()
+        refused = observe("local", bare.path, options=options, clock=later).clean.refused
+        assert refused == "no sidecar was ever in this folder"
+
+    @pytest.mark.parametrize("name", ["cdc_raw", "cdc"])
+    def test_of_a_new_node_it_is_left_alone_and_a_timer_does_not_fail(self, name: str, bare: LogFolder) -> None:
+        """A server links each segment when it makes it, the sidecar comes with the first captured change."""
+        bare.path = bare.path.rename(bare.path.with_name(name))
+        read(bare, "a", stopped=True)
+        before = state_files(bare)
+        for options in (CleanOptions(stopped=True), CleanOptions(no_consumers=True, stopped=True)):
+            made = clean(bare.path, options, ages=AT_ONCE, clock=later)
+            assert made.logs == []
+            assert made.notices == [
+                "no sidecar was ever in this folder: nothing was captured yet, and nothing is deleted"
+            ]
+        assert there(bare) == ([0, 1, 2], [])
+        assert state_files(bare) == before
+
+    def test_one_that_was_cleaned_tells(self, folder: LogFolder) -> None:
+        """What a server left without captured changes goes after all that was captured has gone."""
+        read(folder, "a")
+        run(folder)
+        drop_consumer(state_folder(folder.path), "a")
+        folder.remove(segment(5))
+        folder.put(segment(6))
+        assert run(folder, CleanOptions(no_consumers=True, stopped=True)) == [6]
+
+    def test_one_that_somebody_saw_completed_tells(self, folder: LogFolder) -> None:
+        read(folder, "a")
+        for number in range(6):
+            folder.remove(segment(number))
+        drop_consumer(state_folder(folder.path), "a")
+        folder.put(segment(6))
+        assert run(folder, CleanOptions(no_consumers=True, stopped=True)) == [6]
+
+    def test_an_empty_folder_has_nothing_to_refuse(self, tmp_path: Path) -> None:
+        empty = LogFolder(tmp_path / "cdc_raw")
+        assert run(empty, CleanOptions(no_consumers=True)) == []
+
+
+class TestCap:
+    def test_a_services_log_has_none_but_the_one_that_is_given(self, folder: LogFolder, tmp_path: Path) -> None:
+        log = NativeWriter(7)
+        log.section([ORDERS.definition, put(1, "one")])
+        own = LogFolder(tmp_path / "shop" / "cdc_raw")
+        own.put(log.frame, log.sidecar(done=False))
+        found = [
+            clean(each.path, CleanOptions(no_consumers=True, dry_run=True, cap=cap)).cap
+            for each in (own, folder)
+            for cap in (None, 1 << 30)
+        ]
+        assert found[:2] == [None, 1 << 30]
+        assert found[2] is not None
+        assert 0 < found[2] <= 4096 << 20, "a server's default"
+        assert found[3] == 1 << 30
 
 
 class TestForce:

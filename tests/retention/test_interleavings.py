@@ -20,10 +20,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tailer.errors import RefusedError
 from tailer.options.tail import TailOptions
+from tailer.position import Span
+from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
-from tailer.state.cleaned import Ids, read_cleaned
+from tailer.state.cleaned import read_cleaned
+from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
@@ -38,6 +41,8 @@ LATER = 10_000.0
 AT_ONCE = Ages(0.0, 0.0)
 NUMBERS = strategies.integers(0, 5)
 EXAMPLES, STEPS = 1000, 20
+LONGER, LONGER_STEPS = 10 * EXAMPLES, 32
+"""Of interleavings that go on after much was forgotten."""
 
 
 def later() -> float:
@@ -141,6 +146,20 @@ class Interleavings(RuleBasedStateMachine):
             if saves:
                 reader.save()
 
+    @rule(name=strategies.sampled_from(NAMES), number=NUMBERS)
+    def read_a_part(self, name: str, number: int) -> None:
+        """It dies in the middle of a step, behind what it has saved of it."""
+        reader = self._opened(name)
+        if reader is not None:
+            assert reader.tail is not None
+            step = reader.tail.step()
+            assert step.error is None, step.error
+            for task in step.tasks[:number]:
+                self._give(reader, task.span)
+                reader.tail.took(step, task)
+            reader.save()
+            self.kill(name)
+
     @rule()
     def everybody_reads(self) -> None:
         for name in list(self.readers) or NAMES[:1]:
@@ -188,7 +207,7 @@ class Interleavings(RuleBasedStateMachine):
                 clean(self.server.path, ages=AT_ONCE, clock=later)
         self._check_taken(before)
 
-    @rule(number=strategies.integers(0, 8))
+    @rule(number=strategies.integers(0, 14))
     def clean_killed(self, number: int) -> None:
         before = self._before()
         with suppress(Killed, RefusedError), killed_at(number):
@@ -259,11 +278,13 @@ class Interleavings(RuleBasedStateMachine):
         step = reader.tail.step()
         assert step.error is None, step.error
         for task in step.tasks:
-            span = task.span
-            assert span.segment in reader.due, f"segment {span.segment} is not due here"
-            reader.given.setdefault(span.segment, set()).add((span.start, span.end))
+            self._give(reader, task.span)
         reader.tail.advance(step)
         return bool(step.tasks or step.moved)
+
+    def _give(self, reader: Reader, span: Span) -> None:
+        assert span.segment in reader.due, f"segment {span.segment} is not due here"
+        reader.given.setdefault(span.segment, set()).add((span.start, span.end))
 
     def _missing(self, segment: int, given: dict[int, set[tuple[int, int]]]) -> list[tuple[int, int]]:
         """Captured sections that are in none of the ranges."""
@@ -296,8 +317,23 @@ def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-@pytest.mark.slow
-def test_nothing_needed_goes_and_all_else_does(without_fsync: None) -> None:
+@pytest.fixture
+def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run of `clean` compacts the journal where a single record has become needless."""
+    monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
+
+
+def interleave(count: int, steps: int) -> None:
     run_state_machine_as_test(
-        Interleavings, settings=settings(max_examples=examples(EXAMPLES), stateful_step_count=STEPS, deadline=None)
+        Interleavings, settings=settings(max_examples=examples(count), stateful_step_count=steps, deadline=None)
     )
+
+
+@pytest.mark.slow
+def test_nothing_needed_goes_and_all_else_does(without_fsync: None, forgets_at_once: None) -> None:
+    interleave(EXAMPLES, STEPS)
+
+
+@pytest.mark.soak
+def test_longer_interleavings(without_fsync: None, forgets_at_once: None) -> None:
+    interleave(LONGER, LONGER_STEPS)

@@ -17,7 +17,8 @@ import pytest
 
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
-from tailer.state.cleaned import Ids, read_cleaned
+from tailer.state.cleaned import read_cleaned
+from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tests.server.followers import CommandFollower
 from tests.server.harness import Node

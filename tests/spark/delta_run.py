@@ -14,7 +14,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from tailer.errors import RefusedError
 from tailer.rebuild import Table
+from tailer.schema.model import Column
 from tailer.spark.delta import DeltaMerge, live_rows
 from tailer.spark.state import table_definition
 from tests.helpers.amount import ALL
@@ -108,6 +112,42 @@ def replay(spark: SparkSession, root: Path, work: Path) -> None:
     tell("refreshed", spelled_rows(plain.select(expired_columns(plain)).toArrow(), expired.table))
 
 
+def versions(spark: SparkSession, root: Path, work: Path) -> None:
+    """What a table knows of itself as an earlier program left it, and as a later one may leave it."""
+    from delta.tables import DeltaTable
+
+    changes = spark.read.parquet(str(work / "changes.parquet"))
+    recording = recorded("50-cases", root)
+    table = tables_of(recording)["cdc.deletes"]
+    target = work / "replay" / table.name
+
+    def keep(known: dict[str, Any]) -> None:
+        packed = msgspec.msgpack.encode(known).hex()
+        DeltaTable.forPath(spark, str(target)).update("_partition = X''", {"_state": f"X'{packed}'"})
+
+    known = spark.read.format("delta").load(str(target)).where("_partition = X''").select("_state").collect()
+    today: dict[str, Any] = msgspec.msgpack.decode(bytes(known[0][0]))
+    keep({name: value for name, value in today.items() if name != "v"})
+    earlier = Merged(spark, target, recording, table)
+    before = earlier.version()
+    earlier.merge(changes, 1)
+    tell("earlier", earlier.rows(), written=earlier.version() - before, version=today["v"])
+
+    keep({**today, "v": 2, "table": "in another form"})
+    more = msgspec.structs.replace(
+        table.definition, columns=(*table.definition.columns, Column("of_today", "regular", "int"))
+    )
+    later = Merged(spark, target, recording, Table.of(more))
+    before = later.version()
+    for act in (lambda: later.merge(changes, 1), later.merge.refresh, later.rows):
+        try:
+            act()
+        except RefusedError as error:
+            tell("refused", [error.sentence()])
+    columns = spark.read.format("delta").load(str(target)).columns
+    tell("left", later.version() - before, altered="of_today" in columns)
+
+
 def expired_columns(frame: DataFrame) -> list[str]:
     return [name for name in frame.columns if not name.startswith("_")]
 
@@ -131,6 +171,7 @@ def main(work: Path, root: Path) -> None:
         tell("session", [])
         every_set(spark, root, work)
         replay(spark, root, work)
+        versions(spark, root, work)
         stream(spark, root, work)
     finally:
         spark.stop()

@@ -48,7 +48,6 @@ def test_without_java_the_commands_say_what_to_install(fresh_folder: FreshFolder
         ),
         (["--into", "t"], "--to jdbc"),
         (["--typed", "cdc.nowhere", "--output", "json"], "cdc.nowhere"),
-        (["--typed", "cdc.udt", "--output", "pretty"], "pretty"),
         (["--option", "waitMillis"], "NAME=VALUE"),
         (["--from", "oldest"], "startingOffsets"),
         (["--to", "parquet", "--path", "out", "--output", "json"], "--output"),
@@ -108,6 +107,19 @@ def test_stream_into_a_database_with_changes_of_definitions(fresh_folder: FreshF
     assert ops["schema"] > 10
     assert ops["insert"] > 1000
     assert f"{sum(ops.values()):,} rows in " in result.err
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("in_session")
+@pytest.mark.parametrize("table", [["--table", "cdc.range3_desc"], ["--typed", "cdc.coll"]], ids=" ".join)
+def test_the_console_shows_people_what_follow_does(table: list[str], fresh_folder: FreshFolder) -> None:
+    """By the definitions that the query has journalled."""
+    options = ["--once", "--stopped", "--output", "pretty", *table]
+    streamed = run_cli(["stream", fresh_folder("50-cases"), *options])
+    assert streamed.code == 0, streamed.err
+    followed = run_cli(["follow", fresh_folder("50-cases"), *options])
+    assert streamed.lines == followed.lines
+    assert any(" AND " in line or " + " in line for line in streamed.lines)
 
 
 @pytest.mark.spark

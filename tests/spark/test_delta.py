@@ -78,6 +78,22 @@ def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -
     assert line["rows"] == refreshed["rows"] == sorted(spelled(loads(row)) for row in without_empty(later))
 
 
+def test_a_table_of_an_earlier_version_is_gone_on_with(told: list[dict[str, Any]], sets_root: Path) -> None:
+    (line,) = of(told, "earlier")
+    assert line["rows"] == without_empty(recorded("50-cases", sets_root).shown["cdc.deletes"])
+    assert (line["written"], line["version"]) == (0, 1)
+
+
+def test_a_table_of_a_later_version_is_refused_and_left_as_it_is(told: list[dict[str, Any]]) -> None:
+    refused = [line["rows"][0] for line in of(told, "refused")]
+    assert len(refused) == 3, "a merge, a refresh, a read"
+    for sentence in refused:
+        assert sentence.startswith("the version of the merged table (")
+        assert sentence.endswith("): expected 1, found 2. A newer cdc-tail wrote it: use that version.")
+    (left,) = of(told, "left")
+    assert (left["rows"], left["altered"]) == (0, False)
+
+
 def test_a_stream_keeps_it_and_a_second_one_changes_nothing(told: list[dict[str, Any]], sets_root: Path) -> None:
     shown = without_empty(recorded("50-cases", sets_root).shown["cdc.altered"])
     assert [line["rows"] for what in ("first", "second") for line in of(told, what)] == [shown, shown]

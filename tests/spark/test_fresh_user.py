@@ -40,7 +40,7 @@ def test_from_pip_install_to_a_delta_table(sets_root: Path, fresh_folder: FreshF
     page = ROOT / "docs" / "delta.md"
     # The only words of the page that are exchanged.
     mine = {
-        "'cdc-tail[delta]'": f"'{ROOT}[delta]'",
+        "./cdc_tail-0.1.0-py3-none-any.whl[delta]": f"{ROOT}[delta]",
         "~/cdc": str(tmp_path / "venv"),
         "/var/lib/cassandra/cdc_raw": str(fresh_folder("50-cases")),
         "/data/": f"{tmp_path}/",

@@ -42,7 +42,7 @@ def test_a_node_that_joins_begins_at_its_start_and_one_that_leaves_is_refused(
     same_rows(expected(sets_root / "50-cases", a).rows, of_node("a", engine.available_now()))
     engine.options = {}
     engine.folder = f"a={a},b={b}"
-    with pytest.raises(RefusedError, match="journal"):
+    with pytest.raises(RefusedError, match="another state folder"):
         engine.available_now()
     engine = Engine(f"a={a}")
     engine.available_now()

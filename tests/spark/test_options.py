@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +87,22 @@ def test_an_offset_has_keys_and_nodes_in_fixed_order() -> None:
         '{"v":1,"t":3,"nodes":{"a":{"j":0,"s":0,"o":0,"done":true,"p":[]},'
         '"b":{"j":2,"s":5,"o":70,"done":false,"p":[[4,10]]}}}'
     )
-    import json
+    assert json.dumps(offset.as_json(), separators=(",", ":")) == text
+    assert decode_offset(json.loads(text)) == offset
 
+
+def test_with_the_id_of_a_state_an_offset_is_of_the_second_version() -> None:
+    offset = SourceOffset(3, {"b": NodeOffset(2, 5, 70, False, (), "00ff00ff00ff00ff"), "a": NodeOffset()})
+    text = (
+        '{"v":2,"t":3,"nodes":{"a":{"j":0,"s":0,"o":0,"done":true,"p":[]},'
+        '"b":{"j":2,"s":5,"o":70,"done":false,"p":[],"id":"00ff00ff00ff00ff"}}}'
+    )
     assert json.dumps(offset.as_json(), separators=(",", ":")) == text
     assert decode_offset(json.loads(text)) == offset
 
 
 @pytest.mark.parametrize(
-    "data", [{"v": 2, "t": 0, "nodes": {}}, {}, 7, {"v": 1, "t": "x", "nodes": {}}, {"v": 1, "t": 0, "nodes": {"a": 1}}]
+    "data", [{"v": 3, "t": 0, "nodes": {}}, {}, 7, {"v": 1, "t": "x", "nodes": {}}, {"v": 1, "t": 0, "nodes": {"a": 1}}]
 )
 def test_offsets_of_others_are_refused(data: Any) -> None:
     with pytest.raises(RefusedError):

@@ -225,7 +225,7 @@ def test_a_state_folder_that_was_deleted_is_refused(fresh_folder: FreshFolder) -
     with engine.running() as planner:
         next(engine.batches(planner))
     shutil.rmtree(folder.with_name("cdc_raw.cdc_tail"))
-    with pytest.raises(RefusedError, match="journal"):
+    with pytest.raises(RefusedError, match="of another state folder"):
         engine.available_now()
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tailer.errors import DefinitionError, UsageError
+from tailer.errors import DefinitionError, LossError, UsageError
 from tailer.spark.state import current_state, rebuild, table_definition
 from tests.conftest import FreshFolder
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows, without_empty
+from tests.helpers.cleaned_log import ONE, cleaned, follow, log
 from tests.helpers.cli import ROOT
 from tests.helpers.landed import land, some_tables
 from tests.helpers.rebuilt import SETS, recorded, tables_of
@@ -90,3 +91,25 @@ def test_mistakes_are_told(spark: SparkSession, fresh_folder: FreshFolder) -> No
         current_state(spark, folder, "cdc.statics", schemafiel="x")
     with pytest.raises(UsageError, match="no change rows of the generic form"):
         rebuild(spark.range(1), table_definition(folder, "cdc.statics"))
+
+
+def test_a_folder_that_lacks_changes_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A consumer has read five segments with a row each, and `clean` takes four; the rows were landed before."""
+    folder, landed = log(tmp_path).path, str(tmp_path / "landed")
+    spark.read.format("cdc_tail").load(str(folder)).write.parquet(landed)
+    assert current_state(spark, folder, "shop.orders").count() == 5
+    follow(folder)
+    cleaned(folder)
+    read = spark.read.format("cdc_tail").load(str(folder))
+    definition = table_definition(folder, "shop.orders")
+    for refused in (
+        lambda: current_state(spark, folder, "shop.orders"),
+        lambda: rebuild(read, definition),
+        lambda: rebuild(read.where("op = 'insert'").select("*"), definition),
+    ):
+        with pytest.raises(LossError, match=rf"begins at segment {ONE + 4}, and `clean` took 4 segments"):
+            refused()
+    for part in (current_state(spark, folder, "shop.orders", partial=True), rebuild(read, definition, partial=True)):
+        assert [row["v"] for row in part.collect()] == [4]
+    whole = rebuild(spark.read.parquet(landed), definition)
+    assert sorted(row["v"] for row in whole.collect()) == [0, 1, 2, 3, 4]

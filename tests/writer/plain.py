@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.position import Position
 from tailer.scan.record.record import Record, decode_record
 from writer_hooks import Column, Table
+from writer_hooks.disk import RealFiles
 
 ORDERS = Table("shop.orders", [Column("id", "bigint", "partition_key"), Column("note", "text")])
 PLAIN = Table("shop.notes", [Column("id", "bigint", "partition_key"), Column("note", "text")], cdc=False)
@@ -78,6 +80,20 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class Blocked(RealFiles):
+    """The disk, whose fdatasync returns only while it is `free`. `entered`: one is under way."""
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.free.set()
+        self.entered = threading.Event()
+
+    def fdatasync(self, fd: int) -> None:
+        self.entered.set()
+        assert self.free.wait(60)
+        super().fdatasync(fd)
 
 
 def until(true: Callable[[], bool], seconds: float = 20.0) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tailer.errors import RefusedError, SystemFailedError
-from tests.writer.plain import ORDERS, until
+from tailer.position import Position
+from tests.writer.plain import ORDERS, Blocked, until
 from writer_hooks import SegmentLog, periodic
 from writer_hooks.disk import RealFiles
 
@@ -72,8 +73,9 @@ def test_everybody_who_waits_hears_of_a_failed_fsync(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sync_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Without threads the caller syncs, and an exception of a signal handler may come up in the middle of it."""
     files = Failing()
-    log = SegmentLog.open(tmp_path, [ORDERS], files=files, segment_bytes=65536)
+    log = SegmentLog.open(tmp_path, [ORDERS], files=files, segment_bytes=65536, threads=False)
     log.append(order(1)).wait()
     files.error = KeyboardInterrupt()
     ticket = log.append(order(2))
@@ -88,16 +90,64 @@ def test_an_interrupted_sync_is_not_gone_on_with(tmp_path: Path) -> None:
         assert numbers(again) == [1, 3]
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_hook_that_fails_kills_the_log_and_leaves_nobody_waiting(tmp_path: Path) -> None:
-    log = SegmentLog.open(tmp_path, [ORDERS], segment_bytes=65536, sync=periodic(1))
-    log.hooks.append(_fail)
-    log.append(order(1))
-    until(lambda: log.stats().dead is not None)
-    with pytest.raises(RefusedError, match="dead"):
-        log.append(order(2))
-    log.close()
+def test_a_hook_that_raises_is_logged_and_counted_and_the_log_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[Position] = []
+    with SegmentLog.open(tmp_path, [ORDERS], segment_bytes=65536, sync=periodic(1)) as log:
+        log.hooks.append(_fail)
+        log.hooks.append(lambda section: heard.append(section.end))
+        log.append(order(1)).wait()
+        until(lambda: log.stats().hook_failures == 1)
+        log.append(order(2)).wait()
+        until(lambda: log.stats().hook_failures == 2)
+        assert log.stats().dead is None
+        until(lambda: heard[-1:] == [log.end])
+    assert len(heard) >= 2
+    assert "a hook failed" in caplog.text
+    assert "ZeroDivisionError: a hook" in caplog.text
 
 
 def _fail(section: object) -> None:
     raise ZeroDivisionError("a hook")
+
+
+def test_an_event_loop_that_is_closed_while_it_is_told_is_no_matter_of_the_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Blocked()
+    with SegmentLog.open(tmp_path, [ORDERS], files=files, segment_bytes=65536, sync=periodic(1)) as log:
+        loop = asyncio.new_event_loop()
+        files.free.clear()
+        ticket = log.append(order(1))
+
+        async def wait() -> None:
+            await ticket
+
+        waiting = loop.create_task(wait())
+        loop.run_until_complete(asyncio.sleep(0.05))
+        loop.close()
+        # As it looks to who asked a moment before.
+        monkeypatch.setattr(loop, "is_closed", lambda: False)
+        files.free.set()
+        ticket.wait(20)
+        assert log.stats().dead is None
+        log.append(order(2)).wait(20)
+        monkeypatch.undo()
+        # Its task is never run again, which asyncio would tell.
+        loop.set_exception_handler(lambda *_: None)
+        del waiting
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_ends_a_thread_of_the_log_ends_the_log(tmp_path: Path) -> None:
+    """Nobody is left waiting for a thread that is gone."""
+    files = Failing()
+    log = SegmentLog.open(tmp_path, [ORDERS], files=files, segment_bytes=65536, sync=periodic(1))
+    log.append(order(1)).wait()
+    files.error = MemoryError()
+    with pytest.raises(SystemFailedError, match="MemoryError"):
+        log.append(order(2)).wait()
+    with pytest.raises(RefusedError, match="dead"):
+        log.append(order(3))
+    log.close()

@@ -240,7 +240,7 @@ def test_permission(files: FakeFiles) -> None:
     files.faults.append(Fault("open", errno.EACCES))
     with pytest.raises(UsageError) as caught:
         open_log(files)
-    failed(caught.value, UsageError, 2, "no permission", "read and write")
+    failed(caught.value, UsageError, 2, "no permission for user", "Mend it with: ")
 
 
 def test_permission_of_a_segment(files: FakeFiles, run: Session) -> None:

@@ -160,6 +160,12 @@ def test_the_typed_form(log: SegmentLog) -> None:
         assert batch.select(["id", "text", "_op"]).to_pylist() == [{"id": 1, "text": "xxx", "_op": "insert"}]
 
 
+def test_a_table_that_was_not_written_to_yet_may_be_named(log: SegmentLog) -> None:
+    with log.subscribe(tables=["shop.rows"]) as subscription:
+        write(log, 1)
+        assert ids(subscription.take(10)) == [1]
+
+
 def test_a_consumer_has_one_subscription(log: SegmentLog) -> None:
     with log.subscribe(consumer="one"), pytest.raises(RefusedError, match="one"):
         log.subscribe(consumer="one")

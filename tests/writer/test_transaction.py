@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tailer.errors import RefusedError, UsageError
+from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
 from tailer.scan.record.record import Change, Commit, Rollback, RollbackTo, Savepoint, State, decode_position
 from tests.writer.plain import ORDERS, PLAIN, Segment, kinds, segments, sidecars
-from writer_hooks import SegmentLog
+from writer_hooks import Cap, SegmentLog, Transaction
+from writer_hooks.disk import RealFiles
+
+
+class Full(RealFiles):
+    """The disk, which makes no new segment while it is `full`."""
+
+    full = False
+
+    def open(self, path: Path, *, create: bool = False, exclusive: bool = False, write: bool = True) -> int:
+        if self.full and exclusive:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return super().open(path, create=create, exclusive=exclusive, write=write)
 
 
 def small(folder: Path, **options: Any) -> SegmentLog:
@@ -155,3 +170,86 @@ def test_close_rolls_back_what_is_open(tmp_path: Path) -> None:
     assert sidecar.restart == Position(segment.header.segment, sidecar.end)
     with pytest.raises(RefusedError, match="closed"):
         transaction.commit()
+
+
+def in_block(log: SegmentLog, do: Callable[[Transaction], None]) -> None:
+    with log.begin() as transaction:
+        do(transaction)
+
+
+def test_a_block_that_was_aborted_by_the_cap_raises_at_its_end(tmp_path: Path) -> None:
+    with small(tmp_path, cap=Cap(12000, "drop_oldest")) as log:
+
+        def lose(transaction: Transaction) -> None:
+            transaction.append(order(1))
+            for number in range(10, 20):
+                log.append(order(number, size=1500))
+
+        with pytest.raises(RefusedError, match="dropped from cdc_raw"):
+            in_block(log, lose)
+
+
+def test_a_block_whose_log_was_closed_raises_at_its_end(tmp_path: Path) -> None:
+    log = small(tmp_path)
+
+    def closed_by_another(transaction: Transaction) -> None:
+        transaction.append(order(1))
+        closing = threading.Thread(target=log.close)
+        closing.start()
+        closing.join()
+
+    with pytest.raises(RefusedError, match="closed"):
+        in_block(log, closed_by_another)
+
+
+def test_a_refusal_that_was_caught_inside_a_block_is_raised_at_its_end(tmp_path: Path) -> None:
+    with small(tmp_path, cap=Cap(8192)) as log:
+        for number in range(4):
+            log.append(order(number, size=1500))
+
+        def catch(transaction: Transaction) -> None:
+            transaction.append(note(1))
+            with pytest.raises(RefusedError, match="at its cap"):
+                transaction.append(order(9, size=1500))
+
+        with pytest.raises(RefusedError, match="a change of it did not go into the log"):
+            in_block(log, catch)
+        assert log.stats().open_transactions == 0
+
+
+def test_a_commit_that_fails_at_the_end_of_a_block_leaves_nothing_open(tmp_path: Path) -> None:
+    files = Full()
+    with small(tmp_path, files=files) as log:
+
+        def fill(transaction: Transaction) -> None:
+            transaction.append(note(1))
+            while log.appender.segment.fits(1200):
+                log.append(note(2, size=1000))
+            # No room for a commit, and none for another segment.
+            log.append(note(3, size=log.appender.segment.limit - len(log.appender.segment.plain) - 100))
+            files.full = True
+
+        with pytest.raises(SystemFailedError, match="disk is full"):
+            in_block(log, fill)
+        files.full = False
+        assert log.stats().open_transactions == 0
+
+
+def test_a_block_that_ended_by_its_own_doing_raises_nothing(tmp_path: Path) -> None:
+    with small(tmp_path) as log:
+        with log.begin() as first:
+            first.append(order(1))
+            first.commit()
+        with log.begin() as second:
+            second.append(order(2))
+            second.rollback()
+        log.sync()
+        assert [each.change.rows[0].partition_key for each in log.replay()] == [(b"\0" * 7 + b"\1",)]
+
+
+@pytest.mark.parametrize("name", [5, None, b"s", "\ud800"])
+def test_the_name_of_a_savepoint_is_text(tmp_path: Path, name: Any) -> None:
+    with small(tmp_path) as log, log.begin() as transaction:
+        transaction.append(order(1))
+        with pytest.raises(UsageError, match="the name of a savepoint: expected a str"):
+            transaction.savepoint(name)

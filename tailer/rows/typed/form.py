@@ -12,6 +12,8 @@ import pyarrow as pa
 from tailer.rows.arrow_types import arrow_type
 from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.rows.typed.arrays import Repeated
+from tailer.rows.typed.relaid import is_laid_out
+from tailer.scan.record.record import TABLE_KEY_BYTES
 from tailer.schema.typed import META, TypedTable
 from tailer.types import CqlType, Shape, parse_type
 from tailer.types.cql import CellsReader, Decimals, Native, Reader, ValueToJson
@@ -60,7 +62,8 @@ class Bound:
     """A definition in force, by the columns of the form. `slots`: place in the form by column number, or MISSING.
 
     `key`, `clustering`: places of the key columns; `misfit`: what of the key has no place there. `same`: by column
-    number, whether the type is the very same in both.
+    number, whether the type is the very same in both. `moved`: columns whose values are laid out as the form has them
+    first (`relaid`).
     """
 
     table: PreparedTable
@@ -69,6 +72,7 @@ class Bound:
     slots: tuple[int, ...]
     same: tuple[bool, ...]
     misfit: str | None
+    moved: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +140,22 @@ def _form_parts(name: str, type_: CqlType, decimals: Decimals) -> tuple[FormValu
     )
 
 
-def fits(have: CqlType, want: CqlType) -> bool:
-    """Whether values of `have` can be read as `want`: the same, or a user-defined type that gained fields since."""
+def fits(have: CqlType, want: CqlType, by_name: bool = False) -> bool:
+    """Whether values of `have` can be read as `want`: the same, or a user-defined type that gained fields since.
+
+    `by_name`: those of a native log, whose fields may lie in other places there (`relaid`).
+    """
     if have.kind != want.kind:
         return isinstance(have.traits, Native) and have.traits.within == want.kind
     if have.dimension != want.dimension or (have.traits is CUSTOM and have.text != want.text):
         return False
+    if have.traits.shape is Shape.UDT and by_name:
+        fields = dict(want.fields)
+        return all(name in fields and fits(part, fields[name], True) for name, part in have.fields)
+    inner = [fits(part, other, by_name) for part, other in zip(have.arguments, want.arguments, strict=False)]
     if have.traits.shape is Shape.UDT:
-        return len(have.arguments) <= len(want.arguments) and all(map(fits, have.arguments, want.arguments))
-    return len(have.arguments) == len(want.arguments) and all(map(fits, have.arguments, want.arguments))
+        return len(have.arguments) <= len(want.arguments) and all(inner)
+    return len(have.arguments) == len(want.arguments) and all(inner)
 
 
 def _bind(form: Form, table: PreparedTable) -> Bound:
@@ -152,16 +163,20 @@ def _bind(form: Form, table: PreparedTable) -> Bound:
     key = [number for number, kind in enumerate(kinds) if kind == "partition_key"]
     clustering = [number for number, kind in enumerate(kinds) if kind == "clustering"]
     by_name = {column.name: number for number, column in enumerate(form.columns) if number not in {*key, *clustering}}
+    native = len(table.scan.id) == TABLE_KEY_BYTES
     slots: list[int] = []
     same: list[bool] = []
-    for column in table.columns:
+    moved: set[int] = set()
+    for number, column in enumerate(table.columns):
         slot = by_name.get(column.name, MISSING)
-        if slot != MISSING and not fits(column.type, form.columns[slot].type):
+        if slot != MISSING and not fits(column.type, form.columns[slot].type, native):
             slot = MISSING
         slots.append(slot)
         same.append(slot != MISSING and _is_same(column.type, form.columns[slot].type))
+        if native and slot != MISSING and not is_laid_out(column.type, form.columns[slot].type):
+            moved.add(number)
     misfit = _misfit(form, table.key, key) or _misfit(form, table.clustering, clustering)
-    return Bound(table, tuple(key), tuple(clustering), tuple(slots), tuple(same), misfit)
+    return Bound(table, tuple(key), tuple(clustering), tuple(slots), tuple(same), misfit, frozenset(moved))
 
 
 def _is_same(have: CqlType, want: CqlType) -> bool:

@@ -20,6 +20,7 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared, PreparedColumn
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.form import MISSING, Bound, Form
+from tailer.rows.typed.relaid import relaid_elements, relay
 from tailer.scan.index import (
     CELL_DELETED,
     COMPLEX_DELETION,
@@ -33,7 +34,7 @@ from tailer.scan.index import (
 )
 from tailer.scan.key import split_partition_key
 from tailer.schema.typed import META
-from tailer.types import Shape
+from tailer.types import CqlType, Shape
 
 _SHARED: Final = tuple((COLUMNS.index(name) if name in COLUMNS else -1) for name in META)
 """Where a change row has what stands behind a typed row's own columns; `set` and `deltas` it has not."""
@@ -189,7 +190,9 @@ class _Walk:
         assigned: list[str] = []
         deltas: list[str] = []
         for cells in _by_column(self.cells, cells_at, cells_n):
-            column, slot = bound.table.columns[cells[0][0]], bound.slots[cells[0][0]]
+            number = cells[0][0]
+            column, slot = bound.table.columns[number], bound.slots[number]
+            moved = column.type if number in bound.moved else None
             if slot == MISSING:
                 self._leave_out(column)
                 continue
@@ -197,26 +200,29 @@ class _Walk:
                 deltas.append(column.label + multi_texts(column.type, cells, self.data, _NO_TIMES)[0])
                 if cells[0][1] & COMPLEX_DELETION:
                     assigned.append(column.name)
-                    values[slot] = self._elements(slot, cells[1:])
+                    values[slot] = self._elements(slot, cells[1:], moved)
                 continue
             if len(cells) > 1:
                 raise ValueError("a row with two values of one column")
             cell = cells[0]
             value = None if cell[1] & CELL_DELETED else self.data[cell[7] : cell[7] + cell[8]]
             assigned.append(column.name)
+            if value is not None and moved is not None and (lay_out := relay(moved, self.form.columns[slot].type)):
+                value = lay_out(value)
             values[slot] = None if value is None else self.form.columns[slot].read(value)
             if column.type.shape is Shape.COUNTER:
                 deltas.append(column.label + ("null" if value is None else column.json(value)))
         return _Own(tuple(values), assigned, "{" + ",".join(deltas) + "}" if deltas else None)
 
-    def _elements(self, slot: int, cells: list[Cell]) -> Any:
-        read = self.form.columns[slot].read_elements
-        assert read is not None
-        return read([
+    def _elements(self, slot: int, cells: list[Cell], moved: CqlType | None) -> Any:
+        column = self.form.columns[slot]
+        assert column.read_elements is not None
+        pairs = [
             (self.data[path_off : path_off + path_len], self.data[value_off : value_off + value_len])
             for _, flags, _, _, _, path_off, path_len, value_off, value_len in cells
             if not flags & CELL_DELETED
-        ])  # fmt: skip
+        ]
+        return column.read_elements(pairs if moved is None else relaid_elements(moved, column.type, pairs))
 
     def _leave_out(self, column: PreparedColumn) -> None:
         if not self.form.tolerant:

@@ -18,6 +18,7 @@ import msgspec
 
 from tailer.errors import CorruptError, DefinitionError
 from tailer.position import Position
+from tailer.scan.record.valid import check_attrs
 
 DEFINITION: Final = 1
 CHANGE: Final = 2
@@ -47,13 +48,15 @@ FILLER: Final = bytes(8)
 TABLE_KEY_BYTES: Final = 24
 """A table's id and its definition's fingerprint, together what a change is decoded by."""
 
-STATE_BYTES: Final = 38
+STATE_BYTES: Final = 47
 """Of a `state` record: always as long, so that a section's end is known before the record that names it."""
 
 _LONG_KIND: Final = 128
+_INT64_HEAD: Final = 0xD3
 _BIN16: Final = b"\xc4\x10"
-_STATE: Final = bytes((0x93, STATE)) + _BIN16
+_STATE: Final = bytes((0x94, STATE)) + _BIN16
 _POSITION: Final = struct.Struct(">QQ")
+_INT64: Final = struct.Struct(">Bq")
 _PAYLOAD: Final = "msgpack"
 
 PositionBytes: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
@@ -198,10 +201,12 @@ class Rollback(_Array, frozen=True, tag=ROLLBACK):
 
 class State(_Array, frozen=True, tag=STATE):
     """The last record of a section: where a reader must begin to see every transaction whole that is open at the
-    section's end (its own end where none is); `restart_any` counts changes of all tables."""
+    section's end (its own end where none is); `restart_any` counts changes of all tables. `last_ts`: the last time that
+    the writer gave to a change by itself, 0 before there was one."""
 
     restart: PositionBytes
     restart_any: PositionBytes
+    last_ts: int = 0
 
 
 Record: TypeAlias = Definition | Change | Begin | Savepoint | RollbackTo | Commit | Rollback | State
@@ -218,10 +223,20 @@ def encode_change(
     txn: int | None,
     write_ts: int,
     rows: list[list[Any]],
-    attrs: Mapping[str, Any] | None,
+    attrs: msgspec.Raw | None,
 ) -> bytes:
-    """A `Change`, whose rows are arrays in the order of the fields of `Row` and what it holds."""
+    """A `Change`, whose rows are arrays in the order of the fields of `Row` and what it holds. `attrs`: encoded."""
     return _ENCODER.encode((CHANGE, table_id, fingerprint, txn, write_ts, rows, attrs))
+
+
+def encode_attrs(attrs: Mapping[str, Any]) -> msgspec.Raw:
+    """Attributes for `encode_change`. ValueError with a reason for those that are none."""
+    try:
+        packed = _ENCODER.encode(attrs)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError) as error:
+        raise ValueError(str(error)) from None
+    check_attrs(packed)
+    return msgspec.Raw(packed)
 
 
 def encode_commit(txn: int, first: Position | None, n: int, first_any: Position | None, n_any: int) -> bytes:
@@ -232,9 +247,10 @@ def encode_commit(txn: int, first: Position | None, n: int, first_any: Position 
     return _ENCODER.encode(Commit(txn, tracked, n, encode_position(first_any), n_any))
 
 
-def encode_state(restart: Position, restart_any: Position) -> bytes:
+def encode_state(restart: Position, restart_any: Position, last_ts: int) -> bytes:
     """A `State`."""
-    return _STATE + encode_position(restart) + _BIN16 + encode_position(restart_any)
+    places = _STATE + encode_position(restart) + _BIN16 + encode_position(restart_any)
+    return places + _INT64.pack(_INT64_HEAD, last_ts)
 
 
 def encode_position(position: Position) -> bytes:

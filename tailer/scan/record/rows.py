@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan.index import (
     CELL_FIELDS,
     CLOSE_INCLUSIVE,
@@ -33,8 +34,6 @@ from tailer.scan.record.walk import RecordScan
 
 ROW_ELEMENTS: Final = 9
 BOUNDS_ELEMENTS: Final = 4
-PART_BYTES_MAX: Final = 0xFFFF
-"""Of a value of a key with several columns: its length stands in two bytes (format page, section 8)."""
 
 _CELL_WIDTH: Final = len(CELL_FIELDS)
 _UPDATE_WIDTH: Final = len(UPDATE_FIELDS)
@@ -95,7 +94,7 @@ def _scan_key(walk: RecordScan, at: int) -> int:
         if count == 1:
             off = part
             break
-        if length > PART_BYTES_MAX:
+        if length > KEY_PART_BYTES_MAX:
             raise BadRecordError(Status.BAD_VALUE, at_part, length)
         walk.extra += length.to_bytes(2, "big") + data[part:at] + b"\0"
     if count != 1:

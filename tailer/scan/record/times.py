@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailer.scan.index import NO_DELETION, Status
+from tailer.scan.index import Status
 from tailer.scan.record.heads import NIL, BadRecordError, head_at, read_int
+from tailer.scan.record.valid import is_expiry, is_time, is_ttl
 
 NO_TTL: Final = -1
-TTL_MAX: Final = 2**31 - 1
 
 
 def read_ts(data: bytes, at: int, end: int, else_ts: int) -> tuple[int, int]:
@@ -21,7 +21,7 @@ def read_ts(data: bytes, at: int, end: int, else_ts: int) -> tuple[int, int]:
 def read_time(data: bytes, at: int, end: int) -> tuple[int, int]:
     """A timestamp and the offset behind it. The one number that says "none" in an index is none."""
     ts, behind = read_int(data, at, end)
-    if ts == NO_DELETION:
+    if not is_time(ts):
         raise BadRecordError(Status.BAD_VALUE, at, ts)
     return ts, behind
 
@@ -33,7 +33,7 @@ def read_expiry(data: bytes, at: int, end: int) -> tuple[int, int, int]:
         at += 1
     else:
         ttl, at = read_int(data, at, end)
-        if not 0 <= ttl <= TTL_MAX:
+        if not is_ttl(ttl):
             raise BadRecordError(Status.BAD_VALUE, at_ttl, ttl)
     at_expires = at
     if head_at(data, at, end) == NIL:
@@ -42,6 +42,6 @@ def read_expiry(data: bytes, at: int, end: int) -> tuple[int, int, int]:
             raise BadRecordError(Status.BAD_VALUE, at_expires, ttl)
     else:
         expires, at = read_int(data, at, end)
-        if expires < 0 or ttl == NO_TTL:
+        if not is_expiry(expires) or ttl == NO_TTL:
             raise BadRecordError(Status.BAD_VALUE, at_expires, expires)
     return ttl, expires, at

@@ -5,7 +5,7 @@ Both write down which micro-batch a file belongs to, and take a batch that comes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,20 +14,36 @@ from tailer.errors import UsageError
 from tailer.spark.sinks.base import PlainSink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 FILES_MAX_BYTES: Final = "256m"
 _GET_DELTA: Final = "pip install 'cdc-tail[delta]' (it pins a tested pair of pyspark and delta-spark)"
 
 
 class ParquetSink(PlainSink):
-    """Files of change rows. Readers other than Spark take those that `_spark_metadata` in the folder lists."""
+    """Files of change rows. Readers other than Spark take those that `_spark_metadata` in the folder lists.
+
+    `say` takes a sentence where the files that are there have other columns: Spark reads by those of one file.
+    """
 
     max_bytes = FILES_MAX_BYTES
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, say: Callable[[str], None] = lambda line: None) -> None:
         self.name = f"parquet files in {path}"
         self._path = path
+        self._say = say
+
+    def prepare(self, session: SparkSession, frame: DataFrame) -> None:
+        """Tell how to read files of several forms of a table."""
+        first = min(self._path.glob("*.parquet"), key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
+        if first is None:
+            return
+        was, now = (_columns(each) for each in (session.read.parquet(str(first)), frame))
+        if other := [name for name in {**was, **now} if was.get(name) != now.get(name)]:
+            self._say(
+                f"files in {self._path} have other columns than this run ({', '.join(other)}): read them with "
+                "option mergeSchema=true, or Spark shows the columns of one file"
+            )
 
     def writer(self, frame: DataFrame) -> Any:
         return frame.writeStream.format("parquet").option("path", str(self._path))
@@ -54,6 +70,10 @@ class DeltaSink(PlainSink):
 
     def writer(self, frame: DataFrame) -> Any:
         return frame.writeStream.format("delta").option("path", str(self._path)).outputMode("append")
+
+
+def _columns(frame: DataFrame) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in frame.schema}
 
 
 def delta_package() -> str:

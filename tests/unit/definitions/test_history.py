@@ -6,7 +6,7 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
 from tailer.state.journal_records import RetractRecord, SchemaRecord, SegmentEndRecord
-from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, heading
+from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, heading
 
 START = Position(0, 0)
 
@@ -83,6 +83,17 @@ def test_source_of_names_the_change_that_counts_at_a_position() -> None:
     assert oldest is not None
     assert (newest.n, oldest.n) == (2, 1)
     assert history.source_of(ID_A, START) is None
+
+
+def test_columns_are_as_old_as_the_log_says() -> None:
+    history = DefinitionHistory([CREATE, ALTER, OTHER])
+    assert history.column_ages(ID_A) == {"id": 10, "v": 10, "w": 20}
+    again = DefinitionHistory(
+        [CREATE, record(2, (7, 200), drop("t", SIMPLE, 15)), record(3, (7, 300), create("t", ID_B, 20, SIMPLE))]
+    )
+    assert history.column_ages(ID_B) == {"id": 30, "v": 30}
+    assert again.column_ages(ID_B) == {"id": 20, "v": 20}
+    assert again.column_ages(ID_A) == {}, "its name is another table's now"
 
 
 def test_the_state_at_a_position_goes_on_with_the_log_s_own_changes() -> None:

@@ -19,7 +19,8 @@ def told(definition: TableDefinition, *globs: str) -> list[str]:
 
 def test_a_table_that_does_not_capture_is_best_effort_when_it_is_named() -> None:
     assert told(table(cdc=False)) == []
-    (line,) = told(table(cdc=False), "shop.*")
+    assert told(table(cdc=False), "shop.*") == [], "a glob does not take it"
+    (line,) = told(table(cdc=False), "shop.t")
     assert "shop.t" in line
     assert "best effort" in line
 
@@ -41,7 +42,7 @@ def test_a_notice_comes_once_for_a_table() -> None:
 
 def test_updates_of_a_table_without_cdc_are_a_warning_only_behind_a_gap() -> None:
     known = {ID: table(cdc=False)}
-    stale = StaleFlags()
+    stale = StaleFlags(Selection())
     stale.enter(10, [10, 11])
     assert list(stale.about({ID: 3}, known)) == []
     stale.enter(11, [10, 11])
@@ -58,7 +59,15 @@ def test_updates_of_a_table_without_cdc_are_a_warning_only_behind_a_gap() -> Non
 
 
 def test_the_servers_own_tables_are_no_warning() -> None:
-    stale = StaleFlags()
+    stale = StaleFlags(Selection())
     stale.enter(1, [1])
     stale.enter(9, [1, 9])
     assert list(stale.about({ID: 1}, {ID: table(cdc=False, keyspace="system_auth")})) == []
+
+
+def test_a_flag_decides_for_what_a_glob_covers_and_not_for_names() -> None:
+    for tables, told_of in ((("shop.*",), 1), (("shop.u",), 0), (("other.*",), 0), (("shop.u", "shop.?"), 1)):
+        stale = StaleFlags(Selection(tables))
+        stale.enter(1, [1])
+        stale.enter(9, [1, 9])
+        assert len(list(stale.about({ID: 1}, {ID: table(cdc=False)}))) == told_of, tables

@@ -26,10 +26,10 @@ class Machine:
         self.beside = folder / "package" / "__pycache__"
         self.users = folder / "home"
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, *mode: str) -> subprocess.Popen[str]:
         places = {"SMALL": str(self.folder), "XDG_CACHE_HOME": str(self.users), "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.unit.scan.compiled.reader", str(self.beside)],
+            [sys.executable, "-m", "tests.unit.scan.compiled.reader", str(self.beside), *mode],
             cwd=ROOT,
             env={"PATH": os.environ["PATH"], **places},
             stdout=subprocess.PIPE,

@@ -11,6 +11,7 @@ import pytest
 from tailer.framing.entry import scan_entries as plain_entries
 from tailer.framing.forms import ENTRIES
 from tailer.jit import ahead, ready, store
+from tailer.jit.code_file import NotKeptError
 from tailer.jit.ready import WORTH_BYTES, Choice
 from tailer.scan.forms import MUTATIONS
 from tailer.scan.mutation.scan import scan as plain_scan
@@ -173,14 +174,17 @@ def test_what_is_kept_and_does_not_load_is_compiled_anew_once(
 ) -> None:
     compiler = Compiler()
     monkeypatch.setattr(ahead, "Compiling", compiler)
-    modules.failures = [store.NotKeptError("cut short") for _ in range(2)]
+    modules.failures = [NotKeptError("cut short") for _ in range(2)]
     failing = Choice(None)
     failing.expect(MUCH)
     assert is_plain(failing)
     assert (modules.discarded, compiler.started) == (1, 1)
     compiler.over = True
     failing.expect(MUCH)
-    assert failing.take_notices() == ["no compiled code, the plain reader goes on, slower: cut short"]
+    assert failing.take_notices() == [
+        "cut short: it is compiled anew",
+        "no compiled code, the plain reader goes on, slower: cut short",
+    ]
     assert is_plain(failing)
     assert compiler.started == 1
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tailer.jit import sources, store
+from tailer.jit.code_file import write_code
 from tests.house.source_tree import ROOT
 
 
@@ -18,6 +21,8 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store._name.cache_clear()
     yield
     store._name.cache_clear()
+    store._refused.clear()
+    store._told.clear()
 
 
 def rebuilt(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -100,6 +105,95 @@ def test_who_comes_second_leaves_what_is_there() -> None:
     assert not partial.exists()
 
 
+def of_others(path: Path) -> str:
+    """Makes a folder one that others may have put something into; how that is said."""
+    path.chmod(0o757)
+    return "can be written by others"
+
+
+def of_another_user(path: Path) -> str:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a folder away")
+    os.chown(path, 54321, -1)
+    return "belongs to user 54321"
+
+
+HARMS = pytest.mark.parametrize("harm", [of_others, of_another_user])
+
+
+@HARMS
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folder_of_others_is_not_used_and_that_is_said_once(
+    tmp_path: Path, harm: Callable[[Path], str], whole: bool
+) -> None:
+    """Neither what is in it nor it itself: the next folder serves."""
+    folder = compile_all()
+    harmed = folder if whole else store.BESIDE
+    why = harm(harmed)
+    assert store.kept() is None
+    assert store.take_refusals() == [f"{harmed} {why}: compiled code there is not used"]
+    assert store.take_refusals() == []
+    if not whole:
+        assert compile_all().parent == tmp_path / "home" / "cdc-tail"
+        assert store.take_news() == f"{store.BESIDE} cannot be used: compiled code is kept in {tmp_path}/home/cdc-tail"
+    assert store.take_refusals() == []
+
+
+@HARMS
+def test_what_others_may_have_put_aside_is_not_gone_on_with(tmp_path: Path, harm: Callable[[Path], str]) -> None:
+    partial = store.room()
+    assert partial is not None
+    harm(partial)
+    room = store.room()
+    assert room is not None
+    assert room.parent == tmp_path / "home" / "cdc-tail"
+
+
+def test_a_group_that_may_write_the_source_may_write_beside_it() -> None:
+    """The folder of Python's own compiled files has the rights that the user's umask gives it."""
+    folder = compile_all()
+    store.BESIDE.chmod(0o775)
+    assert store.kept() == folder
+    folder.chmod(0o775)
+    assert store.kept() is None
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])
+def test_folders_are_made_so_that_they_are_used(umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        folder = compile_all()
+    finally:
+        os.umask(before)
+    assert store.kept() == folder
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda file: file.write_bytes(b"")])
+def test_what_is_damaged_is_found_and_discarded(harm: Callable[[Path], object]) -> None:
+    partial = store.room()
+    assert partial is not None
+    write_code(partial / "a", b"code")
+    write_code(partial / "b", b"code")
+    store.finish(partial)
+    store.discard_damaged(["a", "b"])
+    folder = store.kept()
+    assert folder is not None
+    harm(folder / "b")
+    store.discard_damaged(["a"])
+    assert store.kept() == folder
+    store.discard_damaged(["a", "b"])
+    assert store.kept() is None
+    assert not folder.exists()
+
+
+def test_what_is_damaged_and_cannot_be_removed_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = compile_all()
+    monkeypatch.setattr(store.shutil, "rmtree", lambda path, ignore_errors: None)
+    store.discard()
+    assert store.kept() is None
+    assert store.take_refusals() == [f"{folder} is damaged and cannot be removed: compiled code there is not used"]
+
+
 def test_only_one_may_compile() -> None:
     assert not store.is_being_compiled()
     partial = store.room()
@@ -112,7 +206,7 @@ def test_only_one_may_compile() -> None:
 
 PYTHON = {
     "tailer.framing.compiled": {"entries"},
-    "tailer.jit": {"addresses", "ahead", "link", "ready", "sources", "store", "without_numba"},
+    "tailer.jit": {"addresses", "ahead", "code_file", "link", "ready", "sources", "store", "without_numba"},
     "tailer.scan.compiled": {"block_scan"},
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},

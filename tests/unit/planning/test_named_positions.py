@@ -39,15 +39,14 @@ def resolve(text: str, *views: SegmentView) -> NodeOffset:
 
 
 class TestEarliest:
-    def test_is_before_the_oldest_there_is_and_notes_what_is_unknown(self) -> None:
+    def test_is_before_the_oldest_there_is(self) -> None:
         start = named_position("earliest", folder(done(7), live(8)), reach)
         assert start.offset == NodeOffset(0, 0, 0, True, ())
         assert (start.memory.start, start.memory.highest) == (7, 8)
-        assert "7" in start.notices[0]
 
     def test_of_an_empty_folder(self) -> None:
         start = named_position("earliest", {}, reach)
-        assert (start.offset, start.notices, start.memory.start) == (NodeOffset(), [], 0)
+        assert (start.offset, start.memory.start) == (NodeOffset(), 0)
 
 
 class TestLatest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,7 +12,8 @@ from tailer.planning.loss import accept_loss
 from tailer.planning.plan import Plan, Reach, plan
 from tailer.position import Position, Span
 from tailer.segments.view import SegmentView
-from tailer.state.offset import Memory, NodeOffset
+from tailer.state.ids import Ids
+from tailer.state.offset import NO_IDS, Memory, NodeOffset
 
 BUDGET = 1000
 
@@ -196,6 +198,30 @@ class TestBudget:
         ]
 
 
+class TestManyLate:
+    LATE = range(2, 62)
+    """More than one plan reads segments of."""
+
+    @pytest.mark.parametrize("kind", [bare, live])
+    def test_those_with_nothing_new_hold_nothing_back(self, kind: Callable[..., Log]) -> None:
+        folder = Folder({1: done(), **{late: kind() for late in self.LATE}, 62: live()})
+        offset = at(1, 300, True) if kind is bare else at(62, 0, p=tuple((late, 300) for late in self.LATE))
+        read: list[tuple[int, int, int]] = []
+        memory = Memory(start=1, highest=62)
+        while (made := folder.plan(offset, memory, 100_000, wide=True)).offset != offset:
+            assert made.error is None
+            read += spans(made)
+            offset, memory = made.offset, made.memory
+        late = [(late, 0, 300) for late in self.LATE if kind is bare]
+        assert sorted(read) == [*late, (62, 0, 300)]
+
+    def test_nothing_is_asked_for_beyond_the_budget(self) -> None:
+        folder = Folder({1: live(), 2: live(), 3: done(closed=300)})
+        made = folder.plan(at(3, 250, p=((1, 0), (2, 150))), budget=300)
+        assert folder.asked == [(1, 0)]
+        assert made.offset == at(3, 250, p=((1, 300), (2, 150)))
+
+
 class TestErrors:
     def test_what_lies_before_it_comes_first(self) -> None:
         made = Folder({1: done(), 2: done(broken=200), 3: done()}).plan(START)
@@ -261,7 +287,7 @@ class TestHoles:
     def memory(self) -> tuple[Folder, Plan]:
         folder = Folder({1: done(), 5: live()})
         made = folder.plan(START)
-        assert made.memory.holes == ((2, 4),)
+        assert made.memory.holes == Ids([(2, 4)])
         return folder, made
 
     def test_a_segment_in_a_hole_is_handed_out_first_and_read_after(self) -> None:
@@ -269,7 +295,7 @@ class TestHoles:
         folder.logs[3] = done(200)
         made = folder.plan(before.offset, before.memory)
         assert (made.spans, made.offset) == ([], at(5, 300, p=((3, 0),)))
-        assert made.memory.holes == ((2, 2), (4, 4))
+        assert made.memory.holes == Ids([(2, 2), (4, 4)])
         made = folder.plan(made.offset, made.memory)
         assert (spans(made), made.offset) == ([(3, 0, 200)], at(5, 300, p=((3, 200),)))
 
@@ -284,11 +310,11 @@ class TestHoles:
         before = folder.plan(START)
         folder.logs[3] = done()
         made = folder.plan(before.offset, before.memory)
-        assert (made.spans, made.offset.p, made.memory.holes) == ([], (), ())
+        assert (made.spans, made.offset.p, made.memory.holes) == ([], (), NO_IDS)
 
     def test_passed_ids_are_no_holes(self) -> None:
         made = Folder({1: done(), 3: bare(), 6: live()}).plan(START)
-        assert made.memory.holes == ((2, 2), (4, 5))
+        assert made.memory.holes == Ids([(2, 2), (4, 5)])
 
 
 def loss(made: Plan) -> Position | str:
@@ -312,17 +338,17 @@ class TestLoss:
         assert (made.error, spans(made)) == (None, [(2, 0, 300)])
 
     def test_one_in_p_with_a_sidecar_is_gone(self) -> None:
-        memory = Memory(start=1, highest=2, seen=frozenset({1}))
+        memory = Memory(start=1, highest=2, seen=Ids.of({1}))
         made = Folder({2: live()}).plan(at(2, 300, p=((1, 100),)), memory)
         assert loss(made) == Position(1, 100)
         assert made.offset.p == ((1, 100),), "it stays until the loss is accepted"
 
     def test_one_whose_sidecar_was_seen_is_gone(self) -> None:
-        memory = Memory(start=1, highest=3, seen=frozenset({2, 3}))
+        memory = Memory(start=1, highest=3, seen=Ids.of({2, 3}))
         assert loss(Folder({1: live(), 3: done()}).plan(at(1, 300, True), memory)) == Position(2, 0)
 
     def test_what_comes_before_the_gone_one_is_delivered_first(self) -> None:
-        memory = Memory(start=1, highest=3, seen=frozenset({1, 2, 3}))
+        memory = Memory(start=1, highest=3, seen=Ids.of({1, 2, 3}))
         made = Folder({1: done(), 3: done()}).plan(START, memory)
         assert spans(made) == [(1, 0, 300)]
         assert loss(made) == Position(2, 0)
@@ -335,7 +361,7 @@ class TestLoss:
         assert loss(Folder({4: done()}).plan(at(1, 300, True), memory)) == Position(2, 0)
 
     def test_not_swept_when_all_between_were_seen_without_sidecar(self) -> None:
-        memory = Memory(start=1, highest=3, bare=frozenset({2, 3}), last_with_sidecar=1)
+        memory = Memory(start=1, highest=3, bare=Ids.of({2, 3}), last_with_sidecar=1)
         made = Folder({4: done()}).plan(at(1, 300, True), memory)
         assert (made.error, spans(made)) == (None, [(4, 0, 300)])
 
@@ -361,7 +387,7 @@ class TestAcceptedLoss:
         ("logs", "offset", "memory", "to"),
         [
             ({2: done(), 3: live()}, at(1, 100), SEEN, 2),
-            ({1: done(), 4: live()}, at(1, 300, True), Memory(start=1, highest=4, seen=frozenset({2, 4})), 4),
+            ({1: done(), 4: live()}, at(1, 300, True), Memory(start=1, highest=4, seen=Ids.of({2, 4})), 4),
             ({1: done(), 2: GONE, 3: live()}, at(1, 300, True), SEEN, 3),
             ({4: live()}, at(1, 300, True), Memory(start=1, highest=1, last_with_sidecar=1), 4),
         ],
@@ -383,7 +409,7 @@ class TestAcceptedLoss:
 
     def test_one_in_p_is_left_out_and_the_line_goes_on(self) -> None:
         folder = Folder({2: live(400)})
-        lost = folder.plan(at(2, 300, p=((1, 100),)), Memory(start=1, highest=2, seen=frozenset({1})))
+        lost = folder.plan(at(2, 300, p=((1, 100),)), Memory(start=1, highest=2, seen=Ids.of({1})))
         moved, kept, to = accept(folder, lost)
         assert to == Position(2, 300)
         made = folder.plan(moved, kept)
@@ -391,7 +417,7 @@ class TestAcceptedLoss:
 
     def test_a_late_one_given_up_leaves_the_rules_for_the_main_line(self) -> None:
         folder = Folder({2: done(400)})
-        memory = Memory(start=1, highest=2, seen=frozenset({1}), last_with_sidecar=2)
+        memory = Memory(start=1, highest=2, seen=Ids.of({1}), last_with_sidecar=2)
         moved, kept, _ = accept(folder, folder.plan(at(2, 300, p=((1, 100),)), memory))
         made = folder.plan(moved, kept)
         assert made.offset == at(2, 400, True)
@@ -399,7 +425,7 @@ class TestAcceptedLoss:
 
     def test_each_loss_is_accepted_on_its_own(self) -> None:
         folder = Folder({1: done(), 3: done(), 5: live()})
-        memory = Memory(start=1, highest=5, seen=frozenset({1, 2, 3, 4, 5}))
+        memory = Memory(start=1, highest=5, seen=Ids.of({1, 2, 3, 4, 5}))
         first = folder.plan(START, memory)
         assert loss(first) == Position(2, 0)
         moved, kept, to = accept(folder, first)
@@ -425,10 +451,10 @@ class TestMemory:
     def test_sidecars_seen_are_kept_until_the_position_has_passed(self) -> None:
         folder = Folder({1: live(), 2: done(), 3: done()})
         made = folder.plan(START)
-        assert made.memory.seen == {2, 3}
+        assert made.memory.seen == Ids([(2, 3)])
         folder.logs[1] = done()
         made = folder.plan(made.offset, made.memory)
-        assert made.memory.seen == set()
+        assert made.memory.seen == NO_IDS
 
     def test_the_highest_id_is_kept_when_the_folder_is_empty(self) -> None:
         made = Folder({}).plan(at(3, 300, True), Memory(start=1, highest=7))
@@ -436,4 +462,4 @@ class TestMemory:
 
     def test_one_in_p_stays_in_seen(self) -> None:
         made = Folder({1: live(), 2: live()}).plan(at(2, 300, p=((1, 0),)))
-        assert made.memory.seen == {1}
+        assert made.memory.seen == Ids([(1, 1)])

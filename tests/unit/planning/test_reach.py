@@ -12,7 +12,8 @@ import pytest
 from tailer.errors import CorruptError, DefinitionError
 from tailer.planning.plan import Reach
 from tailer.planning.reach import Reacher
-from tailer.planning.survey import Closed, Survey
+from tailer.planning.sighting import Closed
+from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.run import Run
 from tailer.state.offset import NodeOffset
@@ -255,6 +256,8 @@ class TestNotVisibleYet:
         made = bench.put(writer(), "242")
         bench.survey.look(NodeOffset())
         bench.folder.remove(made)
+        assert bench.reacher(ID, 0, BUDGET) == Reach(0, waiting=True), "a run that does not wait must look again"
+        bench.survey.freeze()
         assert bench.reacher(ID, 0, BUDGET) == Reach(0)
 
 

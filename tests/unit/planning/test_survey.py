@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tailer.planning.survey import LONE_SECONDS, Closed, Survey
-from tailer.segments.view import SegmentView
+from tailer.planning.sighting import Closed
+from tailer.planning.survey import LONE_SECONDS, Survey
+from tailer.segments.view import SegmentView, View
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
 
@@ -51,7 +52,7 @@ def survey(folder: LogFolder, clock: Clock) -> Iterator[Survey]:
     made.close()
 
 
-def look(survey: Survey, position: NodeOffset = START) -> dict[int, SegmentView]:
+def look(survey: Survey, position: NodeOffset = START) -> View:
     return survey.look(position)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from tailer.position import Position
 from tailer.retention.needed import HeldSegment, Limits, Need, decide, holders, open_from
 from tailer.state.consumers import ConsumerFile, NodeState
+from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 
 NOW = 1_000_000.0
@@ -50,9 +51,9 @@ NEEDS = {
     "below it, passed over": (held(4), consumer(5, p=(4,)), Need.LATE),
     "below it, passed over, and it never got a sidecar": (bare(4), consumer(5, p=(4,)), None),
     "the same while it is not finished": (bare(4, finished=False), consumer(5, p=(4,)), Need.LATE),
-    "below it, in a hole": (held(4), consumer(5, holes=((3, 4),)), Need.LATE),
-    "below it, in a hole, never got a sidecar": (bare(4), consumer(5, holes=((3, 4),)), None),
-    "below it, beside a hole": (held(2), consumer(5, holes=((3, 4),)), None),
+    "below it, in a hole": (held(4), consumer(5, holes=Ids([(3, 4)])), Need.LATE),
+    "below it, in a hole, never got a sidecar": (bare(4), consumer(5, holes=Ids([(3, 4)])), None),
+    "below it, beside a hole": (held(2), consumer(5, holes=Ids([(3, 4)])), None),
     "a consumer that stands before everything": (held(1), consumer(0, 0), Need.UNREAD),
 }
 
@@ -60,6 +61,27 @@ NEEDS = {
 @pytest.mark.parametrize(("segment", "content", "need"), NEEDS.values(), ids=list(NEEDS))
 def test_need(segment: HeldSegment, content: ConsumerFile, need: Need | None) -> None:
     assert holders([content])[0].need(segment) == need
+
+
+@pytest.mark.parametrize(
+    ("segment", "memory", "need"),
+    [
+        (held(4), {"start": 1}, Need.LATE),
+        (bare(4), {"start": 1}, Need.LATE),
+        (held(6), {"start": 1}, Need.UNREAD),
+        (held(3), {"start": 4}, None),
+        (held(4), {"start": 1, "lost_below": 5}, None),
+        (bare(4), {"start": 1, "holes": Ids([(4, 4)])}, None),
+    ],
+    ids=["", "without sidecar", "ahead", "history", "accepted", "remembered all the same"],
+)
+def test_what_turns_up_where_nothing_is_remembered_stays_until_the_consumer_was_told(
+    segment: HeldSegment, memory: dict[str, Any], need: Need | None
+) -> None:
+    content = consumer(8 if segment.segment < 6 else 5, **memory)
+    assert holders([content], 8)[0].need(segment) == need
+    if segment.segment < 6:
+        assert holders([content], 4)[0].need(segment) is None
 
 
 def test_reading_begins_again_before_the_position() -> None:

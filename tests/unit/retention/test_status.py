@@ -18,6 +18,7 @@ from tailer.retention.status import (
     ConsumerStatus,
     Lag,
     NodeStatus,
+    StateStatus,
     cap_status,
     consumer_statuses,
     default_cap,
@@ -113,8 +114,8 @@ def test_the_cap() -> None:
 
 
 def a_node(*consumers: ConsumerStatus, problems: list[str] | None = None) -> NodeStatus:
-    clean = CleanStatus(0, 0)
-    return NodeStatus("n", "/f", [], 0, None, CapStatus(1, 0, 0.0, True), clean, list(consumers), problems or [])
+    clean, cap, state = CleanStatus(0, 0), CapStatus(1, 0, 0.0, True), StateStatus("/f.cdc_tail", None, 0, 0, 0, None)
+    return NodeStatus("n", "/f", [], 0, None, cap, clean, state, list(consumers), problems or [])
 
 
 def a_consumer(seconds: float, size: int, pending: list[int] | None = None) -> ConsumerStatus:

@@ -164,7 +164,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(UsageError, match=r"pip install 'cdc-tail\[server\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'cassandra-driver>="):
         read_server(Server("127.0.0.1"))
 
 

@@ -8,7 +8,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import inotify_simple
@@ -79,6 +79,25 @@ class TestInotify:
         assert waker.wait(LONG)
         assert not waker.wait(0)
 
+    def test_names_are_told_once(self, waker: Waker, tmp_path: Path) -> None:
+        """Whether or not somebody waited for them."""
+        (tmp_path / "one").write_text("x")
+        assert waker.wait(LONG)
+        (tmp_path / "two").write_text("x")
+        assert set(waker.names() or ()) == {"one", "two"}
+        assert waker.names() == set()
+
+    def test_a_folder_that_goes_another_way_is_listed_from_then_on(self, tmp_path: Path) -> None:
+        folder = tmp_path / "cdc_raw"
+        folder.mkdir()
+        waker = InotifyWaker(folder, poll_seconds=LONG)
+        folder.rename(tmp_path / "other")
+        folder.mkdir()
+        (folder / "new").touch()
+        assert waker.names() is None
+        assert waker.names() is None
+        waker.close()
+
     def test_without_events_the_poll_ends_the_wait(self, tmp_path: Path) -> None:
         waker = InotifyWaker(tmp_path, poll_seconds=0.05)
         hinted, took = waited(waker, LONG)
@@ -100,6 +119,9 @@ class TestInotify:
         assert waker.wait(LONG)
         (tmp_path / "after").touch()
         assert waker.wait(LONG), "the watch still works"
+        assert waker.names() is None, "names were dropped"
+        (tmp_path / "later").touch()
+        assert waker.names() == {"later"}
         waker.close()
 
     def test_descriptors_above_1023(self, tmp_path: Path) -> None:
@@ -162,6 +184,7 @@ class TestFallback:
         hinted, took = waited(waker, LONG)
         assert (hinted, 0.04 < took < LONG / 2) == (False, True)
         assert waited(waker, 0)[1] < 0.04
+        assert waker.names() is None
         waker.close()
 
 
@@ -171,6 +194,9 @@ class Deaf:
     def wait(self, seconds: float) -> bool:
         time.sleep(min(seconds, 0.01))
         return False
+
+    def names(self) -> Collection[str]:
+        return ()
 
     def close(self) -> None: ...
 

@@ -10,15 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailer.sinks.pretty import PrettySink, terminal_columns, wants_colour
+from tailer.sinks.pretty import PrettySink
+from tailer.sinks.table_text import Tables
+from tailer.sinks.terminal import terminal_columns, wants_colour
 from tailer.sinks.text import width
 from tests.unit.sinks.rows import batch, row
 from tests.unit.sinks.streams import Terminal
+from tests.unit.sinks.tables import no_table, table
 
 
-def shown(*rows: tuple[Any, ...], columns: int = 80, colour: bool = False) -> list[str]:
+def shown(*rows: tuple[Any, ...], tables: Tables = no_table, columns: int = 80, colour: bool = False) -> list[str]:
     out = io.BytesIO()
-    PrettySink(out, colour=colour, columns=columns).write(batch(*rows))
+    PrettySink(out, tables, colour=colour, columns=columns).write(batch(*rows))
     return out.getvalue().decode().splitlines()
 
 
@@ -39,17 +42,13 @@ def test_changes_stand_under_each_other() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('{"start":{"a":1},"start_inclusive":true,"end":{"a":9},"end_inclusive":false}', "[a=1 .. a=9)"),
-        ('{"start":null,"start_inclusive":true,"end":{"a":9,"b":2},"end_inclusive":true}', "(start .. a=9,b=2]"),
-        ('{"start":{"a":1},"start_inclusive":false,"end":null,"end_inclusive":true}', "(a=1 .. end)"),
-    ],
-)
-def test_a_range_says_its_bounds(text: str, expected: str) -> None:
-    lines = shown(row(op="delete_range", clustering=None, columns=None, range=text))
-    assert lines[1] == f"11:14:02.123  delete range  shop.orders  id=17 {expected}"
+def test_a_range_says_its_conditions() -> None:
+    text = '{"start":{"at":1},"start_inclusive":false,"end":{"at":9},"end_inclusive":true}'
+    deleted = row(op="delete_range", clustering=None, columns=None, range=text)
+    for order, expected in (("at", "at > 1 AND at <= 9"), ("at DESC", "at >= 9 AND at < 1")):
+        lines = shown(deleted, tables=table(order))
+        assert lines[1] == f"11:14:02.123  delete range  shop.orders  id=17 {expected}"
+    assert shown(deleted)[1].endswith("id=17 (at=1 .. at=9]")
 
 
 def test_a_truncation_says_before_where() -> None:
@@ -78,9 +77,26 @@ def test_a_row_of_many_columns_says_how_many_are_left() -> None:
     assert lines[-1].endswith(f"… {200 - seen} more")
 
 
-def test_long_values_are_cut_with_a_mark() -> None:
-    (line,) = [text for text in shown(row(columns=json.dumps({"a": "b" * 500}))) if "bbb" in text]
+@pytest.mark.parametrize("columns", [60, 80, 132, 400])
+def test_a_value_is_cut_where_the_terminal_ends(columns: int) -> None:
+    (line,) = [text for text in shown(row(columns=json.dumps({"a": "b" * 500})), columns=columns) if "bbb" in text]
     assert line.endswith("b…")
+    assert len(line) == columns
+
+
+def test_what_the_terminal_holds_is_whole() -> None:
+    columns = json.dumps({"a": "b" * 100, "c": "d" * 50})
+    lines = shown(row(columns=columns), columns=132)[1:]
+    assert lines[1:] == [f'{" " * 14}a="{"b" * 100}"', f'{" " * 14}c="{"d" * 50}"']
+    last = shown(row(columns=json.dumps({f"c{number}": "x" * 200 for number in range(5)})))[1:]
+    assert [len(line) for line in last[1:]] == [80, 80, 80, 77]
+    assert last[-1].endswith("x… … 1 more")
+
+
+def test_a_change_of_definitions_is_no_change_of_a_table() -> None:
+    """Its columns are words of ours, which a table may have too."""
+    told = row(op="schema", partition_key=None, clustering=None, columns='{"table":[{"total":1}]}')
+    assert shown(told, tables=table(table="counter"))[1].endswith('table=[{"total":1}]')
 
 
 def test_the_day_is_said_when_it_changes_only() -> None:
@@ -114,7 +130,14 @@ def test_who_gets_colour() -> None:
     assert not wants_colour(Terminal(), {"TERM": "xterm", "NO_COLOR": "1"})
     assert not wants_colour(Terminal(), {"TERM": "dumb"})
     assert not wants_colour(io.BytesIO(), {"TERM": "xterm"})
-    assert terminal_columns(io.BytesIO()) == 80
+
+
+def test_how_wide_it_is() -> None:
+    assert terminal_columns(io.BytesIO(), {}) == 80
+    assert terminal_columns(io.BytesIO(), {"COLUMNS": "200"}) == 200
+    assert [terminal_columns(io.BytesIO(), {"COLUMNS": wrong}) for wrong in ("", "0", "wide", "-9", "9" * 9)] == [
+        80
+    ] * 5
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

@@ -18,10 +18,11 @@ from tailer.sinks.json_lines import JsonLinesSink
 from tailer.sinks.pretty import PrettySink
 from tests.unit.sinks.rows import batch, row
 from tests.unit.sinks.streams import Failing
+from tests.unit.sinks.tables import no_table
 
 
 def pretty(stream: IO[bytes]) -> Sink:
-    return PrettySink(stream, colour=False)
+    return PrettySink(stream, no_table, colour=False)
 
 
 SINKS = {"json": JsonLinesSink, "arrow": ArrowSink, "pretty": pretty}

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tailer.errors import CorruptError, DefinitionError, RefusedError
+from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError
 from tailer.options.tail import TailOptions
+from tailer.planning.survey import CARRIED_MAX
 from tailer.position import Position
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
@@ -226,6 +227,25 @@ class TestMove:
             file.unlink()
         assert values(node, first, end) == ["a", "b"]
 
+    def test_a_batch_with_bytes_in_its_partitions_has_no_more_segments_than_are_held(
+        self, log: LogFolder, start: Start
+    ) -> None:
+        told = [f"v{at}" for at in range(2 * CARRIED_MAX)]
+        for at, value in enumerate(told):
+            segment(log, 7 + at, value)
+        node = start(on_driver=True)
+        begin = node.initial()
+        assert node.plan(UNLIMITED)[0]
+        end = node.handed
+        assert end is not None
+        assert 1 < end.s - 6 <= CARRIED_MAX
+        # Spark plans the next batch before it has committed this one.
+        node.stand(end)
+        assert node.plan(UNLIMITED)[0]
+        for file in log.path.iterdir():
+            file.unlink()
+        assert values(node, begin, end) == told[: end.s - 6]
+
 
 class TestRestart:
     @pytest.fixture
@@ -248,11 +268,31 @@ class TestRestart:
         node.stand(end)
         assert values(node, end, all_planned(node)) == ["c"]
 
+    @pytest.mark.parametrize("accept_loss", [False, True])
+    def test_of_an_empty_folder_nothing_is_written_off(
+        self, log: LogFolder, start: Start, logged: tuple[NodeOffset, NodeOffset, list[str]], accept_loss: bool
+    ) -> None:
+        """Its file system is not mounted yet: worth a restart, whatever the options say of losses."""
+        first, end, told = logged
+        away = log.path.rename(log.path.with_name("away"))
+        log.path.mkdir()
+        node = start(accept_loss=accept_loss)
+        with pytest.raises(SystemFailedError, match="the folder is empty, and segment 7 is to be read"):
+            values(node, first, end)
+        node.stand(end)
+        assert node.plan(UNLIMITED) == (False, 0)
+        log.path.rmdir()
+        away.rename(log.path)
+        node = start(accept_loss=accept_loss)
+        assert values(node, first, end) == told
+        node.stand(end)
+        assert values(node, end, all_planned(node)) == ["c"]
+
     def test_also_with_other_options_than_those_it_left_with(
         self, start: Start, logged: tuple[NodeOffset, NodeOffset, list[str]]
     ) -> None:
         first, end, told = logged
-        node = start(tables=("shop.nothing",))
+        node = start(tables=("shop.nothing",), tables_may_come=True)
         assert values(node, first, end) == told
         node.stand(end)
         node.plan(UNLIMITED)
@@ -303,5 +343,5 @@ class TestRestart:
     ) -> None:
         _, end, _ = logged
         (state_folder(log.path) / "journal").unlink()
-        with pytest.raises(RefusedError, match="journal is shorter"):
+        with pytest.raises(RefusedError, match="of another state folder"):
             start().stand(end)

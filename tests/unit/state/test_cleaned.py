@@ -14,7 +14,8 @@ from tailer.options.tail import TailOptions
 from tailer.planning.plan import plan
 from tailer.planning.survey import Survey
 from tailer.position import Position
-from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, Ids, read_cleaned, write_cleaned
+from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, read_cleaned, write_cleaned
+from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.open import open_tail, tail_parts
@@ -49,7 +50,7 @@ class TestFile:
         write_cleaned(tmp_path, self.CONTENT)
         assert read_cleaned(tmp_path) == self.CONTENT
 
-    @pytest.mark.parametrize("text", ["", "{", '{"v":2}', '{"v":1,"segments":3}'])
+    @pytest.mark.parametrize("text", ["", "{", '{"v":3}', '{"v":1,"segments":3}'])
     def test_one_that_is_not_understood_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / FILE_NAME).write_text(text)
         with pytest.raises(RefusedError, match="cleaned"):
@@ -67,8 +68,8 @@ class TestFile:
     def test_what_a_new_position_will_never_see(self, tmp_path: Path) -> None:
         """Segments that had a sidecar, beyond it or listed as late; one without sidecar held no captured change."""
         write_cleaned(tmp_path, self.CONTENT)
-        assert Cleaned(tmp_path).unread(4) == {5, 9}
-        assert Cleaned(tmp_path).unread(5, late=[3, 7]) == {3, 9}
+        assert Cleaned(tmp_path).unread(4) == Ids([(5, 5), (9, 9)])
+        assert Cleaned(tmp_path).unread(5, late=[3, 7]) == Ids([(3, 3), (9, 9)])
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_witness_that_clean_took_is_no_loss(folder: LogFolder) -> None:
     for cleaned, lost in ((Ids(), True), (Ids(((ONE, ONE),)), False)):
         survey = Survey(folder.path, cleaned=lambda cleaned=cleaned: cleaned)  # type: ignore[misc]
         tail_reach = tail_parts(folder.path, TailOptions(), writes=False).reacher
-        made = plan(survey.look(at), at, memory, tail_reach, 0)
+        made = plan(survey.look(at), at, memory, tail_reach, 1)
         assert isinstance(made.error, LossError) is lost
 
 

@@ -31,6 +31,7 @@ from tailer.state.journal_records import (
     decode,
     encode,
 )
+from tailer.state.offset import NodeOffset
 from tests.unit.schema.made import ID_A, SIMPLE, create
 
 SCHEMA = SchemaRecord(at=Position(7, 100), source="log", deltas=tuple(create("t", ID_A, 10, SIMPLE)))
@@ -61,9 +62,12 @@ def test_every_kind_comes_back_from_the_file(tmp_path: Path) -> None:
 def test_a_line_is_a_checksum_and_compact_json_with_the_number_first(tmp_path: Path) -> None:
     Journal(tmp_path).append([END, LossRecord(consumer="c", start=Position(7, 12), end=Position(9, 0))])
     lines = (tmp_path / "journal").read_bytes().splitlines()
-    body = b'{"n":1,"kind":"segment_end","segment":7,"published":90,"end":100,"finished":"completed"}'
-    assert lines[0] == b"%08x " % crc32(body) + body
-    assert lines[1][9:] == b'{"n":2,"kind":"loss","consumer":"c","from":[7,12],"to":[9,0]}'
+    assert re.fullmatch(rb'{"n":0,"kind":"state","begin":1,"id":"[0-9a-f]{16}"}', lines[0][9:])
+    body = b'{"n":1,"kind":"segment_end","begin":1,"segment":7,"published":90,"end":100,"finished":"completed"}'
+    assert lines[1] == b"%08x " % crc32(body) + body
+    assert lines[2][9:] == b'{"n":2,"kind":"loss","begin":1,"consumer":"c","from":[7,12],"to":[9,0]}'
+    Journal(tmp_path).append([RetractRecord(of=1)])
+    assert (tmp_path / "journal").read_bytes().splitlines()[3][9:] == b'{"n":3,"kind":"retract","of":1}'
 
 
 def test_an_equal_record_keeps_its_number_even_if_it_was_retracted(tmp_path: Path) -> None:
@@ -91,8 +95,8 @@ def test_decisions_of_a_run_without_consumer_are_not_journalled(tmp_path: Path) 
 
 def test_an_end_that_rests_on_an_option_holds_for_its_consumer_alone(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.append_segment_end(7, 100, 90, "completed")
-    journal.append_segment_end(8, 50, 10, "stopped", "c")
+    own = SegmentEndRecord(segment=8, published=10, end=50, finished="stopped", consumer="c")
+    journal.append([END, own])
     assert [record.segment for record in journal.segment_ends("c")] == [7, 8]
     assert [record.segment for record in journal.segment_ends("other")] == [7]
 
@@ -167,7 +171,90 @@ def test_a_torn_last_line_is_left_out_and_cut_by_the_next_writer(
     assert file.read_bytes() == torn, "a reader changes nothing"
     last = RetractRecord(of=1)
     assert Journal(tmp_path).append([last]) == [kept + 1]
-    assert Journal(tmp_path).read() == numbered([*[SCHEMA, END][:kept], last])
+    both: list[AnyRecord] = [SCHEMA, END]
+    assert Journal(tmp_path).read() == numbered([*both[:kept], last])
+
+
+@pytest.mark.parametrize("lost", [(1,), (0,), (0, 2), (1, 2), (0, 1, 2, 3)])
+def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, lost: tuple[int, ...]) -> None:
+    """A disk writes the blocks of one append in any order."""
+    Journal(tmp_path).append([SCHEMA])
+    file = tmp_path / "journal"
+    before = file.read_bytes()
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    Journal(tmp_path).append(more)
+    lines = file.read_bytes()[len(before) :].splitlines(keepends=True)
+    torn = [b"\0" * (len(line) - 1) + b"\n" if at in lost else line for at, line in enumerate(lines)]
+    file.write_bytes(before + b"".join(torn))
+    whole = min(lost)
+    assert Journal(tmp_path, writable=False).read() == numbered([SCHEMA, *more[:whole]])
+    assert Journal(tmp_path).append([END]) == [2 + whole]
+    assert Journal(tmp_path).read() == numbered([SCHEMA, *more[:whole], END])
+
+
+def test_what_another_append_stands_behind_is_not_torn(tmp_path: Path) -> None:
+    more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
+    Journal(tmp_path).append(more[:2])
+    Journal(tmp_path).append(more[2:])
+    file = tmp_path / "journal"
+    lines = file.read_bytes().splitlines(keepends=True)
+    for at in range(3):
+        damaged = [b"x" + line[1:] if number == at else line for number, line in enumerate(lines)]
+        file.write_bytes(b"".join(damaged))
+        with pytest.raises(CorruptError, match="the journal is damaged"):
+            Journal(tmp_path)
+
+
+class TestId:
+    def test_the_first_writer_gives_it_and_it_stays(self, tmp_path: Path) -> None:
+        reader = Journal(tmp_path, writable=False)
+        reader.identify()
+        assert reader.id == ""
+        assert not (tmp_path / "journal").exists(), "a reader makes none"
+        first = Journal(tmp_path)
+        first.identify()
+        assert re.fullmatch("[0-9a-f]{16}", first.id)
+        assert (first.count, first.read()) == (0, ()), "it has no number"
+        other = Journal(tmp_path)
+        other.identify()
+        other.append([END])
+        reader.refresh()
+        assert {first.id, other.id, reader.id, Journal(tmp_path).id} == {first.id}
+        assert (tmp_path / "journal").read_bytes().count(b'"state"') == 1
+
+    def test_a_state_of_an_earlier_version_gets_one_with_the_next_append(self, tmp_path: Path) -> None:
+        (tmp_path / "journal").write_bytes(b"".join(map(encode, numbered([SCHEMA, END]))))
+        assert Journal(tmp_path).id == ""
+        Journal(tmp_path, writable=False).check(NodeOffset(2, 7, 0))
+        assert Journal(tmp_path).append([RetractRecord(of=1)]) == [3]
+        assert Journal(tmp_path).id
+        assert Journal(tmp_path).count == 3
+
+    def test_an_offset_of_another_state_is_refused_and_one_without_is_taken(self, tmp_path: Path) -> None:
+        mine, other = Journal(tmp_path / "mine"), Journal(tmp_path / "other")
+        for journal in (mine, other):
+            journal.append([END])
+        offset = mine.stamped(NodeOffset(0, 7, 100, False))
+        assert offset == NodeOffset(1, 7, 100, False, (), mine.id)
+        mine.check(offset)
+        mine.check(NodeOffset(1, 7, 100, False))
+        with pytest.raises(RefusedError, match="of another state folder") as caught:
+            other.check(offset)
+        assert (caught.value.expected, caught.value.found) == (f"one of state {other.id}", f"one of state {mine.id}")
+
+    def test_a_compaction_keeps_it_and_a_journal_made_anew_has_another(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path)
+        journal.append([END])
+        before = journal.id
+        journal.compact(9, lambda records: [])
+        assert journal.id == Journal(tmp_path).id == before
+        journal.append([SCHEMA])
+        assert Journal(tmp_path).id == before
+        for file in tmp_path.iterdir():
+            file.unlink()
+        Journal(tmp_path).append([END])
+        journal.refresh()
+        assert journal.id not in ("", before)
 
 
 def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
@@ -177,7 +264,7 @@ def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[20] ^= 1
     file.write_bytes(data)
-    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, line 1\)"):
+    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, record 1\)"):
         Journal(tmp_path)
 
 
@@ -185,7 +272,7 @@ def test_a_missing_line_is_corruption(tmp_path: Path) -> None:
     Journal(tmp_path).append([SCHEMA, END, RetractRecord(of=1)])
     file = tmp_path / "journal"
     lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(lines[0] + lines[2])
+    file.write_bytes(lines[0] + lines[1] + lines[3])
     with pytest.raises(CorruptError, match="expected record 2, found record 3"):
         Journal(tmp_path)
 
@@ -212,7 +299,8 @@ def test_any_bytes_give_records_or_a_documented_error(made: bytes, at: int, inse
 def append_many(folder: Path, who: int, count: int) -> None:
     journal = Journal(folder)
     for at in range(count):
-        journal.append_segment_end(at, who, 0, "completed", f"process {who}")
+        whose = f"process {who}"
+        journal.append([SegmentEndRecord(segment=at, published=0, end=who, finished="completed", consumer=whose)])
 
 
 def test_processes_appending_at_once_share_one_numbering(tmp_path: Path) -> None:
@@ -268,15 +356,15 @@ def test_a_write_is_synced_before_it_counts_and_so_is_the_folder_of_a_new_file(
     assert synced == ["file", "file"], "what somebody else wrote may not be durable yet"
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize(("number", "why"), [(errno.EACCES, "no permission for user"), (errno.EROFS, "Read-only")])
 def test_a_state_folder_that_cannot_be_made_names_it_and_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, why: str
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(UsageError, match=f"{re.escape(str(tmp_path))}/state.*uid {os.geteuid()}"):
+    with pytest.raises(UsageError, match=f"{why}.*{re.escape(str(tmp_path))}/state.*--state DIR"):
         Journal(tmp_path / "state").append([END])
 
 

@@ -34,6 +34,7 @@ def test_a_record_has_bytes_place_and_reason(tmp_path: Path) -> None:
             "code": 4,
             "reason": ERROR.sentence(),
             "bytes": DATA.hex(),
+            "v": 1,
         }
     ]
     assert quarantine.count == 1
@@ -70,7 +71,8 @@ def test_it_is_on_disk_when_keep_returns(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fsync", watched)
     Quarantine(tmp_path, "a", "local").keep(AT, "f", ERROR, DATA)
-    assert synced == [str(tmp_path / "quarantine" / "a.jsonl"), str(tmp_path / "quarantine")]
+    folder = str(tmp_path / "quarantine")
+    assert synced == [str(tmp_path), f"{folder}/a.jsonl", folder], "the folder's own name first, for it is new"
 
 
 def test_a_line_cut_by_a_crash_is_kept_again(tmp_path: Path) -> None:

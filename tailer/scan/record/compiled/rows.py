@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailer.jit.decorators import compiled
 from tailer.jit.memory import store
 from tailer.jit.words import byte, get, put
+from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan import index as ix
 from tailer.scan.compiled import block as b
 from tailer.scan.compiled import lines as ln
@@ -15,7 +16,7 @@ from tailer.scan.record.compiled.cells import no_cells, scan_cells
 from tailer.scan.record.compiled.heads import is_nil, read_array, read_bool, read_bytes, read_int, skip
 from tailer.scan.record.compiled.times import read_expiry, read_ts
 from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE
-from tailer.scan.record.rows import BOUNDS_ELEMENTS, PART_BYTES_MAX, ROW_ELEMENTS
+from tailer.scan.record.rows import BOUNDS_ELEMENTS, ROW_ELEMENTS
 from tailer.scan.record.times import NO_TTL
 from tailer.types.compiled.runs import copy_run
 
@@ -51,7 +52,7 @@ def _scan_key(walk: int, base: int, at: int) -> int:
         at = part + length
         if count == 1:
             off = part
-        elif length > PART_BYTES_MAX:
+        elif length > KEY_PART_BYTES_MAX:
             return fail(walk, b.BAD_VALUE, at_part, length)
         elif wanted != s.COUNTS_ONLY:
             put_part(walk, base, part, length)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.words import byte, get, half_word, put, word
+from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan.compiled import block as b
 from tailer.scan.compiled import lines as ln
 from tailer.scan.compiled import one_row as o
@@ -40,7 +41,6 @@ from tailer.scan.record.compiled.pieces import (
 )
 from tailer.scan.record.compiled.rows import put_part
 from tailer.scan.record.record import INSERT, UPDATE
-from tailer.scan.record.rows import PART_BYTES_MAX
 
 _signed: Any = np.int64
 
@@ -147,7 +147,7 @@ def _scan_key(walk: int, base: int, at: int, end: int, count: int) -> tuple[int,
     begun = get(walk, s.EXTRA)
     for _ in range(count):
         off, length = straight_bytes(base, at, end)
-        if off == b.FAILED or length > PART_BYTES_MAX:
+        if off == b.FAILED or length > KEY_PART_BYTES_MAX:
             return 0, 0, b.FAILED
         put_part(walk, base, off, length)
         at = off + length

@@ -9,7 +9,8 @@ from tailer.scan.compiled import block as b
 from tailer.scan.compiled.block import fail
 from tailer.scan.index import NO_DELETION
 from tailer.scan.record.compiled.heads import is_nil, read_int
-from tailer.scan.record.times import NO_TTL, TTL_MAX
+from tailer.scan.record.times import NO_TTL
+from tailer.scan.record.valid import TTL_MAX
 
 _NOT_THERE: Final = NO_TTL
 

@@ -1,8 +1,9 @@
 """A process that wants compiled code, or compiles it: the real thing, with one small function to compile.
 
-    python -m tests.unit.scan.compiled.reader BESIDE [compile]
+    python -m tests.unit.scan.compiled.reader BESIDE [compile | choose]
 
-SMALL in the environment is the tests' folder. Prints how it ended: what was said, and whether the function works.
+SMALL in the environment is the tests' folder. Prints how it ended: what was said, and whether the function works. With
+`choose` it is chosen and loaded as every room's are, and what is wrong with it is mended.
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ import sys
 import time
 from pathlib import Path
 
-from tailer.jit import ahead, store
+from tailer.jit import ahead, ready, store
 
 SECONDS = 60
+SMALL = "tests.unit.scan.compiled.small"
 
 
-def main(beside: Path, compiles: bool) -> int:
-    ahead.COMPILED = (("tests.unit.scan.compiled.small", "twice"),)  # type: ignore[misc]
+def main(beside: Path, mode: str) -> int:
+    ahead.COMPILED = ((SMALL, "twice"),)  # type: ignore[misc]
     ahead.COMMAND = ("-P", "-m", "tests.unit.scan.compiled.reader", str(beside), "compile")  # type: ignore[misc]
     ahead.LOOK_SECONDS = 0.1  # type: ignore[misc]
     store.BESIDE = beside  # type: ignore[misc]
-    return ahead.main() if compiles else read()
+    return {"compile": ahead.main, "choose": choose, "": read}[mode]()
+
+
+def choose() -> int:
+    note_reader()
+    ready._FIRST = SMALL  # type: ignore[misc]
+    choice = ready.Choice("1")
+    choice.expect(1)
+    twin = choice.twin(SMALL)
+    print(twin and twin.twice(21), *choice.take_notices(), sep="\n")
+    return 0
 
 
 def read() -> int:
@@ -35,8 +47,7 @@ def read() -> int:
     if code is not None and not code.succeeded:
         print(code.notice)
         return 0
-    with (Path(os.environ["SMALL"]) / "readers").open("a") as log:
-        log.write(f"{os.getpid()}\n")
+    note_reader()
 
     from tailer.jit import decorators
 
@@ -47,5 +58,10 @@ def read() -> int:
     return 0
 
 
+def note_reader() -> None:
+    with (Path(os.environ["SMALL"]) / "readers").open("a") as log:
+        log.write(f"{os.getpid()}\n")
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), len(sys.argv) > 2))
+    sys.exit(main(Path(sys.argv[1]), "".join(sys.argv[2:])))

@@ -1,0 +1,138 @@
+"""Whether a folder holds every change of a table since it was created, and what is said where it may not.
+
+A log tells that a table was created where it says all of it at once. That place must be there, and nothing behind it
+that captured changes may be missing. Reads names, what the state tells, and one header; decodes no entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.errors import CdcError, LossError
+from tailer.planning.sighting import COMPLETED
+from tailer.position import Position
+from tailer.schema.model import TableDefinition
+from tailer.segments.looks import look
+from tailer.segments.segment import KeySource, SegmentFile
+from tailer.state.cleaned import read_cleaned
+from tailer.state.ids import Ids
+from tailer.state.journal import state_folder
+from tailer.state.journal_records import SegmentEndRecord
+
+_SHOWN: Final = 3
+"""Tables that a notice names."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLog:
+    """What a folder has of a log, and had. `there`: ids of its segments.
+
+    `cleaned`: ids with captured changes that `clean` took; `gone`: others that had some and are not there any more.
+    `dropped`: up to which segment a native log's limit took some. `whole`: the first segment is the log's first.
+    """
+
+    there: Set[int]
+    cleaned: Ids
+    gone: Ids
+    dropped: int = 0
+    whole: bool = False
+
+    @property
+    def first(self) -> int:
+        """The lowest segment, 0 for none."""
+        return min(self.there, default=0)
+
+    def lacks(self, history: DefinitionHistory, table: TableDefinition) -> str | None:
+        """Why changes of a table may be missing; None where all are there since it was created."""
+        if not self.first:
+            return "there is no segment"
+        native = history.is_native(table.id)
+        created = None if native else history.created_at(table.id)
+        since = 0 if created is None else created.segment
+        told = [
+            _taken(self.cleaned, since, "`clean` took"),
+            f"the log's limit took what was up to segment {self.dropped}" if self.dropped else None,
+            _taken(self.gone, since, "somebody else took"),
+        ]
+        known = [sentence for sentence in told if sentence is not None]
+        # Of what was taken long ago nobody may know any more.
+        begins = self.whole if native else created is not None and created.segment in self.there
+        if not known and not begins:
+            known.append("what was written before it is not known")
+        return f"the folder begins at segment {self.first}, and {' and '.join(known)}" if known else None
+
+
+def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) -> HeldLog:
+    """What a folder has and had. `ends`: the log ends on record, in its journal."""
+    listing = look(folder)
+    cleaned = Ids(read_cleaned(state_folder(folder)).segments)
+    # A server that starts again links what was cleaned anew: nobody is given it.
+    there = {segment for segment in listing.logs if segment not in cleaned}
+    ended = {end.segment for end in ends if end.finished == COMPLETED}
+    first = min(there, default=0)
+    return HeldLog(
+        there,
+        cleaned,
+        Ids().with_ids(segment for segment in ended - there if segment not in cleaned),
+        listing.dropped or 0,
+        bool(first) and _begins_a_log(folder / listing.logs[first].name.log, first, keys),
+    )
+
+
+def check_held(folder: Path, held: HeldLog, history: DefinitionHistory, table: TableDefinition) -> None:
+    """LossError where changes of a table may be missing."""
+    if (lacks := held.lacks(history, table) or _uncaptured(history, table)) is not None:
+        raise LossError(
+            f"Changes of {table.name} may be missing: {lacks}",
+            at=Position(held.first, 0),
+            file=str(folder),
+            remedy="Put it together from changes that were landed from the beginning (docs/tables.md), or take what "
+            "is there with partial=True.",
+        )
+
+
+def begins_late(held: HeldLog, history: DefinitionHistory, tables: Collection[TableDefinition]) -> str | None:
+    """What a reader from the beginning is told of tables whose earlier changes may be missing; None if none are."""
+    why = {table.name: lacks for table in tables if (lacks := held.lacks(history, table)) is not None}
+    if not why:
+        return None
+    names = sorted(why)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"changes of {', '.join(names[:_SHOWN])}{more} may be missing: {why[names[0]]}"
+
+
+def _uncaptured(history: DefinitionHistory, table: TableDefinition) -> str | None:
+    """When the table did not capture: what was written then may never have been in the log."""
+    told = [
+        (event.at, held.cdc)
+        for event in history.events
+        for held in event.changed.values()
+        if held.id == table.id and not held.dropped
+    ]
+    last = max((number for number, (_, cdc) in enumerate(told) if not cdc), default=None)
+    if last is None:
+        return None
+    return f"it did not capture (cdc = false) {f'until {told[last + 1][0]}' if last + 1 < len(told) else ''}".rstrip()
+
+
+def _taken(ids: Ids, since: int, who: str) -> str | None:
+    # By ranges: there may be years of them.
+    found = [(max(first, since), last) for first, last in ids.ranges if last >= since]
+    if not found:
+        return None
+    count, first, last = sum(last - first + 1 for first, last in found), found[0][0], found[-1][1]
+    return f"{who} segment {first}" if count == 1 else f"{who} {count} segments ({first} to {last})"
+
+
+def _begins_a_log(path: Path, segment: int, keys: KeySource) -> bool:
+    try:
+        with SegmentFile(path, segment, keys) as file:
+            header = file.header()
+    except (CdcError, FileNotFoundError):
+        # Told where its rows are wanted.
+        return False
+    return header is not None and header.native and header.previous is None

@@ -1,0 +1,89 @@
+"""A table as the folders of its nodes tell of it, and whether they hold every change of it.
+
+Asks the journals, the logs, a file and a server, as the source does. Writes nothing, starts no query.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.named_tables import nothing_defines
+from tailer.definitions.whole_folder import Learnt, learn
+from tailer.options.to_spark import PROGRAM, SourceOptions, parse_options
+from tailer.planning.history_held import check_held, held_log
+from tailer.position import Position
+from tailer.rebuild import Table
+from tailer.schema.model import TableDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FoundTable(NamedTuple):
+    """A table, and the folders in which it was looked for."""
+
+    table: Table
+    folders: Folders
+
+    def check(self) -> None:
+        """LossError where a folder does not hold every change since the table was created."""
+        self.folders.check(self.table.definition)
+
+
+class Folders:
+    """What the folders of a read tell of definitions."""
+
+    def __init__(self, source: SourceOptions) -> None:
+        self._keys = source.tail.keys()
+        self.learnt: list[tuple[Path, Learnt]] = [
+            (folder, learn(folder, source.of(node, once=True), self._keys)) for node, folder in source.folders
+        ]
+
+    def check(self, table: TableDefinition) -> None:
+        """See `FoundTable.check`."""
+        for folder, learnt in self.learnt:
+            check_held(folder, held_log(folder, learnt.ends, self._keys), learnt.history, table)
+
+
+def find_table(path: str | os.PathLike[str], table: str, options: Mapping[str, str]) -> FoundTable:
+    """What is known now of `keyspace.table` in the folders of `path`. DefinitionError if nothing defines it."""
+    folders = Folders(parse_options({**options, "path": os.fspath(path)}))
+    found = [each for _, learnt in folders.learnt for each in _known(learnt.history, table)]
+    if not found:
+        for _, learnt in folders.learnt:
+            if learnt.errors:
+                raise learnt.errors[0]
+        known = [definition for _, learnt in folders.learnt for definition in learnt.history.newest.values()]
+        raise nothing_defines((table,), known, may_come=False, file=os.fspath(path))
+    return FoundTable(max(found, key=lambda each: each[0])[1], folders)
+
+
+def check_read(changes: DataFrame, table: TableDefinition) -> None:
+    """The same for a frame that reads log folders; one that reads what was landed tells nothing of that."""
+    for options in _log_reads(changes):
+        Folders(parse_options(options)).check(table)
+
+
+def _log_reads(changes: DataFrame) -> Iterator[dict[str, str]]:
+    """The options of each read of a log in a frame's plan. A session of Spark Connect has no plan to look at."""
+    frame: Any = getattr(changes, "_jdf", None)
+    leaves: Any = frame.queryExecution().analyzed().collectLeaves() if frame is not None else None
+    for number in range(leaves.size() if leaves is not None else 0):
+        leaf = leaves.apply(number)
+        if leaf.getClass().getSimpleName() == "DataSourceV2Relation" and PROGRAM in leaf.table().name():
+            given = leaf.options().asCaseSensitiveMap()
+            yield {str(name): str(given[name]) for name in given}
+
+
+def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, Position], Table]]:
+    """Every table that had the name, with a key that is greatest for the one that has it now."""
+    for id, newest in history.newest.items():
+        if newest.name == name:
+            event = history.source_of(id)
+            earlier = [held for each in history.events for held in each.changed.values() if held.id == id]
+            since = Position(0, 0) if event is None else event.at
+            yield (not newest.dropped, since), Table.of(newest, earlier, native=history.is_native(id))

@@ -1,0 +1,150 @@
+"""Holds: what a batch read needs while it runs, so that `clean` beside it takes nothing from under it.
+
+A lease of some seconds, a file of its own beside the consumers'; one that ran out counts no more. It is taken where a
+state folder is, and never makes one: where there is none nothing is cleaned unasked. Decides nothing about what a hold
+means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tailer.errors import CdcError, RefusedError
+from tailer.state.lock import state_lock
+from tailer.state.modes import make_folder, read_file, replacing_file
+from tailer.state.versions import Versioned, check_version
+
+VERSION: Final = 1
+_SUFFIX: Final = ".hold"
+_OTHERS: Final = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+class HoldFile(msgspec.Struct, frozen=True):
+    """The file's content: segments from `segment` on are held until `until`, seconds since the epoch."""
+
+    node: str
+    segment: int
+    until: float
+    v: int = VERSION
+    program: str = ""
+    host: str = ""
+    process: int = 0
+
+
+class Hold:
+    """One batch read's lease, of `seconds`; none with 0. `name` tells leases of one process apart.
+
+    `stays`: it is left to run out, for who reads goes on after this process is done.
+    """
+
+    def __init__(self, state: Path, node: str, program: str, seconds: float, name: str, *, stays: bool = False) -> None:
+        host = socket.gethostname()
+        self._content = HoldFile(node, 0, 0.0, program=program, host=host, process=os.getpid())
+        self._state = state
+        self._path = state / "consumers" / (_OTHERS.sub("-", f"read-{host}-{name}") + _SUFFIX)
+        self._seconds = seconds
+        self._stays = stays
+        self._taken = False
+        self._notices: list[str] = []
+
+    @contextlib.contextmanager
+    def taking(self) -> Iterator[None]:
+        """From finding where reading begins until that is held, `clean` deletes nothing."""
+        if self._seconds <= 0 or not self._state.is_dir():
+            yield
+            return
+        with contextlib.ExitStack() as locked:
+            try:
+                locked.enter_context(state_lock(self._state))
+            except CdcError as error:
+                self._give_up(error.what)
+            yield
+
+    def take(self, segment: int, now: float) -> None:
+        """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
+        if self._seconds <= 0 or not self._state.is_dir():
+            return
+        if self._stays and self._taken:
+            # What was passed by who took it is still to be read.
+            segment = min(segment, self._content.segment)
+        content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
+        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        try:
+            make_folder(self._path.parent)
+            # No fsync: a lease does not outlive the machine's run, nor does who holds it.
+            with os.fdopen(replacing_file(temporary), "wb") as out:
+                out.write(msgspec.json.encode(content) + b"\n")
+            temporary.replace(self._path)
+        except CdcError as error:
+            self._give_up(error.what)
+            return
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+            return
+        self._content, self._taken = content, True
+
+    def ends_soon(self, now: float) -> bool:
+        """Half of its time is over: who reads on takes it again."""
+        return self._taken and now > self._content.until - self._seconds / 2
+
+    def let_go(self) -> None:
+        """Reading has ended."""
+        if self._taken and not self._stays:
+            # What cannot be deleted runs out.
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+            self._taken = False
+
+    def take_notices(self) -> list[str]:
+        notices, self._notices = self._notices, []
+        return notices
+
+    def _give_up(self, why: str) -> None:
+        self._seconds = 0.0
+        self._notices.append(
+            f"nothing holds the segments that are read here ({self._state}: {why}): a `clean` beside it may take them"
+        )
+
+
+def read_holds(state: Path, now: float) -> list[HoldFile]:
+    """The holds of a state folder that have not run out. RefusedError where one cannot be read."""
+    return [held for held in map(_read, _paths(state)) if held is not None and held.until > now]
+
+
+def drop_ended(state: Path, now: float) -> None:
+    """Delete the holds that have run out."""
+    for path in _paths(state):
+        if (held := _read(path)) is not None and held.until <= now:
+            # It counts no more, whether this user may delete it or not.
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _paths(state: Path) -> list[Path]:
+    return sorted((state / "consumers").glob(f"*{_SUFFIX}"))
+
+
+def _read(path: Path) -> HoldFile | None:
+    try:
+        data = read_file(path)
+    except FileNotFoundError:
+        # Let go just now.
+        return None
+    try:
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the hold of a batch read", file=str(path))
+        return msgspec.json.decode(data, type=HoldFile)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise RefusedError(
+            f"the hold of a batch read cannot be read: {error}",
+            file=str(path),
+            remedy="Delete it when that read has ended.",
+        ) from error

@@ -1,0 +1,140 @@
+"""What the operating system refuses, as the documented error that it is: the one owner of which class it becomes.
+
+No permission needs a person (exit 2): it tells for which user, and the command that mends it. A full disk and all else
+is worth a restart (exit 8). Looks at users and rights once something was refused, and changes none.
+"""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from typing import Final
+
+from tailer.errors import CdcError, SystemFailedError, UsageError
+
+NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+
+_BITS: Final = {"r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
+
+
+def system_error(
+    what: str, error: OSError, path: str | os.PathLike[str] | None = None, *, writes: bool = False, remedy: str = ""
+) -> CdcError:
+    """An OSError as a documented error. `what`: what failed, empty where nobody knows more than the system says.
+
+    `path`: where, if not where it says itself. `writes`: reading is not enough.
+    """
+    file = _text(error.filename if path is None else path)
+    if error.errno in NOT_ALLOWED:
+        return no_permission(what, file, writes=writes, remedy=remedy, reason=error)
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in NO_SPACE:
+        remedy = "Free space, and start again."
+    return SystemFailedError(_led(what, reason), file=file, remedy=remedy)
+
+
+def no_permission(
+    what: str,
+    path: str | os.PathLike[str] | None,
+    *,
+    writes: bool,
+    remedy: str = "",
+    reason: OSError | None = None,
+) -> UsageError:
+    """The error of who is not allowed something: the path, the user, and `remedy` or the command that mends it."""
+    file = _text(path)
+    if reason is not None and reason.errno == errno.EROFS:
+        return UsageError(_led(what, str(reason.strerror)), file=file, remedy=remedy)
+    if not remedy and file is not None:
+        remedy = f"Mend it with: {mend(Path(file), writes=writes)}"
+    return UsageError(_led(what, f"no permission for user {user_name(os.geteuid())}"), file=file, remedy=remedy)
+
+
+@contextmanager
+def told(what: str, path: Path, *, writes: bool = False) -> Iterator[None]:
+    """Turns what the system refuses inside into a documented error, but for a file that is not there."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise system_error(what, error, path, writes=writes) from error
+
+
+def mend(path: Path, *, writes: bool) -> str:
+    """The command after which this user may read a path, or write it; where rights tell nothing, one that shows them.
+
+    To write a file that is not there is to write its folder.
+    """
+    refused = _refused(Path.cwd() / path, writes)
+    if refused is None:
+        return f"namei -l {quote(str(path))}   (which shows the rights on the way there)"
+    place, rights = refused
+    status, where = place.stat(), quote(str(place))
+    user, group = user_name(os.geteuid()), group_name(status.st_gid)
+    if status.st_uid == os.geteuid():
+        return f"chmod u+{rights} {where}"
+    opened = f"sudo chmod g+{rights} {where}"
+    if status.st_gid in (os.getegid(), *os.getgroups()):
+        return opened
+    if status.st_gid == 0:
+        return f"sudo chgrp {group_name(os.getegid())} {where} && {opened}"
+    joined = f"sudo usermod -aG {group} {user}"
+    allowed = all(status.st_mode & _BITS[right] << 3 for right in rights)
+    return f"{joined}   (and start it anew)" if allowed else f"{joined} && {opened}"
+
+
+def _refused(path: Path, writes: bool) -> tuple[Path, str] | None:
+    """The first place on the way to a path that keeps this user out, and which rights are missing there."""
+    for folder in reversed(path.parents):
+        if folder.exists() and not may(folder, "x"):
+            return folder, "x"
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    wanted = ("rwx" if writes else "rx") if path.is_dir() else "rw" if writes else "r"
+    return None if may(path, wanted) else (path, wanted)
+
+
+def _text(path: object) -> str | None:
+    """A path as text; None for what is none, as a descriptor's number."""
+    return os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else None
+
+
+def _led(what: str, reason: str) -> str:
+    return f"{what}: {reason}" if what else reason
+
+
+def may(path: Path, rights: str) -> bool:
+    """Whether this user has rights (of `rwx`) on what is there."""
+    mode = sum(_BITS[right] for right in rights)
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def path_of(descriptor: int) -> str | None:
+    """The file that a descriptor is open on, as far as the system tells; None for pipes and their like."""
+    try:
+        found = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    except OSError:
+        return None
+    return found if found.startswith("/") else None

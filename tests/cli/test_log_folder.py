@@ -1,0 +1,181 @@
+"""A folder in which no log is kept: refused by every command and door with the one that was meant, and left alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailer
+from tailer.errors import UsageError
+from tailer.options.to_spark import parse_options
+from tailer.spark.batch import CdcTailReader
+from tailer.spark.errors import CdcTailError
+from tailer.spark.planner import Planner
+from tailer.spark.source import generic_schema
+from tests.helpers.cli import run_cli
+from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, one_row_segment, simple_table
+from tests.helpers.logs.native import NativeWriter
+from tests.native.logs import ORDERS, put
+
+FIRST = 1_700_000_000_001
+TABLE = simple_table("ks", "t")
+NO_JAVA = {"JAVA_HOME": "/nowhere"}
+
+COMMANDS: dict[str, Callable[[Path], list[str | Path]]] = {
+    "follow": lambda folder: ["follow", folder, "--once", "--output", "json"],
+    "follow as a consumer": lambda folder: ["follow", folder, "--once", "--output", "json", "--consumer", "billing"],
+    "stream": lambda folder: ["stream", folder, "--once"],
+    "inspect": lambda folder: ["inspect", folder],
+    "schema": lambda folder: ["schema", folder],
+    "schema retract": lambda folder: ["schema", "retract", "1", folder],
+    "verify": lambda folder: ["verify", folder],
+    "status": lambda folder: ["status", folder],
+    "consumers": lambda folder: ["consumers", folder],
+    "consumers drop": lambda folder: ["consumers", folder, "drop", "billing"],
+    "consumers seek": lambda folder: ["consumers", folder, "seek", "billing", "earliest"],
+    "clean": lambda folder: ["clean", folder],
+    "clean without consumers": lambda folder: ["clean", folder, "--no-consumers"],
+}
+
+
+def segment(number: int) -> SegmentWriter:
+    return one_row_segment(TABLE, FIRST, number)
+
+
+def own_folder(cdc_raw: LogFolder, name: str = "commitlog") -> Path:
+    """A server's own folder: second names of the readers' segments, and one that has none there any more."""
+    folder = LogFolder(cdc_raw.path.with_name(name))
+    for log in cdc_raw.path.glob("*.log"):
+        (folder.path / log.name).hardlink_to(log)
+    folder.put(segment(9))
+    return folder.path
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    """A server's folders, as packages lay them out."""
+    made = LogFolder(tmp_path / "cassandra" / "cdc_raw")
+    made.put(segment(0), completed(segment(0)))
+    made.put(segment(1), live(segment(1)))
+    own_folder(made)
+    (made.path.with_name("data") / "ks").mkdir(parents=True)
+    return made.path.parent
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Path:
+    """The folder of a service with its own log."""
+    log = NativeWriter(7)
+    log.section([ORDERS.definition, put(1, "one")])
+    made = LogFolder(tmp_path / "shop" / "cdc_raw")
+    made.put(log.frame, log.sidecar(done=False))
+    own = made.path.with_name("commitlog")
+    own.mkdir()
+    (own / log.frame.name).hardlink_to(made.path / log.frame.name)
+    return made.path.parent
+
+
+def everything(root: Path) -> dict[str, bytes | None]:
+    return {str(each): each.read_bytes() if each.is_file() else None for each in root.rglob("*")}
+
+
+WRONG = ("cassandra/commitlog", "cassandra/data", "cassandra", ".", "cassandra/cdc_raw.cdc_tail", "cassandra/empty")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("place", WRONG)
+def test_every_command_names_what_was_meant_and_makes_nothing(place: str, name: str, server: Path) -> None:
+    folder = server.parent / place
+    folder.mkdir(exist_ok=True)
+    before = everything(server.parent)
+    result = run_cli(COMMANDS[name](folder), NO_JAVA)
+    assert (result.code, result.out) == (2, "")
+    assert "this is no log folder" in result.err
+    assert f"Probably meant: {server / 'cdc_raw'}." in result.err
+    assert result.err.count("\n") == 1
+    assert everything(server.parent) == before
+
+
+@pytest.mark.parametrize("place", ["shop", "shop/commitlog"])
+@pytest.mark.parametrize("name", ["follow as a consumer", "status", "clean without consumers"])
+def test_of_a_service_the_readers_folder_is_meant(place: str, name: str, service: Path) -> None:
+    before = everything(service.parent)
+    result = run_cli(COMMANDS[name](service.parent / place))
+    assert result.code == 2
+    assert f"Probably meant: {service / 'cdc_raw'}." in result.err
+    assert everything(service.parent) == before
+
+
+DOORS: dict[str, Callable[[Path], object]] = {
+    "open": lambda folder: tailer.open(folder),
+    "run": lambda folder: tailer.run(folder, None),  # type: ignore[arg-type]  # it is not reached
+    "a stream": lambda folder: Planner(parse_options({"path": str(folder)})).initial(),
+    "a batch read": lambda folder: CdcTailReader(parse_options({"path": str(folder)}), generic_schema()).partitions(),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("place", WRONG[:3])
+def test_python_and_spark_refuse_alike(place: str, door: str, server: Path) -> None:
+    before = everything(server)
+    with pytest.raises((UsageError, CdcTailError), match="this is no log folder") as told:
+        DOORS[door](server.parent / place)
+    assert f"Probably meant: {server / 'cdc_raw'}." in str(told.value)
+    assert everything(server) == before
+
+
+def test_a_servers_own_folder_of_another_name_is_told_by_its_links(server: Path) -> None:
+    (server / "commitlog").rename(server / "disk2")
+    result = run_cli(["follow", server / "disk2", "--once"])
+    assert result.code == 2
+    assert f"Probably meant: {server / 'cdc_raw'}." in result.err
+    assert run_cli(["inspect", next((server / "disk2").glob("*.log"))]).code == 0, "one segment may lie anywhere"
+
+
+def test_an_empty_folder_with_nothing_near_says_which_to_give(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    result = run_cli(["follow", tmp_path / "logs", "--once"])
+    assert result.code == 2
+    assert "cdc_raw_directory" in result.err
+    assert "found neither a segment nor a sidecar" in result.err
+    assert [each.name for each in tmp_path.iterdir()] == ["logs"]
+
+
+def test_an_empty_cdc_raw_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / "cdc_raw"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    for path in (folder, tmp_path / "link"):
+        for name in ("follow as a consumer", "inspect", "verify", "status", "consumers", "clean"):
+            assert run_cli(COMMANDS[name](path)).code == 0, name
+
+
+@pytest.mark.parametrize("sidecars", [True, False])
+def test_a_copy_under_another_name_goes_on(sidecars: bool, server: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "backup" / "monday"
+    shutil.copytree(server / "cdc_raw", copy)
+    if not sidecars:
+        for file in copy.glob("*.idx"):
+            file.unlink()
+    for name in ("follow as a consumer", "inspect", "schema", "verify", "status", "consumers"):
+        result = run_cli(COMMANDS[name](copy))
+        assert result.code == 0, result.err
+        rows = len(result.lines) if name.startswith("follow") else None
+        assert rows in (None, 2 if sidecars else 0)
+
+
+def test_a_copy_whose_segments_are_gone_is_still_one(server: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "monday"
+    shutil.copytree(server / "cdc_raw", copy)
+    assert run_cli(COMMANDS["follow as a consumer"](copy)).code == 0
+    for file in copy.iterdir():
+        file.unlink()
+    assert run_cli(COMMANDS["status"](copy)).code == 0
+    private: list[Any] = ["status", copy, "--state", tmp_path / "private"]
+    shutil.move(tmp_path / "monday.cdc_tail", tmp_path / "private")
+    assert run_cli(private).code == 0
+    assert run_cli(COMMANDS["status"](copy)).code == 2, "now nothing tells that a log was ever there"

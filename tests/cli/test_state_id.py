@@ -1,0 +1,80 @@
+"""Offsets that users name, with the id of the state that they are of: taken there, refused elsewhere, exit 6."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tailer.state.consumers import consumer_path, read_consumer
+from tailer.state.journal import Journal, state_folder
+from tests.helpers.cli import Result, run_cli
+from tests.helpers.log_writer import (
+    TS,
+    LogFolder,
+    completed,
+    create_table,
+    encode_mutation,
+    insert,
+    segment_of,
+    simple_table,
+)
+
+TABLE = simple_table("ks", "t")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = LogFolder(tmp_path / "cdc_raw")
+    payloads = [encode_mutation(create_table(TABLE, TS)), encode_mutation(insert(TABLE, 1, "a", 1))]
+    made.put(segment_of(7, [payloads]), completed(segment_of(7, [payloads])))
+    assert follow(made.path, "--consumer", "c").code == 0
+    return made.path
+
+
+def follow(folder: Path, *options: str) -> Result:
+    return run_cli(["follow", folder, "--once", "--output", "json", *options])
+
+
+def offset(folder: Path, **changed: object) -> str:
+    state = state_folder(folder)
+    held = read_consumer(consumer_path(state, "c"), "c").nodes["local"].offset
+    assert held.id == Journal(state, writable=False).id != ""
+    nodes = {"local": {**held.as_json(), "o": 0, "done": False, **changed}}
+    return json.dumps({"v": 2, "t": 0, "nodes": nodes})
+
+
+def test_of_this_state_it_is_taken(folder: Path) -> None:
+    assert len(follow(folder, "--from", offset(folder)).lines) == 1
+    assert run_cli(["consumers", folder, "seek", "c", offset(folder)]).code == 0
+    assert len(follow(folder, "--consumer", "c").lines) == 1
+
+
+def test_without_an_id_it_is_taken_as_it_was(folder: Path) -> None:
+    earlier = json.loads(offset(folder))
+    del earlier["nodes"]["local"]["id"]
+    given = json.dumps({**earlier, "v": 1})
+    assert len(follow(folder, "--from", given).lines) == 1
+    assert run_cli(["consumers", folder, "seek", "c", given]).code == 0
+
+
+@pytest.mark.parametrize("option", ["--from", "--until"])
+def test_of_another_state_it_is_refused(folder: Path, option: str) -> None:
+    given = offset(folder, id="0123456789abcdef")
+    for ran in (
+        follow(folder, option, given),
+        follow(folder, option, given, "--consumer", "new"),
+        run_cli(["consumers", folder, "seek", "c", given]),
+    ):
+        assert (ran.code, ran.out) == (6, "")
+        assert "of another state folder" in ran.err
+        assert "found one of state 0123456789abcdef" in ran.err
+    assert not consumer_path(state_folder(folder), "new").exists() or option == "--until"
+
+
+def test_a_consumer_whose_state_was_made_anew_is_refused(folder: Path) -> None:
+    for name in ("journal", "cleaned.json"):
+        (state_folder(folder) / name).unlink(missing_ok=True)
+    ran = follow(folder, "--consumer", "c")
+    assert (ran.code, ran.out) == (6, "")

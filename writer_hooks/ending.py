@@ -1,0 +1,120 @@
+"""How a log ends: by `close`, or as what a forked child has of it. Knows no change."""
+
+from __future__ import annotations
+
+import threading
+
+from tailer.errors import CdcError
+from writer_hooks.appender import Appender
+from writer_hooks.create import remove_segment
+from writer_hooks.disk import Files
+from writer_hooks.durable import DurableEnd
+from writer_hooks.open_segment import Segment
+from writer_hooks.places import Places
+from writer_hooks.publisher import Publisher
+from writer_hooks.subscribe import Subscribers
+from writer_hooks.syncer import Syncer, SyncThread
+from writer_hooks.writer_errors import closed, disk_error
+
+
+class Ending:
+    """The parts of a log that are ended, and its lock, which is let go last."""
+
+    def __init__(
+        self,
+        files: Files,
+        places: Places,
+        lock: int,
+        durable: DurableEnd,
+        appender: Appender,
+        syncer: Syncer,
+        thread: SyncThread | None,
+        publisher: Publisher,
+        subscribers: Subscribers,
+    ) -> None:
+        self._files = files
+        self._places = places
+        self._lock = lock
+        self._durable = durable
+        self._appender = appender
+        self._syncer = syncer
+        self._thread = thread
+        self._publisher = publisher
+        self._subscribers = subscribers
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """See `SegmentLog.close`."""
+        with self._guard:
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            trouble = self._finish()
+        finally:
+            # Also when Ctrl-C has ended the wait for the last sync.
+            self._durable.stop(closed())
+            self._appender.refuse(closed())
+            self._durable.release()
+            self._subscribers.close()
+            self._let_go()
+        if trouble is not None:
+            raise trouble
+
+    def forget(self, error: CdcError) -> None:
+        """This is a forked child: the log is the parent's. Nothing is written, its descriptors are closed.
+
+        Threads of the parent that held a lock are not here to let it go, so that every lock is made anew.
+        """
+        self._closed = True
+        self._guard = threading.Lock()
+        self._durable.forget(error)
+        self._appender.forget(error)
+        self._subscribers.forget(error)
+        for segment in self._and_spare([*self._publisher.forget(), *self._syncer.forget()]):
+            self._close_file(segment)
+        self._let_go_lock()
+
+    def _finish(self) -> CdcError | None:
+        """The last sync and publication, and the end of the threads: what was not complete (None of a dead log)."""
+        alive = self._durable.dead is None
+        if alive:
+            self._appender.end(closed())
+        if self._thread is not None:
+            self._thread.stop(finish=alive)
+        elif alive:
+            self._syncer.finish()
+        self._appender.spares.stop()
+        if not alive:
+            return None
+        # Each of the two may have died.
+        unpublished = self._publisher.stop() if self._durable.dead is None else None
+        return self._durable.dead or unpublished or self._syncer.trouble
+
+    def _let_go(self) -> None:
+        left = [*self._syncer.left(), *self._publisher.abandon()]
+        self._appender.spares.stop()
+        try:
+            for segment in self._and_spare(left):
+                self._close_file(segment)
+                if segment.empty:
+                    remove_segment(self._files, self._places, segment.id)
+        except OSError as error:
+            raise disk_error("the log was closed, and its empty segments could not be removed", error) from error
+        finally:
+            self._let_go_lock()
+
+    def _and_spare(self, left: list[Segment]) -> list[Segment]:
+        spare = self._appender.spares.ready
+        return [*left, self._appender.segment] if spare is None else [*left, self._appender.segment, spare]
+
+    def _close_file(self, segment: Segment) -> None:
+        fd = segment.give_fd()
+        if fd >= 0:
+            self._files.close(fd)
+
+    def _let_go_lock(self) -> None:
+        fd, self._lock = self._lock, -1
+        if fd >= 0:
+            self._files.close(fd)

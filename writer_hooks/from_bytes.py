@@ -1,0 +1,239 @@
+"""Bytes that a log has to values of Python, by the column's CQL type: what `python_values` made of them. Knows no row.
+
+Where a field's type is known (its `hint`), the value is one of it: `int` of a timestamp are its milliseconds, a Struct
+is that Struct. Else it is the first that the table of `python_values` names; what that has no room for (another
+writer's date behind the year 9999) is the number that the log has. A zero-length value is None but for text and blobs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import types
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import msgspec
+
+from tailer.types import CqlType
+from tailer.types.cql import Nested
+from tailer.types.integers import decimal_text
+from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
+from tailer.types.times import duration_parts
+
+FromBytes = Callable[[bytes], Any]
+"""The bytes of a value to the value; ValueError for what is none of the type."""
+
+ANY: Final[Any] = Any
+"""The hint of a value of which nothing is known."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+_LAST_DAY: Final = date.max.toordinal()
+_DAY_ZERO: Final = 1 << 31
+_DAY_NANOS: Final = 86_400_000_000_000
+
+
+def from_bytes(type_: CqlType, hint: Any = ANY) -> FromBytes:
+    """What reads values of the type."""
+    hint = bare(hint)
+    traits = type_.traits
+    if isinstance(traits, Nested):
+        return _or_none(_NESTED[traits.name](type_, hint))
+    readers = _NATIVE.get(traits.name, {})
+    read = readers.get(get_origin(hint) or hint) or readers.get(ANY) or traits.read
+    return read if traits.zero else _or_none(read)
+
+
+def bare(hint: Any) -> Any:
+    """A field's type without what is said beside it: `Annotated`, `None`, `UNSET`."""
+    if get_origin(hint) is Annotated:
+        return bare(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        rest = [each for each in get_args(hint) if each not in (type(None), msgspec.UnsetType)]
+        return bare(rest[0]) if len(rest) == 1 else ANY
+    return hint
+
+
+@lru_cache(maxsize=256)
+def hints_of(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """The types of a Struct's fields, as they were written."""
+    return get_type_hints(struct, include_extras=True)
+
+
+def made_of(struct: type[msgspec.Struct], values: Mapping[str, Any]) -> msgspec.Struct | None:
+    """The Struct; None where a field has neither a value nor a default. What it has no field for is left out."""
+    given = {}
+    for field in msgspec.structs.fields(struct):
+        if field.name in values:
+            given[field.name] = values[field.name]
+        elif _may_be_unset(hints_of(struct)[field.name]):
+            given[field.name] = msgspec.UNSET
+        elif field.required:
+            return None
+    return struct(**given)
+
+
+def collected(type_: CqlType, hint: Any, values: list[Any]) -> Any:
+    """The elements of a list, set or vector in the container that the hint names, or the type."""
+    container = get_origin(hint) or hint
+    if container not in (list, tuple, set, frozenset):
+        container = set if type_.kind == "set" else list
+    try:
+        return container(values)
+    except TypeError:
+        # Lists in a set: values that no set of Python holds.
+        return values
+
+
+def paired(pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """A map as a dict; as a list of pairs where a key is one that no dict holds."""
+    held = list(pairs)
+    try:
+        return dict(held)
+    except TypeError:
+        return held
+
+
+def part_hints(hint: Any, count: int) -> tuple[Any, ...]:
+    """The hints of a container's parts."""
+    arguments = get_args(bare(hint))
+    return arguments if len(arguments) == count else (ANY,) * count
+
+
+def _may_be_unset(hint: Any) -> bool:
+    return msgspec.UnsetType in get_args(hint)
+
+
+def _or_none(read: FromBytes) -> FromBytes:
+    return lambda value: read(value) if value else None
+
+
+def _or_null(read: FromBytes) -> Callable[[bytes | None], Any]:
+    return lambda part: None if part is None else read(part)
+
+
+def _list(type_: CqlType, hint: Any) -> FromBytes:
+    read = _or_null(from_bytes(type_.element, part_hints(hint, 1)[0]))
+    return lambda value: collected(type_, hint, list(map(read, collection_parts(value, 1))))
+
+
+def _map(type_: CqlType, hint: Any) -> FromBytes:
+    of_key, of_value = part_hints(hint, 2)
+    key, value_of = _or_null(from_bytes(type_.key, of_key)), _or_null(from_bytes(type_.value, of_value))
+
+    def read_map(value: bytes) -> Any:
+        parts = collection_parts(value, 2)
+        return paired(zip(map(key, parts[::2]), map(value_of, parts[1::2]), strict=True))
+
+    return read_map
+
+
+def _fields(type_: CqlType, hints: Iterable[Any]) -> Callable[[bytes], list[Any]]:
+    readers = [_or_null(from_bytes(part, hint)) for part, hint in zip(type_.arguments, hints, strict=True)]
+
+    def read_fields(value: bytes) -> list[Any]:
+        parts = parts_of(value, 0, len(readers))
+        parts += [None] * (len(readers) - len(parts))
+        return [read(part) for read, part in zip(readers, parts, strict=True)]
+
+    return read_fields
+
+
+def _tuple(type_: CqlType, hint: Any) -> FromBytes:
+    read = _fields(type_, part_hints(hint, len(type_.arguments)))
+    return lambda value: tuple(read(value))
+
+
+def _udt(type_: CqlType, hint: Any) -> FromBytes:
+    struct = hint if isinstance(hint, type) and issubclass(hint, msgspec.Struct) else None
+    hints = {} if struct is None else hints_of(struct)
+    names = type_.names
+    read = _fields(type_, [hints.get(name, ANY) for name in names])
+
+    def read_udt(value: bytes) -> Any:
+        values = dict(zip(names, read(value), strict=True))
+        made = None if struct is None else made_of(struct, values)
+        return values if made is None else made
+
+    return read_udt
+
+
+def _vector(type_: CqlType, hint: Any) -> FromBytes:
+    read, size, dimension = from_bytes(type_.element, part_hints(hint, 1)[0]), type_.element.fixed, type_.dimension
+
+    def read_vector(value: bytes) -> Any:
+        parts = vector_parts(value, dimension) if size is None else dense_vector_parts(value, size, dimension)
+        return collected(type_, hint, list(map(read, parts)))
+
+    return read_vector
+
+
+def _long(value: bytes) -> int:
+    return int.from_bytes(value, "big", signed=True)
+
+
+def _decimal(value: bytes) -> Decimal:
+    # Its text is one to one with it, and quick however long it is.
+    return Decimal(decimal_text(value))
+
+
+def _uuid(value: bytes) -> UUID:
+    return UUID(bytes=value)
+
+
+def _timestamp(value: bytes) -> Any:
+    millis = _long(value)
+    try:
+        return _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError:
+        return millis
+
+
+def _date(value: bytes) -> Any:
+    days = int.from_bytes(value, "big") - _DAY_ZERO
+    ordinal = days + _EPOCH_DAY
+    return date.fromordinal(ordinal) if 1 <= ordinal <= _LAST_DAY else days
+
+
+def _time(value: bytes) -> Any:
+    nanos = _long(value)
+    if not 0 <= nanos < _DAY_NANOS or nanos % 1000:
+        return nanos
+    return (datetime.min + timedelta(microseconds=nanos // 1000)).time()
+
+
+def _duration(value: bytes) -> Any:
+    months, days, nanos = duration_parts(value)
+    if months or nanos % 1000:
+        return months, days, nanos
+    try:
+        return timedelta(days=days, microseconds=nanos // 1000)
+    except OverflowError:
+        return months, days, nanos
+
+
+_NATIVE: Final[Mapping[str, Mapping[Any, FromBytes]]] = {
+    "date": {ANY: _date},
+    "decimal": {ANY: _decimal, int: lambda value: int(_decimal(value))},
+    "duration": {ANY: _duration, tuple: duration_parts},
+    "inet": {ANY: ipaddress.ip_address, str: lambda value: str(ipaddress.ip_address(value))},
+    "time": {ANY: _time, int: _long},
+    "timestamp": {ANY: _timestamp, int: _long},
+    "timeuuid": {ANY: _uuid, str: lambda value: str(_uuid(value))},
+    "uuid": {ANY: _uuid, str: lambda value: str(_uuid(value))},
+    "varint": {ANY: _long},
+}
+"""By the hint's own type what reads a value; of types that are not here it is what the typed form reads."""
+
+_NESTED: Final[Mapping[str, Callable[[CqlType, Any], FromBytes]]] = {
+    "list": _list,
+    "map": _map,
+    "set": _list,
+    "tuple": _tuple,
+    "udt": _udt,
+    "vector": _vector,
+}

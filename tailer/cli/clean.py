@@ -19,7 +19,7 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
 from tailer.retention.over_cap import held_over_cap
 from tailer.sinks.text import printable, size_text
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 
 app = typer.Typer(add_completion=False)
 

@@ -68,8 +68,7 @@ def consumers(
         _list(folder, state, output_form(output))
         return
     from tailer.retention.move_consumer import drop_consumer, seek_consumer
-    from tailer.state.journal import state_folder
-    from tailer.state.log_folder import log_state
+    from tailer.state.log_folder import log_state, state_folder
 
     as_state_owner(folder, state_folder(folder, state))
     where = log_state(folder, state)

@@ -48,7 +48,7 @@ def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | N
 
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
-    from tailer.state.journal import state_folder
+    from tailer.state.log_folder import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 

@@ -91,7 +91,7 @@ def retract(number: int, folder: Path, state: Path | None) -> None:
     What runs already takes note when it starts again.
     """
     from tailer.cli.schema_retract import retract as run
-    from tailer.state.journal import state_folder
+    from tailer.state.log_folder import state_folder
 
     as_state_owner(folder, state_folder(folder, state))
     _write(run(folder, number, state))

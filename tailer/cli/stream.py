@@ -41,8 +41,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     from tailer.spark.named import check_tables
     from tailer.spark.run import run_query, stop
     from tailer.spark.session import check_pyspark, open_session
-    from tailer.state.journal import state_folder
-    from tailer.state.log_folder import log_state
+    from tailer.state.log_folder import log_state, state_folder
 
     check_pyspark()
     _check_places(values)
@@ -123,6 +122,6 @@ def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> Que
 def _tables(source: SourceOptions) -> JournalledTables:
     """The definitions that the query journals before its rows come."""
     from tailer.definitions.journalled import JournalledTables
-    from tailer.state.journal import state_folder
+    from tailer.state.log_folder import state_folder
 
     return JournalledTables(state_folder(folder, source.of(node, once=False).state) for node, folder in source.folders)

@@ -17,7 +17,8 @@ from tailer.schema.cql_file import read_cql
 from tailer.schema.selection import Selection
 from tailer.segments.run import run_of
 from tailer.segments.segment import SegmentFile
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
+from tailer.state.log_folder import state_folder
 
 
 def table_names(folder: Path, files: Iterable[SegmentFile], schema: Path | None, state: Path | None) -> TableNames:

@@ -23,7 +23,7 @@ from tailer.demo.screen import Screen
 from tailer.errors import SystemFailedError
 from tailer.spark.run import SinkRun, stop
 from tailer.spark.session import check_java, check_pyspark, open_session
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 
 if TYPE_CHECKING:
     from tailer.spark.run import SparkSession, StreamingQuery

@@ -20,8 +20,8 @@ from tailer.segments.looks import look
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.state.cleaned import read_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import state_folder
 from tailer.state.journal_records import SegmentEndRecord
+from tailer.state.log_folder import state_folder
 
 _SHOWN: Final = 3
 """Tables that a notice names."""

@@ -166,7 +166,8 @@ class Survey:
         heard = self._names()
         due = self._pace.due(now)
         self._linked = None
-        began = time.thread_time()
+        # Asking for the time of the processor costs as much as a `stat`.
+        began = time.thread_time() if due else 0.0
         seen = self._looks.look(heard or (), whole=due or heard is None, again=due)
         if due:
             self._pace.listed(now, time.thread_time() - began)

@@ -42,10 +42,10 @@ from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_clean
 from tailer.state.consumers import ConsumerFile, consumer_names
 from tailer.state.holds import drop_ended, read_holds
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
-from tailer.state.log_folder import log_state
+from tailer.state.log_folder import log_state, state_folder
 from tailer.state.modes import make_folder, sync_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered

@@ -41,9 +41,9 @@ from tailer.state.cleaned import CleanedFile, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
 from tailer.state.holds import HoldFile, read_holds
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
-from tailer.state.log_folder import log_state
+from tailer.state.log_folder import log_state, state_folder
 from tailer.state.quarantine import kept_in, quarantine_path
 from tailer.state.remembered import recalled
 

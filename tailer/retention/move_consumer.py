@@ -20,8 +20,9 @@ from tailer.position import Position
 from tailer.state.cleaned import VERSION, Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, consumer_names, consumer_path, take_consumer
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.lock import state_lock
+from tailer.state.log_folder import state_folder
 from tailer.state.modes import sync_folder
 from tailer.state.offset import NodeOffset
 

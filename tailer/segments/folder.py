@@ -16,7 +16,7 @@ from tailer.framing.name import SegmentName, parse_log_name, parse_sidecar_name
 from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.limits import SIDECAR_BYTES_MAX
 from tailer.segments.regular import open_regular, status_of
-from tailer.system_errors import system_error, told
+from tailer.system_errors import system_error
 
 
 class LogFile(NamedTuple):
@@ -85,15 +85,17 @@ def check_folder(path: Path) -> None:
 
 def read_sidecar(folder: Path, name: SegmentName) -> SidecarFile | str | None:
     """The sidecar as it is now; what it is where it is no regular file, None where it is not there."""
-    path = folder / name.sidecar
+    # Texts, not Paths: joined at each look, they cost as much as what is asked of the system.
+    path = f"{folder}/{name.sidecar}"
     status = status_of(path)
     if not isinstance(status, os.stat_result):
         return status
     try:
-        with told("cannot read the sidecar", path):
-            fd = open_regular(path)
+        fd = open_regular(path)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise system_error("cannot read the sidecar", error, path) from error
     try:
         # One byte more than is allowed: a longer file must not pass as a short one.
         text = os.read(fd, SIDECAR_BYTES_MAX + 1)
@@ -106,7 +108,7 @@ def read_sidecar(folder: Path, name: SegmentName) -> SidecarFile | str | None:
 
 def stat_log(folder: Path, name: SegmentName) -> LogFile | str | None:
     """The segment's file as it is now; what it is where it is no regular file, None where it is not there."""
-    status = status_of(folder / name.log)
+    status = status_of(f"{folder}/{name.log}")
     if not isinstance(status, os.stat_result):
         return status
     return LogFile(name, status.st_nlink, status.st_size, status.st_ctime, status.st_mtime)

@@ -46,13 +46,13 @@ def kind_of(mode: int) -> str | None:
     return _KINDS.get(stat.S_IFMT(mode))
 
 
-def status_of(path: Path) -> os.stat_result | str | None:
+def status_of(path: str | Path) -> os.stat_result | str | None:
     """The status of a regular file or of a link to one; what a name is that is none; None where nothing is there.
 
     Opens nothing.
     """
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - also of a text
     except FileNotFoundError:
         return None
     except OSError as error:

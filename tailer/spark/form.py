@@ -24,7 +24,7 @@ from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
 from tailer.state.consumers import read_consumer
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 
 MARK: Final = "cdc_tail.form"

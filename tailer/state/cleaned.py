@@ -65,6 +65,7 @@ class Cleaned:
 
     def __init__(self, state: Path) -> None:
         self._state = state
+        self._path = state / FILE_NAME
         self._seen: tuple[int, int, int] | None = None
         self._content = CleanedFile()
         self.ids = Ids()
@@ -73,7 +74,7 @@ class Cleaned:
     def refresh(self) -> Ids:
         """All ids that are recorded now. One `stat` where nothing has changed."""
         try:
-            status = (self._state / FILE_NAME).stat()
+            status = self._path.stat()
             seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         except (FileNotFoundError, NotADirectoryError):
             return self.ids

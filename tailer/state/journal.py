@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
+from tailer.errors import CdcError
 from tailer.position import Position
-from tailer.segments.log_folder import STATE_SUFFIX
+from tailer.state import journal_errors as errors
 from tailer.state.journal_base import NO_FILE, NOTHING, Base, Identity, identity, read_base, write_base
 from tailer.state.journal_file import locked, write_all
 from tailer.state.journal_records import (
@@ -46,12 +46,7 @@ from tailer.system_errors import system_error
 FILE_NAME: Final = "journal"
 
 
-def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
-    """Where a log folder's state lies: `<real path of cdc_raw>.cdc_tail` beside it, or the private folder given."""
-    if override is not None:
-        return override
-    real = Path(os.path.realpath(cdc_raw))
-    return real.with_name(real.name + STATE_SUFFIX)
+_Status = tuple[int, int, int, int]
 
 
 class Journal:
@@ -70,6 +65,7 @@ class Journal:
         self._retracted: frozenset[int] = frozenset()
         self._base, self._base_seen = NOTHING, NO_FILE
         self._inode: tuple[int, int] | None = None
+        self._whole: _Status | None = None
         self._id = ""
         self._count = 0
         self._end = 0
@@ -119,13 +115,7 @@ class Journal:
         if count > self.count:
             self.refresh()
         if count > self.count:
-            raise RefusedError(
-                "the journal is shorter than the position given says",
-                file=str(self._path),
-                expected=f"{count} records",
-                found=str(self.count),
-                remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
-            )
+            raise errors.shorter(self._path, count, self.count)
 
     def identify(self) -> None:
         """See that the state has an id, durably, if this process may write."""
@@ -151,18 +141,11 @@ class Journal:
         if offset.id and self._id != offset.id:
             self.refresh()
         if offset.id and self._id and self._id != offset.id:
-            raise RefusedError(
-                "the position given is of another state folder",
-                file=str(self._folder),
-                expected=f"one of state {self._id}",
-                found=f"one of state {offset.id}",
-                remedy="Restore that folder, or start with a new consumer or checkpoint; a place in this log is named "
-                "as SEGMENT:OFFSET.",
-            )
+            raise errors.of_another_state(self._folder, self._id, offset.id)
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""
-        if self._own:
+        if self._own or self._is_read():
             return
         try:
             with os.fdopen(open_to_read(self._path), "rb", buffering=0) as file:
@@ -274,13 +257,7 @@ class Journal:
             self._base.check_retract(held[0], self._path)
             return
         found = f"a record of kind {held[0].__struct_config__.tag!r}" if held else f"{self.count} records, not this one"
-        raise UsageError(
-            f"record {of} cannot be retracted",
-            file=str(self._path),
-            expected="the number of a schema record",
-            found=found,
-            remedy="`cdc-tail schema DIR --source` lists them.",
-        )
+        raise errors.not_retractable(self._path, of, found)
 
     def _write(self, descriptor: int, records: Sequence[AnyRecord]) -> list[int]:
         self._catch_up(descriptor)
@@ -322,6 +299,16 @@ class Journal:
         if isinstance(record, RetractRecord):
             self._retracted |= {record.of}
 
+    def _is_read(self) -> bool:
+        """Whether nothing was written since all was read. One `stat`, at each look: a new base is followed by a write.
+
+        Until that comes, what was read before the base still says the same.
+        """
+        try:
+            return self._whole is not None and _status(self._path.stat()) == self._whole
+        except OSError:
+            return False
+
     def _catch_up(self, descriptor: int) -> None:
         """Take in the whole lines behind what was read, from the file that the descriptor is of."""
         while True:
@@ -331,6 +318,7 @@ class Journal:
             if inode != self._inode or seen != self._base_seen or state.st_size < self._end:
                 self._begin(inode, seen)
             if state.st_size == self._end:
+                self._whole = _status(state)
                 return
             data = os.pread(descriptor, state.st_size - self._end, self._end)
             # A new base comes before the file is emptied and grows again: as long as there is none, the bytes are those
@@ -378,19 +366,18 @@ class Journal:
     def _forget(self) -> None:
         self._records, self._known, self._retracted = [], {}, frozenset()
         self._base, self._base_seen = NOTHING, NO_FILE
-        self._inode, self._id, self._count, self._end = None, "", 0, 0
+        self._inode, self._whole, self._id, self._count, self._end = None, None, "", 0, 0
 
     def _corrupt(self, expected: str, found: str) -> CdcError:
-        return CorruptError(
-            "the journal is damaged",
-            file=f"{self._path}, record {self.count + 1}",
-            expected=expected,
-            found=found,
-            remedy="Restore the state folder from a backup; what the journal decided cannot be guessed.",
-        )
+        return errors.damaged(self._path, self.count + 1, expected, found)
 
     def _failed(self, what: str, error: OSError) -> CdcError:
         return system_error(f"the journal {what}", error, self._path, writes=self._writable)
+
+
+def _status(found: os.stat_result) -> _Status:
+    """What tells that a file was written in, or is another one."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _number_of(record: AnyRecord) -> int:

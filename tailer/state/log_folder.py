@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from tailer.segments.log_folder import check_log_folder
+from tailer.segments.log_folder import STATE_SUFFIX, check_log_folder
 from tailer.state import cleaned, journal
-from tailer.state.journal import state_folder
+
+
+def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
+    """Where a log folder's state lies: `<real path of cdc_raw>.cdc_tail` beside it, or the private folder given."""
+    if override is not None:
+        return override
+    real = Path(os.path.realpath(cdc_raw))
+    return real.with_name(real.name + STATE_SUFFIX)
 
 
 def log_state(folder: Path, override: Path | None = None) -> Path:

@@ -20,8 +20,8 @@ from tailer.state.cleaned import Cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import LOCK_SECONDS
 from tailer.state.holds import Hold
-from tailer.state.journal import Journal, state_folder
-from tailer.state.log_folder import log_state
+from tailer.state.journal import Journal
+from tailer.state.log_folder import log_state, state_folder
 from tailer.state.modes import make_folder
 from tailer.state.quarantine import Quarantine
 from tailer.tail.faults import Faults

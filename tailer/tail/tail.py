@@ -363,8 +363,8 @@ class Tail:
         if finished and self._until is not None and offset.position > self._until:
             offset = msgspec.structs.replace(offset, s=self._until.segment, o=self._until.offset, done=False)
         error = self._parts.taken.blame(made.error)
-        found = Step(tasks, offset, made.memory, moved, notices, error, made.held, made.waiting, finished, made.absent)
-        return replace(found, edges=made.edges)
+        held, waiting, absent = made.held, made.waiting, made.absent
+        return Step(tasks, offset, made.memory, moved, notices, error, held, waiting, finished, absent, made.edges)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""

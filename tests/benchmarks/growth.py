@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tests.benchmarks.growth_cases import CASES
 from tests.benchmarks.measured import ROOT, facts, publish
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material

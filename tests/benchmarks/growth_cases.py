@@ -20,8 +20,9 @@ from tailer.state.cleaned import CleanedFile, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SchemaRecord, SegmentEndRecord
+from tailer.state.log_folder import state_folder
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
 from tests.benchmarks.single_rows import GrowingSegment, Material

@@ -11,7 +11,7 @@ import pytest
 import tailer
 from tailer.errors import DefinitionError
 from tailer.options.tail import TailOptions
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.conftest import FreshFolder

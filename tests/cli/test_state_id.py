@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
+from tailer.state.log_folder import state_folder
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     TS,

@@ -14,7 +14,7 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail

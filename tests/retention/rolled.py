@@ -16,7 +16,7 @@ from pathlib import Path
 from tailer.options.tail import TailOptions
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.log_writer import LogFolder, completed, encode_mutation, insert, segment_of, simple_table

@@ -17,8 +17,9 @@ from tailer.retention.move_consumer import drop_consumer
 from tailer.retention.needed import Ages, Limits
 from tailer.state.cleaned import FILE_NAME, CleanedFile, read_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.lock import state_lock
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
 from tailer.tail.open import open_tail

@@ -22,7 +22,7 @@ from tailer.spark.batch import CdcTailReader
 from tailer.spark.executor import read_job
 from tailer.spark.source import generic_schema
 from tailer.state.holds import Hold, read_holds
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.follow import steps
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail

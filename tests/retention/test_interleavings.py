@@ -27,7 +27,7 @@ from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.amount import examples

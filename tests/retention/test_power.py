@@ -19,8 +19,9 @@ from tailer.retention import clean as cleaning
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import SkipRecord
+from tailer.state.log_folder import state_folder
 from tailer.state.quarantine import kept_in, quarantine_path
 from tailer.state.remembered import registered
 from tailer.tail.open import open_tail

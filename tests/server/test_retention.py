@@ -19,7 +19,7 @@ from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tests.server.followers import CommandFollower
 from tests.server.harness import Node
 

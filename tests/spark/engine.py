@@ -24,7 +24,8 @@ from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.form import typed_form
 from tailer.spark.offsets import decode_offset
 from tailer.spark.planner import Planner
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
+from tailer.state.log_folder import state_folder
 
 Json = dict[str, Any]
 

@@ -13,8 +13,8 @@ from tailer.position import Position
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
-from tailer.state.journal import state_folder
 from tailer.state.lock import state_lock
+from tailer.state.log_folder import state_folder
 from tests.conftest import FreshFolder
 from tests.helpers.log_writer import (
     LogFolder,

@@ -15,8 +15,9 @@ from tailer.position import Position
 from tailer.reading.reader import Reader
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import FolderSegments
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord, SkipRecord
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail

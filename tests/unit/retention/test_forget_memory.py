@@ -20,8 +20,9 @@ from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.ids import Ids, deltas_of
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, MemoryRecord, OptionsRecord
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.remembered import registered
 from tests.helpers.cli import run_cli

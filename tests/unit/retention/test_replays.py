@@ -22,7 +22,8 @@ from tailer.retention.needed import Ages
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
 from tailer.spark.planner import UNLIMITED
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tests.helpers.amount import examples
 from tests.helpers.log_writer import TS, LogFolder, completed, encode_mutation, insert, segment_of, simple_table

@@ -72,13 +72,13 @@ def test_asks_nobody_for_what_is_settled(folder: Path, monkeypatch: pytest.Monke
     (folder / f"CommitLog-7-{SEGMENT + 10}.log").write_bytes(bytes(1000))
     looks = first_look(folder)
     asked: list[str] = []
-    genuine = Path.stat
+    genuine = os.stat
 
-    def stat(path: Path) -> os.stat_result:
-        asked.append(path.name)
+    def stat(path: str | Path) -> os.stat_result:
+        asked.append(Path(path).name)
         return genuine(path)
 
-    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(os, "stat", stat)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("the folder was listed"))
     looks.look([SIDECAR], whole=False)
     growing = f"CommitLog-7-{SEGMENT + 10}"

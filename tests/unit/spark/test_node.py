@@ -16,8 +16,9 @@ from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
 from tailer.spark.planner import UNLIMITED
 from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import SkipRecord
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tests.helpers.logs.folder import LogFolder
 from tests.helpers.logs.native import INSERT, NativeWriter, cell, row

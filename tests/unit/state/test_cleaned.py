@@ -16,7 +16,7 @@ from tailer.planning.survey import Survey
 from tailer.position import Position
 from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.ids import Ids
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.open import open_tail, tail_parts
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of

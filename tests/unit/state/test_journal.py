@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from tailer.errors import CdcError, CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
-from tailer.state.journal import Journal, state_folder
+from tailer.state import journal as journal_module
+from tailer.state.journal import Journal
 from tailer.state.journal_records import (
     AnyRecord,
     LossRecord,
@@ -31,6 +32,7 @@ from tailer.state.journal_records import (
     decode,
     encode,
 )
+from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tests.unit.schema.made import ID_A, SIMPLE, create
 
@@ -110,6 +112,24 @@ def test_a_reader_sees_what_another_process_appended_after_a_refresh(tmp_path: P
     reader.refresh()
     assert reader.count == 2
     assert reader.append([RetractRecord(of=2)]) == [3]
+
+
+def test_a_refresh_opens_nothing_until_somebody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, reader = Journal(tmp_path), Journal(tmp_path)
+    writer.append([END])
+    for _ in range(2):
+        reader.refresh()
+    opened: list[Path] = []
+    genuine = journal_module.open_to_read
+    monkeypatch.setattr(journal_module, "open_to_read", lambda path: opened.append(path) or genuine(path))
+    reader.refresh()
+    assert opened == []
+    writer.append([SCHEMA])
+    reader.refresh()
+    assert (opened, reader.count) == ([tmp_path / "journal"], 2)
+    writer.compact(1, lambda records: [record for record in records if record.n == 2])
+    reader.refresh()
+    assert (reader.base, [record.n for record in reader.read()]) == (writer.base, [2])
 
 
 def test_more_records_than_there_are_is_refused(tmp_path: Path) -> None:

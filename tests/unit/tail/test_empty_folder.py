@@ -12,8 +12,9 @@ from tailer.options.tail import TailOptions
 from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages, Limits
-from tailer.state.journal import Journal, state_folder
+from tailer.state.journal import Journal
 from tailer.state.journal_records import LossRecord
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, one_row_segment, simple_table

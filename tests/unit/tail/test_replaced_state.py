@@ -10,7 +10,7 @@ import pytest
 
 from tailer.errors import RefusedError
 from tailer.options.tail import TailOptions
-from tailer.state.journal import state_folder
+from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tests.helpers.cleaned_log import follow, log
 

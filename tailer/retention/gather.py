@@ -40,7 +40,7 @@ from tailer.retention.status import (
 from tailer.state.cleaned import CleanedFile, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
 from tailer.state.holds import HoldFile, read_holds
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS
 from tailer.state.journal import Journal, state_folder
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
 from tailer.state.log_folder import log_state
@@ -102,7 +102,7 @@ class StateLook:
 
     def _look(self, content: ConsumerFile) -> ConsumerLook:
         name, own = content.name, holders([content])
-        taken = Ids(self.cleaned.lost.get(name, ()))
+        taken = self.cleaned.lost.get(name, NO_IDS)
         pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
         running = is_running(self.state, name)
         return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending)
@@ -131,7 +131,7 @@ def observe(
     shared = StateLook(state_folder(folder), now)
     shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
-    cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
+    cleaned = shared.cleaned.ids
     held_by = [*holders(shared.consumers, shared.cleaned.forgotten), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))

@@ -1,4 +1,4 @@
-"""Which segments `clean` has taken away: a file in the state folder, ids as ranges, durable before a log is deleted.
+"""Which segments `clean` has taken away: a file in the state folder, durable before a log is deleted.
 
 A server that starts again links such a segment anew, and nobody may read it again. Values and their file only: what may
 be deleted is decided in `retention.py`.
@@ -12,14 +12,16 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
-from tailer.state.ids import Ids, Range
-from tailer.state.modes import read_file
-from tailer.state.versions import Versioned, check_version
+from tailer.state.ids import NO_IDS, Ids
+from tailer.state.ids_json import from_deltas, from_ranges, to_deltas
+from tailer.state.versions import read_versioned
 
 FILE_NAME: Final = "cleaned.json"
-VERSION: Final = 2
+VERSION: Final = 3
+
+_WITH_RANGES: Final = 2
+"""Up to this version ids are ranges as pairs; later they are deltas, a fifth of the text."""
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
@@ -30,34 +32,33 @@ class CleanedFile(msgspec.Struct, frozen=True):
     """
 
     v: int = VERSION
-    segments: tuple[Range, ...] = ()
-    bare: tuple[Range, ...] = ()
-    lost: dict[str, tuple[Range, ...]] = {}
+    segments: Ids = NO_IDS
+    bare: Ids = NO_IDS
+    lost: dict[str, Ids] = {}
     forgotten: int = 0
+
+    @property
+    def ids(self) -> Ids:
+        """All that are recorded."""
+        return self.segments.plus(self.bare)
 
 
 def read_cleaned(state: Path) -> CleanedFile:
     """What the state folder says; nothing where there is no file. RefusedError for one that is not understood."""
-    path = state / FILE_NAME
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
-        return CleanedFile()
-    try:
-        found = msgspec.json.decode(data, type=Versioned).v
-        check_version(found, VERSION, "the list of cleaned segments", file=str(path))
-        return msgspec.json.decode(data, type=CleanedFile)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"the list of cleaned segments cannot be read: {error}",
-            file=str(path),
-            remedy="Restore it. Without it, segments that were cleaned may be read again.",
-        ) from error
+    remedy = "Restore it. Without it, segments that were cleaned may be read again."
+    found = read_versioned(state / FILE_NAME, _decode, VERSION, "the list of cleaned segments", remedy=remedy)
+    return found if found is not None else CleanedFile()
 
 
 def write_cleaned(state: Path, content: CleanedFile) -> None:
-    """Replace the list: durable when this returns."""
-    replace_file(state / FILE_NAME, msgspec.json.encode(content) + b"\n")
+    """Replace the list, in today's form: durable when this returns."""
+    written = msgspec.structs.replace(content, v=VERSION)
+    replace_file(state / FILE_NAME, msgspec.json.encode(written, enc_hook=to_deltas) + b"\n")
+
+
+def _decode(data: bytes, version: int) -> CleanedFile:
+    hook = from_ranges if version <= _WITH_RANGES else from_deltas
+    return msgspec.json.decode(data, type=CleanedFile, dec_hook=hook)
 
 
 class Cleaned:
@@ -67,7 +68,7 @@ class Cleaned:
         self._state = state
         self._seen: tuple[int, int, int] | None = None
         self._content = CleanedFile()
-        self.ids = Ids()
+        self.ids = NO_IDS
         self.refresh()
 
     def refresh(self) -> Ids:
@@ -80,12 +81,12 @@ class Cleaned:
         if seen != self._seen:
             self._content = read_cleaned(self._state)
             self._seen = seen
-            self.ids = Ids(self._content.segments).with_ids(Ids(self._content.bare))
+            self.ids = self._content.ids
         return self.ids
 
     def unread(self, segment: int, late: Collection[int] = ()) -> Ids:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""
-        captured = Ids(self._content.segments)
+        captured = self._content.segments
         return captured.from_id(segment + 1).with_ids(each for each in late if each in captured)
 
     @property
@@ -95,4 +96,4 @@ class Cleaned:
 
     def lost(self, consumer: str) -> Ids:
         """What `clean --force` deleted before this consumer had read it."""
-        return Ids(self._content.lost.get(consumer, ()))
+        return self._content.lost.get(consumer, NO_IDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,14 +44,54 @@ class TestIds:
 
 
 class TestFile:
-    CONTENT = CleanedFile(segments=((3, 5), (9, 9)), bare=((7, 7),), lost={"billing": ((9, 9),)})
+    CONTENT = CleanedFile(segments=Ids([(3, 5), (9, 9)]), bare=Ids.of([7]), lost={"billing": Ids.of([9])})
 
     def test_what_was_written_comes_back(self, tmp_path: Path) -> None:
         assert read_cleaned(tmp_path) == CleanedFile()
         write_cleaned(tmp_path, self.CONTENT)
         assert read_cleaned(tmp_path) == self.CONTENT
 
-    @pytest.mark.parametrize("text", ["", "{", '{"v":3}', '{"v":1,"segments":3}'])
+    def test_its_text(self, tmp_path: Path) -> None:
+        """In turn from the last id before to the first, and from the first to the last."""
+        write_cleaned(tmp_path, self.CONTENT)
+        assert json.loads((tmp_path / FILE_NAME).read_text()) == {
+            "v": 3, "segments": [3, 2, 4, 0], "bare": [7, 0], "lost": {"billing": [9, 0]}, "forgotten": 0,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("version", ['"v":2,', '"v":1,', ""])
+    def test_one_with_ranges_is_read_and_written_as_today_s(self, version: str, tmp_path: Path) -> None:
+        earlier = f'{{{version}"segments":[[3,5],[9,9]],"bare":[[7,7]],"lost":{{"billing":[[9,9]]}}}}\n'
+        (tmp_path / FILE_NAME).write_text(earlier)
+        found = read_cleaned(tmp_path)
+        assert (found.segments, found.bare, found.lost) == (
+            self.CONTENT.segments, self.CONTENT.bare, self.CONTENT.lost,
+        )  # fmt: skip
+        write_cleaned(tmp_path, found)
+        assert read_cleaned(tmp_path) == self.CONTENT
+
+    def test_it_costs_some_bytes_a_range(self, tmp_path: Path) -> None:
+        write_cleaned(tmp_path, CleanedFile(segments=Ids.of(range(ONE, ONE + 30_000, 3))))
+        assert (tmp_path / FILE_NAME).stat().st_size < 5 * 10_000
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{",
+            '{"v":4}',
+            '{"v":1,"segments":3}',
+            '{"v":2,"segments":[3,2]}',
+            '{"v":2,"segments":[[5,3]]}',
+            '{"v":2,"segments":[[-5,3]]}',
+            '{"v":2,"segments":[["3","5"]]}',
+            '{"v":2,"segments":[[3,99999999999999999999]]}',
+            '{"v":3,"segments":[[3,5]]}',
+            '{"v":3,"segments":[3]}',
+            '{"v":3,"segments":[3,0,0,0]}',
+            '{"v":3,"bare":[99999999999999999999,0]}',
+            '{"v":3,"lost":{"billing":[9,-1]}}',
+        ],
+    )
     def test_one_that_is_not_understood_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / FILE_NAME).write_text(text)
         with pytest.raises(RefusedError, match="cleaned"):
@@ -130,14 +171,14 @@ class TestTail:
     def test_what_was_cleaned_is_not_delivered_again(self, folder: LogFolder) -> None:
         for number in (ONE, ONE + 1):
             folder.put(segment(number), completed(segment(number)))
-        record(folder, CleanedFile(segments=((ONE, ONE),)))
+        record(folder, CleanedFile(segments=Ids.of([ONE])))
         with open_tail(folder.path, TailOptions(), writes=False) as tail:
             assert {task.span.segment for task in tail.step().tasks} == {ONE + 1}
 
     def test_a_position_in_it_is_gone(self, folder: LogFolder) -> None:
         for number in (ONE, ONE + 1):
             folder.put(segment(number), completed(segment(number)))
-        record(folder, CleanedFile(segments=((ONE, ONE),)))
+        record(folder, CleanedFile(segments=Ids.of([ONE])))
         for start in (f"{ONE}:0", f'{{"j":0,"s":{ONE},"o":0,"done":false,"p":[]}}'):
             tail = open_tail(folder.path, TailOptions(start=start, consumer="a"))
             with pytest.raises(LossError):
@@ -148,7 +189,7 @@ class TestTail:
     def test_a_named_position_below_it_reports_it(self, folder: LogFolder) -> None:
         for number in (ONE, ONE + 1, ONE + 2):
             folder.put(segment(number), completed(segment(number)))
-        record(folder, CleanedFile(segments=((ONE + 1, ONE + 1),)))
+        record(folder, CleanedFile(segments=Ids.of([ONE + 1])))
         with open_tail(folder.path, TailOptions(start=f"{ONE}:0"), writes=False) as tail:
             step = tail.step()
             assert {task.span.segment for task in step.tasks} == {ONE}
@@ -164,7 +205,7 @@ class TestTail:
         with open_tail(folder.path, options) as tail:
             tail.advance(tail.step())
             tail.save()
-        record(folder, CleanedFile(segments=((ONE + 1, ONE + 1),), lost={"billing": ((ONE + 1, ONE + 1),)}))
+        record(folder, CleanedFile(segments=Ids.of([ONE + 1]), lost={"billing": Ids.of([ONE + 1])}))
         folder.put(segment(ONE + 2), completed(segment(ONE + 2)))
         with open_tail(folder.path, options) as tail:
             error = tail.step().error

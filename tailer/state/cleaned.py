@@ -14,14 +14,14 @@ import msgspec
 
 from tailer.state.consumers import replace_file
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.ids_json import from_deltas, from_ranges, to_deltas
+from tailer.state.ids_json import from_ranges, from_texts, to_texts
 from tailer.state.versions import read_versioned
 
 FILE_NAME: Final = "cleaned.json"
 VERSION: Final = 3
 
 _WITH_RANGES: Final = 2
-"""Up to this version ids are ranges as pairs; later they are deltas, a fifth of the text."""
+"""Up to this version ids are ranges as pairs; later they are texts, a fifth as long."""
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
@@ -53,11 +53,11 @@ def read_cleaned(state: Path) -> CleanedFile:
 def write_cleaned(state: Path, content: CleanedFile) -> None:
     """Replace the list, in today's form: durable when this returns."""
     written = msgspec.structs.replace(content, v=VERSION)
-    replace_file(state / FILE_NAME, msgspec.json.encode(written, enc_hook=to_deltas) + b"\n")
+    replace_file(state / FILE_NAME, msgspec.json.encode(written, enc_hook=to_texts) + b"\n")
 
 
 def _decode(data: bytes, version: int) -> CleanedFile:
-    hook = from_ranges if version <= _WITH_RANGES else from_deltas
+    hook = from_ranges if version <= _WITH_RANGES else from_texts
     return msgspec.json.decode(data, type=CleanedFile, dec_hook=hook)
 
 

@@ -1,37 +1,61 @@
 """Ids of segments as sorted ranges: looked up by bisection, changed by making others. Values only.
 
-There may be a hundred thousand ranges after years, so they are numbers in two arrays and no objects each. Not numpy's:
-`clean` and `status` run every few minutes and do not load it.
+There may be a hundred thousand ranges after years, of which a start needs the newest. So they are kept in blocks: text,
+as they stand in the state's files, until somebody looks into one. What changes is made of the blocks that stay.
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import accumulate, chain, compress, islice, repeat
-from operator import add, gt, sub
+from itertools import chain, compress, count, pairwise
+from operator import is_not
 from typing import Final
 
-Range = tuple[int, int]
-"""First and last id, both included."""
+from tailer.errors import CorruptError
+from tailer.state.ranges import BEYOND, Range, Ranges
 
-_BEYOND: Final = 2**64 - 1
-"""No id is that high: a file's name has room for 19 digits."""
+BLOCK_RANGES: Final = 512
 
-_AT_ONCE: Final = 8192
-"""So many numbers are objects at a time while they are put into an array."""
+
+class _Block:
+    """Some hundred ranges, as numbers or as text: their deltas with blanks between them."""
+
+    __slots__ = ("_ranges", "_text", "head")
+
+    def __init__(self, head: int, held: Ranges | str) -> None:
+        self.head = head
+        self._ranges = None if isinstance(held, str) else held
+        self._text = held if isinstance(held, str) else ""
+
+    @property
+    def ranges(self) -> Ranges:
+        if self._ranges is None:
+            try:
+                self._ranges = Ranges.from_deltas(list(map(int, self._text.split(" "))))
+            except ValueError as error:
+                raise _damaged(self._text) from error
+            self._text = ""
+        return self._ranges
+
+    @property
+    def text(self) -> str:
+        return self._text or " ".join(map(str, self.ranges.deltas()))
+
+    @property
+    def size(self) -> int:
+        return len(self.ranges) if self._ranges is not None else self._text.count(" ") // 2 + 1
 
 
 class Ids(Collection[int]):
     """Ids kept as ranges, ascending and apart: neighbours share one, and an id that was never there is never in one."""
 
-    __slots__ = ("_firsts", "_lasts")
+    __slots__ = ("_blocks", "_heads")
 
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
         """Of ranges that are ascending and apart already; of others see `with_ranges`."""
-        both = _array(chain.from_iterable(ranges))
-        self._firsts, self._lasts = both[::2], both[1::2]
+        pairs = list(ranges)
+        self._keep(_blocks(Ranges((first for first, _ in pairs), (last for _, last in pairs))))
 
     @classmethod
     def of(cls, ids: Iterable[int]) -> Ids:
@@ -39,58 +63,67 @@ class Ids(Collection[int]):
 
     @classmethod
     def from_deltas(cls, deltas: Sequence[int]) -> Ids:
-        """What `deltas` gives. ValueError for what it never gives, TypeError for what are no whole numbers."""
-        lowest = ((deltas[:1], 0), (deltas[1::2], 0), (deltas[2::2], 2))
-        if len(deltas) % 2 or any(min(steps, default=low) < low for steps, low in lowest):
-            raise ValueError("these are no ranges of ids, ascending and apart")
-        try:
-            both = _array(accumulate(deltas))
-        except OverflowError as error:
-            raise ValueError("an id is beyond 64 bits") from error
-        return _of(both[::2], both[1::2])
+        """Of numbers as in a text. ValueError or TypeError for what are none."""
+        return _of(_blocks(Ranges.from_deltas(deltas)))
 
-    def deltas(self) -> list[int]:
-        """As text has them, some bytes a range: in turn how far its first id is from the last one before, and its last
-        from its first.
+    @classmethod
+    def from_texts(cls, texts: Iterable[str]) -> Ids:
+        """What `texts` gives. ValueError for what it never gives; what is seen only later is CorruptError then."""
+        blocks = [_Block(_head(text), text) for text in texts]
+        if any(low.head >= high.head for low, high in pairwise(blocks)):
+            raise ValueError("these are no ranges of ids, ascending and apart")
+        return _of(blocks)
+
+    def texts(self) -> list[str]:
+        """Some bytes a range: in turn how far its first id is from the last one before, and its last from its first.
+
+        There are some hundred ranges in each; the first number of each is an id.
         """
-        both = list(chain.from_iterable(self._pairs()))
-        return list(map(sub, both, chain((0,), both)))
+        return [block.text for block in self._blocks]
+
+    @property
+    def size(self) -> int:
+        """How many ranges there are."""
+        return sum(block.size for block in self._blocks)
 
     @property
     def ranges(self) -> tuple[Range, ...]:
         """All of them, made when asked for."""
-        return tuple(self._pairs())
+        return tuple(self._joined().pairs())
 
     @property
     def firsts(self) -> Sequence[int]:
         """Where the ranges begin."""
-        return self._firsts
+        return self._joined().firsts
 
     @property
     def lasts(self) -> Sequence[int]:
         """Where they end."""
-        return self._lasts
+        return self._joined().lasts
 
     def __contains__(self, segment: object) -> bool:
         assert isinstance(segment, int)
         return self.has_all(segment, segment)
 
     def __iter__(self) -> Iterator[int]:
-        return (segment for first, last in self._pairs() for segment in range(first, last + 1))
+        pairs = chain.from_iterable(self._ranges(at).pairs() for at in range(len(self._blocks)))
+        return (segment for first, last in pairs for segment in range(first, last + 1))
 
     def __len__(self) -> int:
-        return sum(self._lasts) - sum(self._firsts) + len(self._firsts)
+        held = self._joined()
+        return sum(held.lasts) - sum(held.firsts) + len(held)
 
     def __bool__(self) -> bool:
-        return bool(self._firsts)
+        return bool(self._blocks)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Ids) and self._firsts == other._firsts and self._lasts == other._lasts
-        )
+        if self is other or not isinstance(other, Ids):
+            return self is other
+        begin, end = _shared(self._blocks, other._blocks)
+        return self._joined(begin, len(self._blocks) - end) == other._joined(begin, len(other._blocks) - end)
 
     def __hash__(self) -> int:
-        return hash((len(self._firsts), *self._firsts[-1:], *self._lasts[-1:]))
+        return hash((self._heads[0], self._ranges(len(self._blocks) - 1).lasts[-1]) if self else ())
 
     def __repr__(self) -> str:
         return f"Ids({self.ranges!r})"
@@ -101,21 +134,30 @@ class Ids(Collection[int]):
 
     def from_id(self, segment: int) -> Ids:
         """Those that are not below one."""
-        return _of(*self._within(segment, _BEYOND)) if self and self._firsts[0] < segment else self
+        at = bisect_left(self._heads, segment)
+        if at == 0:
+            return self
+        return _of([*_blocks(self._ranges(at - 1).within(segment)), *self._blocks[at:]])
 
     def below(self, segment: int) -> Ids:
         """Those that are below one."""
-        return _of(*self._within(0, segment)) if self and self._lasts[-1] >= segment else self
+        at = bisect_left(self._heads, segment)
+        if at == 0:
+            return NO_IDS
+        held = self._ranges(at - 1)
+        if held.lasts[-1] < segment:
+            return self if at == len(self._blocks) else _of(self._blocks[:at])
+        return _of([*self._blocks[: at - 1], *_blocks(held.within(behind=segment))])
 
     def has_all(self, first: int, last: int) -> bool:
         """Whether every id from `first` to `last` is among these."""
-        at = bisect_right(self._firsts, first) - 1
-        return at >= 0 and last <= self._lasts[at]
+        at = bisect_right(self._heads, first) - 1
+        return at >= 0 and self._ranges(at).has_all(first, last)
 
     def first_not_in(self, segment: int) -> int:
         """The lowest id from `segment` on that is not among these."""
-        at = bisect_right(self._firsts, segment) - 1
-        return self._lasts[at] + 1 if at >= 0 and segment <= self._lasts[at] else segment
+        at = bisect_right(self._heads, segment) - 1
+        return self._ranges(at).first_not_in(segment) if at >= 0 else segment
 
     def with_ids(self, more: Iterable[int]) -> Ids:
         """These and more."""
@@ -129,7 +171,7 @@ class Ids(Collection[int]):
 
     def plus(self, other: Ids) -> Ids:
         """These and the other ones."""
-        return self._with(other._firsts, other._lasts) if self and self is not other else other
+        return self._with(other.firsts, other.lasts) if self and self is not other else other
 
     def without(self, gone: Iterable[Range]) -> Ids:
         """These but for those of other ranges, in any order."""
@@ -137,82 +179,92 @@ class Ids(Collection[int]):
 
     def minus(self, other: Ids) -> Ids:
         """These but for the other ones."""
-        if self is other:
-            return NO_IDS
-        # What both have alike at their ends is most often nearly everything.
-        begin, end = _shared(self, other)
-        mine = _of(*self._slice(begin, len(self._firsts) - end)) if begin or end else self
-        firsts, lasts, edge = array("Q"), array("Q"), 0
-        for first, last in (*zip(*other._slice(begin, len(other._firsts) - end), strict=True), (_BEYOND, _BEYOND)):
-            kept = mine._within(edge, first)
-            firsts += kept[0]
-            lasts += kept[1]
-            edge = last + 1
-        left = _of(firsts, lasts)
-        return mine if left == mine else left
+        begin, end = _shared(self._blocks, other._blocks)
+        mine = _of(self._blocks[begin : len(self._blocks) - end]) if begin or end else self
+        gone = other._joined(begin, len(other._blocks) - end)
+        if not mine or not gone:
+            return mine
+        begin = max(bisect_right(mine._heads, gone.firsts[0]) - 1, 0)
+        end = bisect_right(mine._heads, gone.lasts[-1])
+        held = mine._joined(begin, end)
+        left = held.minus(gone)
+        return mine if left == held else mine._with_instead(begin, end, left)
 
     def _with(self, firsts: Sequence[int], lasts: Sequence[int]) -> Ids:
         """These and those of ranges whose first and whose last ids are given, each ascending."""
         if not firsts:
             return self
-        # What is below the first of them stays as it is: most often that is nearly everything.
-        at = bisect_left(self._lasts, firsts[0] - 1)
-        begins, ends = sorted([*self._firsts[at:], *firsts]), sorted([*self._lasts[at:], *lasts])
-        # As many ranges have ended as have begun: there is none that goes on to the next.
-        apart = list(map(gt, begins[1:], map(add, ends, repeat(1))))
-        begun, ended = chain(begins[:1], compress(begins[1:], apart)), chain(compress(ends, apart), ends[-1:])
-        return _of(self._firsts[:at] + _array(begun), self._lasts[:at] + _array(ended))
+        begin = max(bisect_left(self._heads, firsts[0]) - 1, 0)
+        end = bisect_right(self._heads, lasts[-1] + 1)
+        return self._with_instead(begin, end, self._joined(begin, end).plus(firsts, lasts))
 
-    def _within(self, first: int, behind: int) -> tuple[array[int], array[int]]:
-        """Those from an id on that are below another, higher one."""
-        firsts, lasts = self._slice(bisect_left(self._lasts, first), bisect_left(self._firsts, behind))
-        if firsts:
-            firsts[0], lasts[-1] = max(firsts[0], first), min(lasts[-1], behind - 1)
-        return firsts, lasts
+    def _with_instead(self, begin: int, end: int, ranges: Ranges) -> Ids:
+        """With other ranges in place of some blocks."""
+        return _of([*self._blocks[:begin], *_blocks(ranges), *self._blocks[end:]])
 
-    def _slice(self, begin: int, end: int) -> tuple[array[int], array[int]]:
-        return self._firsts[begin:end], self._lasts[begin:end]
+    def _ranges(self, at: int) -> Ranges:
+        """Those of one block. CorruptError where a file says what is impossible."""
+        held = self._blocks[at].ranges
+        if at + 1 < len(self._blocks) and held.lasts[-1] + 1 >= self._heads[at + 1]:
+            raise _damaged(self._blocks[at].text)
+        return held
 
-    def _pairs(self) -> Iterator[Range]:
-        return zip(self._firsts, self._lasts, strict=True)
+    def _joined(self, begin: int = 0, end: int | None = None) -> Ranges:
+        """Those of some blocks."""
+        made = Ranges()
+        for at in range(len(self._blocks))[begin:end]:
+            held = self._ranges(at)
+            made.firsts += held.firsts
+            made.lasts += held.lasts
+        return made
+
+    def _keep(self, blocks: Iterable[_Block]) -> None:
+        self._blocks = tuple(blocks)
+        self._heads = [block.head for block in self._blocks]
 
 
-def _of(firsts: array[int], lasts: array[int]) -> Ids:
-    """Nobody else may have the arrays. None at all are always the same object, which records leave out."""
-    if not firsts:
+def _of(blocks: Collection[_Block]) -> Ids:
+    """None at all are always the same object, which records leave out."""
+    if not blocks:
         return NO_IDS
     made = Ids.__new__(Ids)
-    made._firsts, made._lasts = firsts, lasts
+    made._keep(blocks)
     return made
 
 
-def _array(numbers: Iterable[int]) -> array[int]:
-    made, left = array("Q"), iter(numbers)
-    while some := list(islice(left, _AT_ONCE)):
-        made.fromlist(some)
-    return made
+def _blocks(ranges: Ranges) -> list[_Block]:
+    """In blocks of one size, half of the most they may have at least."""
+    pieces = -(-len(ranges) // BLOCK_RANGES)
+    edges = [len(ranges) * piece // pieces for piece in range(pieces + 1)] if pieces else []
+    parts = (ranges.slice(begin, end) for begin, end in pairwise(edges))
+    return [_Block(part.firsts[0], part) for part in parts]
 
 
-def _shared(one: Ids, two: Ids) -> tuple[int, int]:
-    """How many ranges are the same at the beginning, and behind these at the end."""
-    pairs = ((one._firsts, two._firsts), (one._lasts, two._lasts))
-    most = min(len(one._firsts), len(two._firsts))
-    begin = min(_alike(mine, other, most) for mine, other in pairs)
-    left = most - begin
-    end = min(_alike(mine[: -left - 1 : -1], other[: -left - 1 : -1], left) for mine, other in pairs)
-    return begin, end
+def _shared(one: Sequence[_Block], two: Sequence[_Block]) -> tuple[int, int]:
+    """How many blocks are the same ones at the beginning, and behind these at the end."""
+    most = min(len(one), len(two))
+    begin = next(compress(count(), map(is_not, one, two)), most)
+    end = next(compress(count(), map(is_not, reversed(one), reversed(two))), most)
+    return begin, min(end, most - begin)
 
 
-def _alike(one: array[int], two: array[int], most: int) -> int:
-    """How many of the first numbers, `most` at most, are the same."""
-    low = 0
-    while low < most:
-        middle = (low + most + 1) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            most = middle - 1
-    return low
+def _head(text: str) -> int:
+    """The first id of a block's text. ValueError where it is none, as far as is seen without taking it apart."""
+    if not (text.isascii() and text.replace(" ", "").isdigit() and text.count(" ") % 2) or "  " in f" {text} ":
+        raise ValueError("these are no ranges of ids")
+    head = int(text.partition(" ")[0])
+    if head >= BEYOND:
+        raise ValueError("an id is beyond 64 bits")
+    return head
+
+
+def _damaged(text: str) -> CorruptError:
+    return CorruptError(
+        "what the state says of segments is damaged",
+        expected="ranges of ids, ascending and apart",
+        found=text[:60],
+        remedy="Restore the state folder from a backup.",
+    )
 
 
 NO_IDS: Final = Ids()

@@ -16,7 +16,7 @@ from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.ids_json import from_deltas, to_deltas
+from tailer.state.ids_json import from_texts_or_deltas, to_texts
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -176,7 +176,7 @@ AnyRecord = (
     | StateRecord
 )
 
-_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord, dec_hook=from_deltas)
+_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord, dec_hook=from_texts_or_deltas)
 
 
 def content(record: AnyRecord) -> bytes:
@@ -189,7 +189,7 @@ def content(record: AnyRecord) -> bytes:
 
 def encode(record: AnyRecord, begin: int = 0) -> bytes:
     """One line, newline included. `record.n` must be its number; `begin`: the first of its append, if that has more."""
-    fields = msgspec.to_builtins(record, enc_hook=to_deltas)
+    fields = msgspec.to_builtins(record, enc_hook=to_texts)
     head = {"n": record.n, "kind": fields.pop("kind"), **({"begin": begin} if begin else {})}
     body = msgspec.json.encode({**head, **fields})
     return b"%08x %s\n" % (crc32(body), body)

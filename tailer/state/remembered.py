@@ -36,7 +36,7 @@ class Segments(NamedTuple):
 
     @property
     def size(self) -> int:
-        return sum(len(ids.firsts) for ids in self)
+        return sum(ids.size for ids in self)
 
     def behind(self, at: int, late: Collection[int]) -> Segments:
         """As it is for a position in segment `at`, with these late ones: what it is past is of no interest any more."""

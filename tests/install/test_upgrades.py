@@ -43,7 +43,7 @@ class Kept:
             shutil.copytree(earlier, self.state)
         else:
             assert self.follow().code == 0
-            self.files["cleaned"].write_text(json.dumps({"v": 3, "segments": [FIRST, 0]}))
+            self.files["cleaned"].write_text(json.dumps({"v": 3, "segments": [f"{FIRST} 0"]}))
         self.log.folder.remove(self.log.first)
 
     @property
@@ -121,7 +121,7 @@ class TestEarlier:
         made = clean(kept.folder, clock=lambda: time.time() + 3600)
         assert [held.segment for held in made.logs] == [FIRST + 1]
         written = json.loads(kept.files["cleaned"].read_text())
-        assert (written["v"], written["segments"]) == (VERSIONS["cleaned"], [FIRST, 1])
+        assert (written["v"], written["segments"]) == (VERSIONS["cleaned"], [f"{FIRST} 1"])
 
     def test_an_entry_is_kept_once(self, kept: Kept) -> None:
         changed(kept.files["quarantine"], without_version)

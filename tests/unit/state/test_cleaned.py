@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import CorruptError, LossError, RefusedError
 from tailer.options.tail import TailOptions
 from tailer.planning.plan import plan
 from tailer.planning.survey import Survey
@@ -55,7 +55,7 @@ class TestFile:
         """In turn from the last id before to the first, and from the first to the last."""
         write_cleaned(tmp_path, self.CONTENT)
         assert json.loads((tmp_path / FILE_NAME).read_text()) == {
-            "v": 3, "segments": [3, 2, 4, 0], "bare": [7, 0], "lost": {"billing": [9, 0]}, "forgotten": 0,
+            "v": 3, "segments": ["3 2 4 0"], "bare": ["7 0"], "lost": {"billing": ["9 0"]}, "forgotten": 0,
         }  # fmt: skip
 
     @pytest.mark.parametrize("version", ['"v":2,', '"v":1,', ""])
@@ -86,16 +86,30 @@ class TestFile:
             '{"v":2,"segments":[["3","5"]]}',
             '{"v":2,"segments":[[3,99999999999999999999]]}',
             '{"v":3,"segments":[[3,5]]}',
-            '{"v":3,"segments":[3]}',
-            '{"v":3,"segments":[3,0,0,0]}',
-            '{"v":3,"bare":[99999999999999999999,0]}',
-            '{"v":3,"lost":{"billing":[9,-1]}}',
+            '{"v":3,"segments":[3,2]}',
+            '{"v":3,"segments":["3"]}',
+            '{"v":3,"segments":["3 2 4"]}',
+            '{"v":3,"segments":["3 -2"]}',
+            '{"v":3,"segments":["3 2  4"]}',
+            '{"v":3,"segments":["٣ 2"]}',
+            '{"v":3,"segments":["30 2","7 0"]}',
+            '{"v":3,"bare":["99999999999999999999 0"]}',
+            '{"v":3,"lost":{"billing":["nine 0"]}}',
         ],
     )
     def test_one_that_is_not_understood_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / FILE_NAME).write_text(text)
         with pytest.raises(RefusedError, match="cleaned"):
             read_cleaned(tmp_path)
+
+    @pytest.mark.parametrize("text", ["3 2 1 0", "3 99999999999999999999", "3 9"])
+    def test_one_that_is_seen_to_be_impossible_only_later(self, text: str, tmp_path: Path) -> None:
+        """Ranges that touch, beyond 64 bits, that reach into the next ones: never an answer that may be wrong."""
+        (tmp_path / FILE_NAME).write_text(f'{{"v":3,"segments":["{text}","10 0"]}}')
+        found = read_cleaned(tmp_path).segments
+        assert 10 in found
+        with pytest.raises(CorruptError, match="ascending and apart"):
+            _ = 4 in found
 
     def test_a_reader_sees_what_is_written_later(self, tmp_path: Path) -> None:
         cleaned = Cleaned(tmp_path / "state")

@@ -164,7 +164,7 @@ def look_and_decide(
     ends = Journal(state_folder(folder), writable=False).segment_ends(None)
     segments, notices = held_segments(folder, ends, options.stopped, clock)
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
-    made = decide(segments, held_by, record.ids, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made = decide(segments, held_by, record, clock(), limits=options.limits, ages=ages, other_bytes=other)
     made.notices += notices
     made.cap = _cap(folder, segments) if options.cap is None else options.cap
     return made

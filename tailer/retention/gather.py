@@ -131,16 +131,15 @@ def observe(
     shared = StateLook(state_folder(folder), now)
     shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
-    cleaned = shared.cleaned.ids
     held_by = [*holders(shared.consumers, shared.cleaned.forgotten), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))
-    made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)
+    made = decide(segments, held_by, shared.cleaned, now, limits=options.limits, other_bytes=other)
     volume = os.statvfs(folder)
     return NodeStatus(
         node=node,
         folder=str(folder),
-        segments=segment_statuses(segments, held_by, cleaned),
+        segments=segment_statuses(segments, held_by, shared.cleaned),
         bytes=used,
         waiting_for=waiting_for(segments),
         cap=cap_status(cap, used, volume.f_blocks * volume.f_frsize),

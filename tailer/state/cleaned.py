@@ -37,10 +37,9 @@ class CleanedFile(msgspec.Struct, frozen=True):
     lost: dict[str, Ids] = {}
     forgotten: int = 0
 
-    @property
-    def ids(self) -> Ids:
-        """All that are recorded."""
-        return self.segments.plus(self.bare)
+    def __contains__(self, segment: object) -> bool:
+        """Whether it is recorded, with a sidecar or without."""
+        return segment in self.segments or segment in self.bare
 
 
 def read_cleaned(state: Path) -> CleanedFile:
@@ -62,27 +61,25 @@ def _decode(data: bytes, version: int) -> CleanedFile:
 
 
 class Cleaned:
-    """The list as a reader follows it: read again whenever the file was replaced. `ids`: all that are recorded."""
+    """The list as a reader follows it: read again whenever the file was replaced."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
         self._seen: tuple[int, int, int] | None = None
         self._content = CleanedFile()
-        self.ids = NO_IDS
         self.refresh()
 
-    def refresh(self) -> Ids:
-        """All ids that are recorded now. One `stat` where nothing has changed."""
+    def refresh(self) -> CleanedFile:
+        """What is recorded now: the same object, by one `stat`, where nothing has changed."""
         try:
             status = (self._state / FILE_NAME).stat()
             seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         except (FileNotFoundError, NotADirectoryError):
-            return self.ids
+            return self._content
         if seen != self._seen:
             self._content = read_cleaned(self._state)
             self._seen = seen
-            self.ids = self._content.ids
-        return self.ids
+        return self._content
 
     def unread(self, segment: int, late: Collection[int] = ()) -> Ids:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""

@@ -172,7 +172,10 @@ class Ids(Collection[int]):
 
     def plus(self, other: Ids) -> Ids:
         """These and the other ones."""
-        return self._with(other.firsts, other.lasts) if self and self is not other else other
+        if not self or self is other:
+            return other
+        added = other._joined()
+        return self._with(added.firsts, added.lasts)
 
     def without(self, gone: Iterable[Range]) -> Ids:
         """These but for those of other ranges, in any order."""

@@ -299,7 +299,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def _check_taken(self, before: set[int]) -> None:
         record = read_cleaned(self.state)
-        self.gone |= set(record.ids)
+        self.gone |= set(record.segments) | set(record.bare)
         for segment in before - self.server.present():
             made = self.server.all[segment]
             assert segment in self.gone, f"segment {segment} went unrecorded"

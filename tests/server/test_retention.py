@@ -122,7 +122,7 @@ def _present(cdc_raw: Path) -> set[int]:
 
 def _recorded(node: Node) -> set[int]:
     record = read_cleaned(state_folder(node.cdc_raw))
-    return set(record.ids)
+    return set(record.segments) | set(record.bare)
 
 
 def test_nothing_needed_went_and_nothing_came_twice(ran: Run) -> None:

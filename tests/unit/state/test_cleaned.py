@@ -118,7 +118,7 @@ class TestFile:
         assert 4 not in cleaned.refresh()
         (tmp_path / "state").mkdir()
         write_cleaned(tmp_path / "state", self.CONTENT)
-        assert list(cleaned.refresh()) == [3, 4, 5, 7, 9]
+        assert [segment for segment in range(12) if segment in cleaned.refresh()] == [3, 4, 5, 7, 9]
         assert list(cleaned.lost("billing")) == [9]
         assert not cleaned.lost("other")
 

@@ -20,6 +20,7 @@ from tailer.state.ids import Ids
 from tailer.state.journal import state_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.open import open_tail, tail_parts
+from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 
 ONE = 1_700_000_000_001
@@ -190,6 +191,21 @@ class TestTail:
         record(folder, CleanedFile(segments=Ids.of([ONE])))
         with open_tail(folder.path, TailOptions(), writes=False) as tail:
             assert {task.span.segment for task in tail.step().tasks} == {ONE + 1}
+
+    @pytest.mark.parametrize("command", [("follow", "--once", "--accept-loss", "--on-error", "quarantine"), ("clean",)])
+    def test_where_the_list_says_what_is_impossible_nothing_is_done(
+        self, command: tuple[str, ...], folder: LogFolder
+    ) -> None:
+        """It is seen when somebody asks for that segment, and then nobody goes on."""
+        folder.put(segment(ONE), completed(segment(ONE)))
+        record(folder, CleanedFile())
+        consumers = ["--no-consumers"] if command == ("clean",) else ["--consumer", "c"]
+        (state_folder(folder.path) / FILE_NAME).write_text(f'{{"v":3,"segments":["{ONE} 2 1 0"]}}')
+        word, *more = command
+        ran = run_cli([word, folder.path, *more, *consumers])
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.startswith("cdc-tail: what the state says of segments is damaged: expected ranges of ids")
+        assert (folder.path / f"CommitLog-7-{ONE}.log").exists()
 
     def test_a_position_in_it_is_gone(self, folder: LogFolder) -> None:
         for number in (ONE, ONE + 1):

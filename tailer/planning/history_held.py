@@ -69,7 +69,7 @@ class HeldLog:
 def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) -> HeldLog:
     """What a folder has and had. `ends`: the log ends on record, in its journal."""
     listing = look(folder)
-    cleaned = Ids(read_cleaned(state_folder(folder)).segments)
+    cleaned = read_cleaned(state_folder(folder)).segments
     # A server that starts again links what was cleaned anew: nobody is given it.
     there = {segment for segment in listing.logs if segment not in cleaned}
     ended = {end.segment for end in ends if end.finished == COMPLETED}
@@ -77,7 +77,7 @@ def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) ->
     return HeldLog(
         there,
         cleaned,
-        Ids().with_ids(segment for segment in ended - there if segment not in cleaned),
+        Ids.of(segment for segment in ended - there if segment not in cleaned),
         listing.dropped or 0,
         bool(first) and _begins_a_log(folder / listing.logs[first].name.log, first, keys),
     )
@@ -120,11 +120,10 @@ def _uncaptured(history: DefinitionHistory, table: TableDefinition) -> str | Non
 
 
 def _taken(ids: Ids, since: int, who: str) -> str | None:
-    # By ranges: there may be years of them.
-    found = [(max(first, since), last) for first, last in ids.ranges if last >= since]
+    found = ids.from_id(since)
     if not found:
         return None
-    count, first, last = sum(last - first + 1 for first, last in found), found[0][0], found[-1][1]
+    count, first, last = len(found), found.firsts[0], found.lasts[-1]
     return f"{who} segment {first}" if count == 1 else f"{who} {count} segments ({first} to {last})"
 
 

@@ -13,8 +13,8 @@ from tailer.limits import OFFSET_MAX
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.view import View
-from tailer.state.ids import Ids
-from tailer.state.offset import NO_IDS, VERSION, Memory, NodeOffset, decode_node_offset
+from tailer.state.ids import NO_IDS, Ids
+from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
 from tailer.state.versions import Versioned, check_version
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from tailer.errors import RefusedError, UsageError
 from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
@@ -38,10 +36,10 @@ from tailer.retention.status import default_cap
 from tailer.segments.folder import DROPPED, Listing
 from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
-from tailer.state.cleaned import VERSION, CleanedFile, read_cleaned, write_cleaned
+from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names
 from tailer.state.holds import drop_ended, read_holds
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
@@ -130,7 +128,7 @@ def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[in
 
 
 def _forgotten(record: CleanedFile, known: Sequence[ConsumerFile], floor: Floor, now: float, after: float) -> int:
-    held = [Ids(record.segments), Ids(record.bare), *holes_of(known)]
+    held = [record.segments, record.bare, *holes_of(known)]
     return forgotten_below(held, record.forgotten, floor.segment, now, after)
 
 
@@ -165,9 +163,8 @@ def look_and_decide(
     """What a run would take away now. Changes nothing."""
     ends = Journal(state_folder(folder), writable=False).segment_ends(None)
     segments, notices = held_segments(folder, ends, options.stopped, clock)
-    cleaned = Ids(record.segments).with_ids(Ids(record.bare))
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
-    made = decide(segments, held_by, cleaned, clock(), limits=options.limits, ages=ages, other_bytes=other)
+    made = decide(segments, held_by, record, clock(), limits=options.limits, ages=ages, other_bytes=other)
     made.notices += notices
     made.cap = _cap(folder, segments) if options.cap is None else options.cap
     return made
@@ -285,18 +282,17 @@ def _record(state: Path, record: CleanedFile, made: Decision, known: Sequence[Co
     """
     captured = [held.segment for held in made.logs if held.sidecar]
     bare = [held.segment for held in made.logs if not held.sidecar]
-    lost: dict[str, tuple[tuple[int, int], ...]] = {}
+    lost: dict[str, Ids] = {}
     for each in known:
         own = holders([each])
-        before = [seg for seg in Ids(record.lost.get(each.name, ())) if not all(one.past(seg) for one in own)]
+        before = [seg for seg in record.lost.get(each.name, NO_IDS) if not all(one.past(seg) for one in own)]
         new = [segment for segment, losers in made.lost.items() if each.name in losers]
         if before or new:
-            lost[each.name] = Ids().with_ids([*before, *new]).ranges
-    segments = Ids(record.segments).from_id(below).with_ids(captured)
-    bares = Ids(record.bare).from_id(below).with_ids(bare)
-    after = CleanedFile(v=record.v, segments=segments.ranges, bare=bares.ranges, lost=lost, forgotten=below)
+            lost[each.name] = Ids.of([*before, *new])
+    segments = record.segments.from_id(below).with_ids(captured)
+    bares = record.bare.from_id(below).with_ids(bare)
+    after = CleanedFile(v=record.v, segments=segments, bare=bares, lost=lost, forgotten=below)
     if after != record:
-        after = msgspec.structs.replace(after, v=VERSION)
         make_folder(state)
         write_cleaned(state, after)
 

@@ -14,7 +14,7 @@ from typing import Final
 from tailer.state.consumers import ConsumerFile, NodeState
 from tailer.state.ids import Ids
 from tailer.state.journal_records import AnyRecord, MemoryRecord
-from tailer.state.remembered import late_of, told_by
+from tailer.state.remembered import Segments, late_of, told_by
 
 FORGET_AFTER_SECONDS: Final = 30 * 86400.0
 
@@ -30,7 +30,7 @@ def forgotten_below(held: Iterable[Ids], before: int, floor: int, now: float, af
 
     `held`: the ids that were cleaned, and those passed of which nothing was there. `now`, `after`: seconds.
     """
-    firsts = sorted(first for first, _ in chain.from_iterable(ids.ranges for ids in held))
+    firsts = sorted(chain.from_iterable(ids.firsts for ids in held))
     if len(firsts) <= REMEMBERED_AT_LEAST:
         return before
     limit = min(floor, int((now - after) * 1000), firsts[-REMEMBERED_AT_LEAST])
@@ -67,7 +67,7 @@ def put_together(
 def amount(records: Sequence[AnyRecord]) -> int:
     """How much there is to forget: records, and ranges of ids in them."""
     told = (record for record in records if isinstance(record, MemoryRecord))
-    return len(records) + sum(len(r.seen) + len(r.bare) + len(r.holes) for r in told) // 2
+    return len(records) + sum(Segments(r.seen, r.bare, r.holes).size for r in told)
 
 
 def _together(group: Sequence[MemoryRecord], state: NodeState, forgotten: int) -> list[MemoryRecord]:

@@ -40,7 +40,7 @@ from tailer.retention.status import (
 from tailer.state.cleaned import CleanedFile, read_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
 from tailer.state.holds import HoldFile, read_holds
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LossRecord, SegmentEndRecord
 from tailer.state.log_folder import log_state, state_folder
@@ -102,7 +102,7 @@ class StateLook:
 
     def _look(self, content: ConsumerFile) -> ConsumerLook:
         name, own = content.name, holders([content])
-        taken = Ids(self.cleaned.lost.get(name, ()))
+        taken = self.cleaned.lost.get(name, NO_IDS)
         pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
         running = is_running(self.state, name)
         return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending)
@@ -131,16 +131,15 @@ def observe(
     shared = StateLook(state_folder(folder), now)
     shown = shared if state is None else StateLook(state, now)
     segments, notices = held_segments(folder, shared.ends, options.stopped, clock)
-    cleaned = Ids(shared.cleaned.segments).with_ids(Ids(shared.cleaned.bare))
     held_by = [*holders(shared.consumers, shared.cleaned.forgotten), *batch_reads(shared.holds)]
     used = folder_bytes(folder)
     other = max(0, used - sum(held.bytes for held in segments))
-    made = decide(segments, held_by, cleaned, now, limits=options.limits, other_bytes=other)
+    made = decide(segments, held_by, shared.cleaned, now, limits=options.limits, other_bytes=other)
     volume = os.statvfs(folder)
     return NodeStatus(
         node=node,
         folder=str(folder),
-        segments=segment_statuses(segments, held_by, cleaned),
+        segments=segment_statuses(segments, held_by, shared.cleaned),
         bytes=used,
         waiting_for=waiting_for(segments),
         cap=cap_status(cap, used, volume.f_blocks * volume.f_frsize),

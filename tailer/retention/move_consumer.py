@@ -17,7 +17,7 @@ import msgspec
 from tailer.errors import UsageError
 from tailer.options.names import check_name
 from tailer.position import Position
-from tailer.state.cleaned import VERSION, Cleaned, read_cleaned, write_cleaned
+from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, consumer_names, consumer_path, take_consumer
 from tailer.state.journal import Journal
@@ -44,7 +44,7 @@ def drop_consumer(state: Path, name: str) -> None:
             record = read_cleaned(state)
             if name in record.lost:
                 lost = {other: ids for other, ids in record.lost.items() if other != name}
-                write_cleaned(state, msgspec.structs.replace(record, v=VERSION, lost=lost))
+                write_cleaned(state, msgspec.structs.replace(record, lost=lost))
             consumer_path(state, name).unlink(missing_ok=True)
             sync_folder(consumer_path(state, name).parent)
     finally:

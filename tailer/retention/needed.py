@@ -5,7 +5,7 @@ Segment ids are compared, never offsets of sidecars.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -171,7 +171,7 @@ class Decision:
 def decide(
     segments: Sequence[HeldSegment],
     held_by: Sequence[Holder],
-    cleaned: Collection[int],
+    cleaned: Container[int],
     now: float,
     *,
     limits: Limits = NO_LIMITS,

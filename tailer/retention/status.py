@@ -5,7 +5,7 @@ Values and how they are computed from looks that others took. Pure: no file, no 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -163,7 +163,7 @@ def cap_status(cap: int | None, used: int, volume_bytes: int) -> CapStatus:
 
 
 def segment_statuses(
-    segments: Iterable[HeldSegment], held_by: Sequence[Holder], cleaned: Collection[int]
+    segments: Iterable[HeldSegment], held_by: Sequence[Holder], cleaned: Container[int]
 ) -> list[SegmentStatus]:
     """Every log that is there, by id."""
     return [

@@ -1,4 +1,4 @@
-"""Which segments `clean` has taken away: a file in the state folder, ids as ranges, durable before a log is deleted.
+"""Which segments `clean` has taken away: a file in the state folder, durable before a log is deleted.
 
 A server that starts again links such a segment anew, and nobody may read it again. Values and their file only: what may
 be deleted is decided in `retention.py`.
@@ -12,14 +12,16 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
-from tailer.state.ids import Ids, Range
-from tailer.state.modes import read_file
-from tailer.state.versions import Versioned, check_version
+from tailer.state.ids import NO_IDS, Ids
+from tailer.state.ids_json import from_ranges, from_texts, to_texts
+from tailer.state.versions import read_versioned
 
 FILE_NAME: Final = "cleaned.json"
-VERSION: Final = 2
+VERSION: Final = 3
+
+_WITH_RANGES: Final = 2
+"""Up to this version ids are ranges as pairs; later they are texts, a fifth as long."""
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
@@ -30,63 +32,59 @@ class CleanedFile(msgspec.Struct, frozen=True):
     """
 
     v: int = VERSION
-    segments: tuple[Range, ...] = ()
-    bare: tuple[Range, ...] = ()
-    lost: dict[str, tuple[Range, ...]] = {}
+    segments: Ids = NO_IDS
+    bare: Ids = NO_IDS
+    lost: dict[str, Ids] = {}
     forgotten: int = 0
+
+    def __contains__(self, segment: object) -> bool:
+        """Whether it is recorded, with a sidecar or without."""
+        return segment in self.segments or segment in self.bare
 
 
 def read_cleaned(state: Path) -> CleanedFile:
     """What the state folder says; nothing where there is no file. RefusedError for one that is not understood."""
-    path = state / FILE_NAME
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
-        return CleanedFile()
-    try:
-        found = msgspec.json.decode(data, type=Versioned).v
-        check_version(found, VERSION, "the list of cleaned segments", file=str(path))
-        return msgspec.json.decode(data, type=CleanedFile)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"the list of cleaned segments cannot be read: {error}",
-            file=str(path),
-            remedy="Restore it. Without it, segments that were cleaned may be read again.",
-        ) from error
+    remedy = "Restore it. Without it, segments that were cleaned may be read again."
+    found = read_versioned(state / FILE_NAME, _decode, VERSION, "the list of cleaned segments", remedy=remedy)
+    return found if found is not None else CleanedFile()
 
 
 def write_cleaned(state: Path, content: CleanedFile) -> None:
-    """Replace the list: durable when this returns."""
-    replace_file(state / FILE_NAME, msgspec.json.encode(content) + b"\n")
+    """Replace the list, in today's form: durable when this returns."""
+    written = msgspec.structs.replace(content, v=VERSION)
+    replace_file(state / FILE_NAME, msgspec.json.encode(written, enc_hook=to_texts) + b"\n")
+
+
+def _decode(data: bytes, version: int) -> CleanedFile:
+    hook = from_ranges if version <= _WITH_RANGES else from_texts
+    return msgspec.json.decode(data, type=CleanedFile, dec_hook=hook)
 
 
 class Cleaned:
-    """The list as a reader follows it: read again whenever the file was replaced. `ids`: all that are recorded."""
+    """The list as a reader follows it: read again whenever the file was replaced."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
         self._path = state / FILE_NAME
         self._seen: tuple[int, int, int] | None = None
         self._content = CleanedFile()
-        self.ids = Ids()
         self.refresh()
 
-    def refresh(self) -> Ids:
-        """All ids that are recorded now. One `stat` where nothing has changed."""
+    def refresh(self) -> CleanedFile:
+        """What is recorded now: the same object, by one `stat`, where nothing has changed."""
         try:
             status = self._path.stat()
             seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         except (FileNotFoundError, NotADirectoryError):
-            return self.ids
+            return self._content
         if seen != self._seen:
             self._content = read_cleaned(self._state)
             self._seen = seen
-            self.ids = Ids(self._content.segments).with_ids(Ids(self._content.bare))
-        return self.ids
+        return self._content
 
     def unread(self, segment: int, late: Collection[int] = ()) -> Ids:
         """What a position at `segment` that begins now will never see: captured segments above it, or in `late`."""
-        captured = Ids(self._content.segments)
+        captured = self._content.segments
         return captured.from_id(segment + 1).with_ids(each for each in late if each in captured)
 
     @property
@@ -96,4 +94,4 @@ class Cleaned:
 
     def lost(self, consumer: str) -> Ids:
         """What `clean --force` deleted before this consumer had read it."""
-        return Ids(self._content.lost.get(consumer, ()))
+        return self._content.lost.get(consumer, NO_IDS)

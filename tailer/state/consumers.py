@@ -16,10 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.ids import Ids, Range
-from tailer.state.modes import make_folder, open_file, open_to_read, read_file, replacing_file, sync_folder
+from tailer.state.ids import Ids
+from tailer.state.ids_json import from_ranges
+from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file, sync_folder
 from tailer.state.offset import Memory, NodeOffset
-from tailer.state.versions import Versioned, check_version
+from tailer.state.versions import read_versioned
 from tailer.system_errors import told
 
 VERSION: Final = 2
@@ -103,20 +104,10 @@ def is_running(state: Path, name: str) -> bool:
 
 def read_consumer(path: Path, name: str) -> ConsumerFile:
     """A consumer's file; an empty one where there is none. RefusedError for a file that is not understood."""
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
-        return ConsumerFile(name, {})
-    try:
-        found = msgspec.json.decode(data, type=Versioned).v
-        check_version(found, VERSION, "the consumer file", file=str(path), or_else=", or another consumer name")
-        return msgspec.json.decode(data, type=ConsumerFile, dec_hook=_ids)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"the consumer file cannot be read: {error}",
-            file=str(path),
-            remedy="Restore it, or drop the consumer by deleting the file and start it anew.",
-        ) from error
+    remedy = "Restore it, or drop the consumer by deleting the file and start it anew."
+    other = ", or another consumer name"
+    found = read_versioned(path, _decode, VERSION, "the consumer file", remedy=remedy, or_else=other)
+    return found if found is not None else ConsumerFile(name, {})
 
 
 def write_consumer(state: Path, content: ConsumerFile) -> None:
@@ -125,12 +116,13 @@ def write_consumer(state: Path, content: ConsumerFile) -> None:
     replace_file(consumer_path(state, content.name), text + b"\n")
 
 
+def _decode(data: bytes, version: int) -> ConsumerFile:
+    return msgspec.json.decode(data, type=ConsumerFile, dec_hook=_ids)
+
+
 def _ids(kind: type, data: Any) -> Ids:
-    """Version 1: ids that were seen one by one, holes as ranges."""
-    if kind is not Ids:
-        raise NotImplementedError(kind)
-    pairs = ((each, each) if isinstance(each, int) else each for each in data)
-    return Ids().with_ranges(msgspec.convert(list(pairs), list[Range]))
+    """Version 1: ids that were seen one by one, holes as ranges. Later ones have numbers alone."""
+    return from_ranges(kind, [(each, each) if isinstance(each, int) else each for each in data])
 
 
 def replace_file(path: Path, data: bytes) -> None:

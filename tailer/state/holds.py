@@ -17,10 +17,10 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import CdcError, RefusedError
+from tailer.errors import CdcError
 from tailer.state.lock import state_lock
-from tailer.state.modes import make_folder, read_file, replacing_file
-from tailer.state.versions import Versioned, check_version
+from tailer.state.modes import make_folder, replacing_file
+from tailer.state.versions import read_versioned
 
 VERSION: Final = 1
 _SUFFIX: Final = ".hold"
@@ -133,18 +133,10 @@ def _paths(state: Path) -> list[Path]:
 
 
 def _read(path: Path) -> HoldFile | None:
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
-        # Let go just now.
-        return None
-    try:
-        found = msgspec.json.decode(data, type=Versioned).v
-        check_version(found, VERSION, "the hold of a batch read", file=str(path))
-        return msgspec.json.decode(data, type=HoldFile)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"the hold of a batch read cannot be read: {error}",
-            file=str(path),
-            remedy="Delete it when that read has ended.",
-        ) from error
+    """None for one that was let go just now."""
+    remedy = "Delete it when that read has ended."
+    return read_versioned(path, _decode, VERSION, "the hold of a batch read", remedy=remedy)
+
+
+def _decode(data: bytes, version: int) -> HoldFile:
+    return msgspec.json.decode(data, type=HoldFile)

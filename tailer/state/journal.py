@@ -295,7 +295,8 @@ class Journal:
     def _take(self, record: AnyRecord) -> None:
         self._count = record.n
         self._records.append(record)
-        self._known.setdefault(content(record), record.n)
+        if record.once:
+            self._known.setdefault(content(record), record.n)
         if isinstance(record, RetractRecord):
             self._retracted |= {record.of}
 

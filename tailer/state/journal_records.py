@@ -15,7 +15,8 @@ from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
-from tailer.state.ids import Deltas
+from tailer.state.ids import NO_IDS, Ids
+from tailer.state.ids_json import from_texts_or_deltas, to_texts
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -142,12 +143,12 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
     consumer: str
     node: str
     anew: bool = False
-    seen: Deltas = ()
-    bare: Deltas = ()
-    holes: Deltas = ()
-    not_seen: Deltas = ()
-    not_bare: Deltas = ()
-    not_holes: Deltas = ()
+    seen: Ids = NO_IDS
+    bare: Ids = NO_IDS
+    holes: Ids = NO_IDS
+    not_seen: Ids = NO_IDS
+    not_bare: Ids = NO_IDS
+    not_holes: Ids = NO_IDS
 
 
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
@@ -175,7 +176,7 @@ AnyRecord = (
     | StateRecord
 )
 
-_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
+_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord, dec_hook=from_texts_or_deltas)
 
 
 def content(record: AnyRecord) -> bytes:
@@ -188,7 +189,7 @@ def content(record: AnyRecord) -> bytes:
 
 def encode(record: AnyRecord, begin: int = 0) -> bytes:
     """One line, newline included. `record.n` must be its number; `begin`: the first of its append, if that has more."""
-    fields = msgspec.to_builtins(record)
+    fields = msgspec.to_builtins(record, enc_hook=to_texts)
     head = {"n": record.n, "kind": fields.pop("kind"), **({"begin": begin} if begin else {})}
     body = msgspec.json.encode({**head, **fields})
     return b"%08x %s\n" % (crc32(body), body)

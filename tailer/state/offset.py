@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.position import Position
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS, Ids
 
 VERSION: Final = 2
 """Of offsets as text, in checkpoints and where users name one: with it goes what `NodeOffset` has."""
@@ -53,9 +53,6 @@ class NodeOffset(msgspec.Struct, frozen=True):
         """Keys in fixed order: Spark compares offsets as text."""
         held = {"j": self.j, "s": self.s, "o": self.o, "done": self.done, "p": [list(pair) for pair in self.p]}
         return {**held, "id": self.id} if self.id else held
-
-
-NO_IDS: Final = Ids()
 
 
 class Memory(msgspec.Struct, frozen=True, omit_defaults=True):

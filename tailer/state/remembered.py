@@ -21,10 +21,10 @@ from tailer.state.consumers import (
     consumer_path,
     read_consumer,
 )
-from tailer.state.ids import Ids, deltas_of, ranges_of
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, MemoryRecord
-from tailer.state.offset import NO_IDS, Memory, NodeOffset
+from tailer.state.offset import Memory, NodeOffset
 
 
 class Segments(NamedTuple):
@@ -36,7 +36,7 @@ class Segments(NamedTuple):
 
     @property
     def size(self) -> int:
-        return sum(len(ids.ranges) for ids in self)
+        return sum(ids.size for ids in self)
 
     def behind(self, at: int, late: Collection[int]) -> Segments:
         """As it is for a position in segment `at`, with these late ones: what it is past is of no interest any more."""
@@ -47,15 +47,14 @@ class Segments(NamedTuple):
     def after(self, record: MemoryRecord) -> Segments:
         """With what a record says."""
         before = Segments() if record.anew else self
-        seen = before.seen.without(ranges_of(record.not_seen)).with_ranges(ranges_of(record.seen))
-        bare = before.bare.without(ranges_of(record.not_bare)).with_ranges(ranges_of(record.bare))
-        holes = before.holes.without(ranges_of(record.not_holes)).with_ranges(ranges_of(record.holes))
+        seen = before.seen.minus(record.not_seen).plus(record.seen)
+        bare = before.bare.minus(record.not_bare).plus(record.bare)
+        holes = before.holes.minus(record.not_holes).plus(record.holes)
         return Segments(seen, bare.minus(seen), holes)
 
     def record(self, consumer: str, node: str, n: int = 0) -> MemoryRecord:
         """A record that says all of it, whatever was said before."""
-        seen, bare, holes = (deltas_of(ids.ranges) for ids in self)
-        return MemoryRecord(n=n, consumer=consumer, node=node, anew=True, seen=seen, bare=bare, holes=holes)
+        return MemoryRecord(n=n, consumer=consumer, node=node, anew=True, **self._asdict())
 
 
 def segments_of(memory: Memory) -> Segments:
@@ -138,24 +137,24 @@ class Remembered:
     def _change(self, last: Segments, held: Segments, offset: NodeOffset, *, first: bool) -> MemoryRecord | None:
         """What a record has to say, so that those up to it give `held` at an offset; None if they do already."""
         here = last.behind(offset.s, {segment for segment, _ in offset.p})
-        seen, bare, holes = (now.minus(before).ranges for now, before in zip(held, last, strict=True))
-        no_seen = here.seen.minus(held.seen).ranges
-        no_bare = here.bare.minus(held.bare).minus(held.seen).ranges
-        no_holes = here.holes.minus(held.holes).ranges
+        seen, bare, holes = (now.minus(before) for now, before in zip(held, last, strict=True))
+        no_seen = here.seen.minus(held.seen)
+        no_bare = here.bare.minus(held.bare).minus(held.seen)
+        no_holes = here.holes.minus(held.holes)
         anew = self._anew and first
-        if anew or len(no_seen) + len(no_bare) + len(no_holes) > held.size:
+        if anew or Segments(no_seen, no_bare, no_holes).size > held.size:
             return held.record(self._consumer, self._node) if held.size or not anew else None
         if not (seen or bare or holes or no_seen or no_bare or no_holes):
             return None
         return MemoryRecord(
             consumer=self._consumer,
             node=self._node,
-            seen=deltas_of(seen),
-            bare=deltas_of(bare),
-            holes=deltas_of(holes),
-            not_seen=deltas_of(no_seen),
-            not_bare=deltas_of(no_bare),
-            not_holes=deltas_of(no_holes),
+            seen=seen,
+            bare=bare,
+            holes=holes,
+            not_seen=no_seen,
+            not_bare=no_bare,
+            not_holes=no_holes,
         )
 
 

@@ -74,7 +74,7 @@ def gaps(parent: Path, material: Material, size: int) -> GrowingSegment:
     growing = GrowingSegment(parent, material)
     first = material.segment - 3 * size
     holes = Ids((segment + 1, segment + 2) for segment in range(first, material.segment, 3))
-    read = tuple((segment, segment) for segment in range(first, material.segment, 3))
+    read = Ids.of(range(first, material.segment, 3))
     make_folder(state_folder(growing.folder))
     write_cleaned(state_folder(growing.folder), CleanedFile(segments=read))
     _stand(growing, material, Memory(start=first, holes=holes))

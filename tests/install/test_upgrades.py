@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ import pytest
 
 from tailer.errors import CorruptError, RefusedError
 from tailer.position import Position
+from tailer.retention.clean import clean
 from tailer.state.quarantine import Quarantine
 from tests.helpers.cli import Result, run_cli
 from tests.install.keep_state import FIRST, KEEPING, QUERY, Log
 from tests.spark.engine import Engine
 
 KEPT = Path(__file__).with_name("kept")
-VERSIONS = {"consumer": 2, "cleaned": 2, "quarantine": 1}
+VERSIONS = {"consumer": 2, "cleaned": 3, "quarantine": 1}
 LATER = {"v": 9, "nodes": "in another form", "segments": 7, "node": ["of the future"]}
 """What a later version may have made of any of the files."""
 
@@ -41,7 +43,7 @@ class Kept:
             shutil.copytree(earlier, self.state)
         else:
             assert self.follow().code == 0
-            self.files["cleaned"].write_text(json.dumps({"v": 2, "segments": [[FIRST, FIRST]]}))
+            self.files["cleaned"].write_text(json.dumps({"v": 3, "segments": [f"{FIRST} 0"]}))
         self.log.folder.remove(self.log.first)
 
     @property
@@ -99,19 +101,27 @@ class TestEarlier:
             assert json.loads(file.read_text())["v"] == VERSIONS[name], name
 
     def test_a_run_goes_on_from_files_without_version(self, kept: Kept) -> None:
-        for file in kept.files.values():
-            changed(file, without_version)
+        for name in ("consumer", "quarantine"):
+            changed(kept.files[name], without_version)
+        changed(kept.files["cleaned"], lambda content: {"segments": [[FIRST, FIRST]]})
         kept.log.grow(4)
         assert values(kept.follow()) == [4]
         assert json.loads(kept.files["consumer"].read_text())["v"] == VERSIONS["consumer"]
 
     def test_what_was_cleaned_stays_so(self, kept: Kept) -> None:
         """A server that starts again links it anew."""
-        changed(kept.files["cleaned"], lambda content: {"segments": content["segments"]})
+        changed(kept.files["cleaned"], lambda content: {"segments": [[FIRST, FIRST]]})
         kept.log.finish(1)
         assert values(kept.follow("new")) == [2, 3]
         assert run_cli(["clean", kept.folder]).code == 0
         assert json.loads(kept.files["cleaned"].read_text())["segments"] == [[FIRST, FIRST]]
+
+    def test_what_is_cleaned_next_is_recorded_in_today_s_form(self, kept: Kept) -> None:
+        changed(kept.files["cleaned"], lambda content: {"v": 2, "segments": [[FIRST, FIRST]]})
+        made = clean(kept.folder, clock=lambda: time.time() + 3600)
+        assert [held.segment for held in made.logs] == [FIRST + 1]
+        written = json.loads(kept.files["cleaned"].read_text())
+        assert (written["v"], written["segments"]) == (VERSIONS["cleaned"], [f"{FIRST} 1"])
 
     def test_an_entry_is_kept_once(self, kept: Kept) -> None:
         changed(kept.files["quarantine"], without_version)
@@ -190,7 +200,7 @@ class TestLater:
         refused = run_cli([word, kept.folder, *rest, *more])
         assert (refused.code, refused.out) == (6, "")
         assert re.fullmatch(
-            rf"cdc-tail: the version of [^:]* \({re.escape(str(file))}[^)]*\): expected (1|2 or lower), found 9\. "
+            rf"cdc-tail: the version of [^:]* \({re.escape(str(file))}[^)]*\): expected (1|[23] or lower), found 9\. "
             rf"A newer cdc-tail wrote it: use that version[^.]*\.\n",
             refused.err,
         )

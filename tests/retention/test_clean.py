@@ -97,7 +97,7 @@ class TestWhatGoes:
         assert run(folder) == list(range(position, 5))
         assert run(folder) == []
         assert there(folder) == ([5], [5])
-        assert list(Ids(read_cleaned(state_folder(folder.path)).segments)) == [ONE + number for number in range(5)]
+        assert list(read_cleaned(state_folder(folder.path)).segments) == [ONE + number for number in range(5)]
 
     def test_the_minute_and_the_ten(self, folder: LogFolder) -> None:
         """By the real clock everything here has changed just now."""
@@ -144,7 +144,7 @@ class TestWhatGoes:
         run(folder)
         folder.put(segment(2), completed(segment(2)))
         folder.put(segment(3))
-        survey = Survey(folder.path, cleaned=lambda: Ids(read_cleaned(state_folder(folder.path)).segments))
+        survey = Survey(folder.path, cleaned=lambda: read_cleaned(state_folder(folder.path)).segments)
         assert list(survey.look(NodeOffset())) == [ONE + 5]
         assert run(folder) == [2, 3]
         assert there(folder) == ([5], [5])
@@ -332,13 +332,13 @@ class TestKilled:
             except Killed:
                 pass
             logs, sidecars = there(folder)
-            recorded = set(Ids(read_cleaned(state_folder(folder.path)).segments))
+            recorded = set(read_cleaned(state_folder(folder.path)).segments)
             assert {ONE + each for each in range(6) if each not in logs} <= recorded
             assert set(logs) <= set(sidecars), "a sidecar that goes first leaves a log that says nothing"
             assert read(folder, "a") is None
             run(folder)
             assert there(folder) == ([5], [5])
-            assert read_cleaned(state_folder(folder.path)) == CleanedFile(segments=((ONE, ONE + 4),))
+            assert read_cleaned(state_folder(folder.path)) == CleanedFile(segments=Ids([(ONE, ONE + 4)]))
             number += 1
         assert number > 12, "record, five logs, five sidecars, the folder"
 

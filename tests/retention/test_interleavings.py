@@ -26,7 +26,6 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
-from tailer.state.ids import Ids
 from tailer.state.log_folder import state_folder
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
@@ -189,7 +188,7 @@ class Interleavings(RuleBasedStateMachine):
             return
         target = there[number % len(there)]
         record = read_cleaned(self.state)
-        if any(True for _ in Ids(record.segments).above(target)):
+        if any(True for _ in record.segments.above(target)):
             return
         self.kill(name)
         seek_consumer(self.server.path, name, f"{target}:0", clock=later)
@@ -300,7 +299,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def _check_taken(self, before: set[int]) -> None:
         record = read_cleaned(self.state)
-        self.gone |= set(Ids(record.segments)) | set(Ids(record.bare))
+        self.gone |= set(record.segments) | set(record.bare)
         for segment in before - self.server.present():
             made = self.server.all[segment]
             assert segment in self.gone, f"segment {segment} went unrecorded"

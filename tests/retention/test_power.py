@@ -18,7 +18,6 @@ from tailer.options.tail import TailOptions
 from tailer.retention import clean as cleaning
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
-from tailer.state.ids import Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SkipRecord
 from tailer.state.log_folder import state_folder
@@ -117,7 +116,7 @@ def check(folder: Path, given: dict[str, set[int]]) -> None:
     assert all((record.at.segment, record.at.offset) in kept for record in skips)
     record = read_cleaned(state)
     there = {int(file.stem.split("-")[2]) for file in folder.glob("*.log")}
-    cleaned = Ids(record.segments)
+    cleaned = record.segments
     assert {FIRST + 2 * number for number in range(SEGMENTS)} - there <= set(cleaned)
     for name in {content.name for content in known}:
         reader = Reader(folder, name)

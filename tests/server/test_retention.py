@@ -18,7 +18,6 @@ import pytest
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
-from tailer.state.ids import Ids
 from tailer.state.log_folder import state_folder
 from tests.server.followers import CommandFollower
 from tests.server.harness import Node
@@ -123,7 +122,7 @@ def _present(cdc_raw: Path) -> set[int]:
 
 def _recorded(node: Node) -> set[int]:
     record = read_cleaned(state_folder(node.cdc_raw))
-    return set(Ids(record.segments)) | set(Ids(record.bare))
+    return set(record.segments) | set(record.bare)
 
 
 def test_nothing_needed_went_and_nothing_came_twice(ran: Run) -> None:

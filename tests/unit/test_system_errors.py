@@ -13,6 +13,7 @@ from tailer.position import Position
 from tailer.sinks.base import ByteStream
 from tailer.spark.errors import CdcTailError, told
 from tailer.state.cleaned import CleanedFile, write_cleaned
+from tailer.state.ids import Ids
 from tailer.state.modes import make_folder
 from tailer.state.quarantine import Quarantine
 from tailer.system_errors import path_of, system_error
@@ -67,7 +68,7 @@ def test_a_full_disk_under_the_state_names_the_file(tmp_path: Path, monkeypatch:
     make_folder(tmp_path / "quarantine")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(SystemFailedError, match=rf"No space left.*{tmp_path}/cleaned.json.*Free space"):
-        write_cleaned(tmp_path, CleanedFile(segments=((1, 2),)))
+        write_cleaned(tmp_path, CleanedFile(segments=Ids([(1, 2)])))
     with pytest.raises(SystemFailedError, match=rf"No space left.*{tmp_path}/quarantine/billing.jsonl"):
         quarantine.keep(at, "CommitLog-7-7.log", CorruptError("bad", at=at), b"bytes")
 

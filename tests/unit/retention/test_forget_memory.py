@@ -19,7 +19,7 @@ from tailer.retention.needed import Ages
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
-from tailer.state.ids import Ids, deltas_of
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, MemoryRecord, OptionsRecord
 from tailer.state.log_folder import state_folder
@@ -66,7 +66,7 @@ class TestWhen:
 
 def told(n: int, consumer: str = "c", **more: object) -> MemoryRecord:
     """`more`: ids as ranges."""
-    fields = {name: deltas_of(value) if isinstance(value, tuple) else value for name, value in more.items()}
+    fields = {name: Ids(value) if isinstance(value, tuple) else value for name, value in more.items()}
     return MemoryRecord(n=n, consumer=consumer, node="local", **fields)  # type: ignore[arg-type]
 
 
@@ -79,7 +79,7 @@ def consumer(*uptos: int, at: int = 20, name: str = "c") -> ConsumerFile:
 
 class TestPutTogether:
     RECORDS: tuple[AnyRecord, ...] = (
-        told(1, holes=((1, 2),), seen=((21, 21), (3, 3))),
+        told(1, holes=((1, 2),), seen=((3, 3), (21, 21))),
         OptionsRecord(n=2, consumer="c", options={}),
         told(3, holes=((7, 9),), not_holes=((2, 2),)),
         told(4, "gone", holes=((1, 2),)),
@@ -164,7 +164,7 @@ def again_cleaned(folder: LogFolder) -> list[int]:
 class TestWhatTurnsUp:
     def test_cleaned_ids_are_forgotten_up_to_the_floor(self, log: LogFolder) -> None:
         record = read_cleaned(state_folder(log.path))
-        assert record.segments == ((FIRST + 26, FIRST + 26),)
+        assert record.segments == Ids.of([FIRST + 26])
         assert record.forgotten == FIRST + 25, "the two newest stay: this gap and that between 13 and 14"
 
     def test_one_that_is_remembered_is_passed_by_and_one_that_is_not_is_told(self, log: LogFolder) -> None:
@@ -236,7 +236,7 @@ class TestWhatTurnsUp:
 
 
 def test_how_long_is_an_option(tmp_path: Path) -> None:
-    ids = tuple((NOW_MS - n * DAY_MS // 100, NOW_MS - n * DAY_MS // 100) for n in range(5000, 0, -1))
+    ids = Ids.of(NOW_MS - n * DAY_MS // 100 for n in range(5000, 0, -1))
     folder = LogFolder(tmp_path / "cdc_raw")
     writer = segment_of(NOW_MS, [[encode_mutation(create_table(TABLE, TS))]])
     folder.put(writer, live(writer))
@@ -247,7 +247,7 @@ def test_how_long_is_an_option(tmp_path: Path) -> None:
         clean(folder.path, CleanOptions(no_consumers=True, forget_after=days * 86400.0), clock=lambda: NOW)
         record = read_cleaned(state)
         assert len(record.segments) == kept
-        assert record.forgotten == record.segments[0][0]
+        assert record.forgotten == record.segments.firsts[0]
     before = (state / "cleaned.json").read_bytes()
     clean(folder.path, CleanOptions(no_consumers=True, forget_after=86400.0), clock=lambda: NOW)
     assert (state / "cleaned.json").read_bytes() == before

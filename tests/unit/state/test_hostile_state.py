@@ -16,6 +16,7 @@ from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, is_running, read_consumer, replace_file
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_base import read_base
 from tailer.state.journal_records import SegmentEndRecord
@@ -169,5 +170,5 @@ def test_a_folder_that_everybody_may_write_is_refused(state: Path, name: str) ->
 def test_the_list_of_cleaned_segments_is_not_written_where_everybody_may(state: Path) -> None:
     state.chmod(0o2777)
     with pytest.raises(UsageError, match="everybody"):
-        write_cleaned(state, CleanedFile(segments=((1, 2),)))
+        write_cleaned(state, CleanedFile(segments=Ids([(1, 2)])))
     assert not (state / "cleaned.json").exists()

@@ -14,6 +14,7 @@ from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
+from tailer.state.ids import Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
@@ -41,7 +42,7 @@ def write_everything(state: Path) -> None:
         consumer.close()
         Journal(state).append([END])
         with state_lock(state):
-            write_cleaned(state, CleanedFile(segments=((1, 2),)))
+            write_cleaned(state, CleanedFile(segments=Ids([(1, 2)])))
         at = Position(7, 100)
         Quarantine(state, "billing", "local").keep(at, "CommitLog-7-7.log", CorruptError("bad", at=at), b"bytes")
 
@@ -103,6 +104,6 @@ def test_what_stands_in_the_way_is_an_error(tmp_path: Path) -> None:
 
 def test_what_a_killed_writer_left_is_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "cleaned.json.new").write_text("half a fi")
-    write_cleaned(tmp_path, CleanedFile(segments=((1, 2),)))
-    assert read_cleaned(tmp_path).segments == ((1, 2),)
+    write_cleaned(tmp_path, CleanedFile(segments=Ids([(1, 2)])))
+    assert read_cleaned(tmp_path).segments == Ids([(1, 2)])
     assert [each.name for each in tmp_path.iterdir()] == ["cleaned.json"]

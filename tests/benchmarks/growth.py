@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from typing import IO, Any, NamedTuple
 
 from tailer.state.journal import state_folder
 from tests.benchmarks.growth_cases import CASES
-from tests.benchmarks.measured import ROOT, facts, publish
+from tests.benchmarks.measured import ROOT, facts, publish, result
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "growth"
@@ -106,16 +105,7 @@ def run(cases: Sequence[str], times: int, part: int, idle_seconds: float) -> dic
             ratio = round(many[what] / max(few[what], 0.001), 2)
             figures.append({"what": f"{case}: {what}", "few": few[what], "many": many[what], "ratio": ratio})
             figures[-1]["met"] = ratio <= TARGETS[sizes.target] and many[what] <= TARGETS.get(what, math.inf)
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "repeat": times,
-        "targets": TARGETS,
-        "figures": figures,
-        "runs": runs,
-    }
+    return result(NAME, QUESTION, before, None, times, TARGETS, figures=figures, runs=runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

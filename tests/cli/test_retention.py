@@ -22,6 +22,7 @@ from tests.helpers.log_writer import (
     encode_mutation,
     insert,
     live,
+    one_row_log,
     one_row_segment,
     simple_table,
 )
@@ -37,10 +38,7 @@ def segment(number: int) -> SegmentWriter:
 @pytest.fixture
 def folder(tmp_path: Path) -> LogFolder:
     """Segments 0 to 3, the last one still written."""
-    made = LogFolder(tmp_path / "cdc_raw")
-    for number in range(4):
-        made.put(segment(number), live(segment(number)) if number == 3 else completed(segment(number)))
-    return made
+    return one_row_log(tmp_path / "cdc_raw", TABLE, ONE, 4)
 
 
 @pytest.fixture

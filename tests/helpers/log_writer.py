@@ -8,6 +8,7 @@ folder.put(writer, completed(writer))
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import UUID
 
 from tests.helpers.logs.codecs import AES, FORMATS, IV, KEY, PLAIN, Format
@@ -76,6 +77,7 @@ __all__ = [
     "i32",
     "insert",
     "live",
+    "one_row_log",
     "one_row_segment",
     "restarted",
     "segment_of",
@@ -107,3 +109,12 @@ def one_row_segment(table: Table, first: int, number: int) -> SegmentWriter:
     """The segment `first + number`: the table's definition, and in a section of its own a row that holds `number`."""
     rows = [encode_mutation(insert(table, number, "a", number))]
     return segment_of(first + number, [[encode_mutation(create_table(table, TS))], rows])
+
+
+def one_row_log(path: Path, table: Table, first: int, count: int) -> LogFolder:
+    """The folder with so many segments of `one_row_segment`, the last one still written."""
+    folder = LogFolder(path)
+    for number in range(count):
+        writer = one_row_segment(table, first, number)
+        folder.put(writer, live(writer) if number == count - 1 else completed(writer))
+    return folder

@@ -168,15 +168,20 @@ def test_no_replay_changes(tmp_path: Path, queries: tuple[Query, Query], seed: i
     assert base.segment == min(query.ends[query.committed].s for query in queries)
 
 
+def read_ahead(server: Server, query: Query, batches: int) -> None:
+    """Six segments, every second one altering a table; the query takes so many batches of them, and ends."""
+    for number in range(6):
+        server.write(alter=number % 2 == 1)
+    for _ in range(batches):
+        query.plan(1)
+    query.commit()
+    query.kill()
+
+
 def test_a_checkpoint_from_before_is_refused_by_the_floor(tmp_path: Path, queries: tuple[Query, Query]) -> None:
     server = Server(tmp_path / "cdc_raw")
     fast, slow = queries
-    for number in range(6):
-        server.write(alter=number % 2 == 1)
-    for _ in range(12):
-        fast.plan(1)
-    fast.commit()
-    fast.kill()
+    read_ahead(server, fast, 12)
     old, older = fast.ends[2], fast.ends[0]
     clean(server.log.path)
     journal = Journal(state_folder(server.log.path), writable=False)
@@ -193,12 +198,7 @@ def test_who_begins_at_the_earliest_behind_a_compaction_gets_all_that_is_there(
 ) -> None:
     server = Server(tmp_path / "cdc_raw")
     fast, slow = queries
-    for number in range(6):
-        server.write(alter=number % 2 == 1)
-    for _ in range(5):
-        fast.plan(1)
-    fast.commit()
-    fast.kill()
+    read_ahead(server, fast, 5)
     clean(server.log.path)
     there = sorted(int(path.stem.split("-")[2]) for path in server.log.path.glob("*.log"))
     assert 1 < len(there) < 6

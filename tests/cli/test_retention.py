@@ -19,8 +19,7 @@ from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
     completed,
-    encode_mutation,
-    insert,
+    insert_payload,
     live,
     one_row_log,
     one_row_segment,
@@ -293,7 +292,7 @@ class TestStatus:
         follow(folder, "billing")
         assert run_cli(["status", folder.path, "--max-lag", "0s"]).code == 0
         writer = segment(3)
-        writer.section([encode_mutation(insert(TABLE, 9, "a", 9))])
+        writer.section([insert_payload(TABLE, 9, "a", 9)])
         folder.put(writer, live(writer))
         for limit, code in (("0s", 9), ("1h", 0), ("1m", 0), ("0k", 9)):
             assert run_cli(["status", folder.path, "--max-lag", limit]).code == code

@@ -27,7 +27,7 @@ from tests.helpers.log_writer import (
     Table,
     Update,
     add_column,
-    create_table,
+    create_payload,
     encode_mutation,
     i32,
     insert,
@@ -92,7 +92,7 @@ class Growing(GrowingLog):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder.parent, 1_700_000_000_001)
-        self.section([encode_mutation(create_table(TABLE, TS))])
+        self.section([create_payload(TABLE)])
         self.publish()
 
     def add(self, *mutations: Mutation) -> None:
@@ -187,7 +187,7 @@ def test_two_nodes_have_one_form(tmp_path: Path) -> None:
 
 def test_names_clash_with_the_columns_of_the_change(tmp_path: Path) -> None:
     odd: Table = replace(TABLE, columns=(*TABLE.columns, Column("_op", "regular", "int")))
-    writer = segment_of(1_700_000_000_001, [[encode_mutation(create_table(odd, TS))]])
+    writer = segment_of(1_700_000_000_001, [[create_payload(odd)]])
     LogFolder(tmp_path / "cdc_raw").put(writer, live(writer))
     engine = Engine(tmp_path / "cdc_raw", {"table": "ks.t"})
     with pytest.raises(Exception, match="metaPrefix"), engine.running():

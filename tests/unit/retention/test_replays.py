@@ -25,9 +25,18 @@ from tailer.spark.planner import UNLIMITED
 from tailer.state.journal import Journal, state_folder
 from tailer.state.offset import NodeOffset
 from tests.helpers.amount import examples
-from tests.helpers.log_writer import TS, LogFolder, completed, encode_mutation, insert, segment_of, simple_table
+from tests.helpers.log_writer import (
+    TS,
+    LogFolder,
+    completed,
+    create_payload,
+    encode_mutation,
+    insert_payload,
+    segment_of,
+    simple_table,
+)
 from tests.helpers.logs.model import Column, Table
-from tests.helpers.logs.schema import add_column, create_table
+from tests.helpers.logs.schema import add_column
 
 FIRST = 1_700_000_000_000
 STEPS = 60
@@ -50,11 +59,11 @@ class Server:
 
     def write(self, *, alter: bool) -> None:
         number, ts = self.segments, TS + self.segments
-        payloads = [encode_mutation(create_table(self.table, ts))] if number == 0 else []
+        payloads = [create_payload(self.table, ts)] if number == 0 else []
         if alter:
             column = Column(f"c{number % 3}", "regular", ("int", "text")[number % 2])
             payloads.append(encode_mutation(add_column(self.table, column, ts)))
-        payloads += [encode_mutation(insert(self.table, number, "a", each, ts)) for each in range(2)]
+        payloads += [insert_payload(self.table, number, "a", each, ts) for each in range(2)]
         writer = segment_of(FIRST + number, [[payload] for payload in payloads])
         self.log.put(writer, completed(writer))
         self.segments += 1

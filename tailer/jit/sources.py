@@ -21,7 +21,7 @@ _SOURCES: Final = {
     "tailer.scan.record.compiled": (
         "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "state", "straight", "times",
     ),
-    "tailer.types": ("forms", "kinds", "printed"),
+    "tailer.types": ("forms", "kinds", "printed", "token"),
     "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
     "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "times", "work"),
     "tailer.rows.typed.compiled": (

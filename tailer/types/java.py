@@ -14,7 +14,7 @@ from typing import Final
 
 from tailer.types import kinds
 from tailer.types.syntax import TypeTree
-from tailer.types.tokens import Tokens
+from tailer.types.text_reader import TextReader
 
 _PACKAGE: Final = "org.apache.cassandra.db.marshal."
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[\w.$+-]+)|(?P<sign>=>|[(),:]))")
@@ -34,7 +34,7 @@ def read_class(text: str) -> TypeTree:
     return tree
 
 
-class _Reader(Tokens):
+class _Reader(TextReader):
     """One pass over a class name."""
 
     def type(self, depth: int) -> TypeTree:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from tailer.types.tokens import Tokens
+from tailer.types.text_reader import TextReader
 
 _TOKEN: Final = re.compile(r'\s*(?:(?P<bare>\w+)|"(?P<quoted>(?:[^"]|"")+)"|\'(?P<java>[^\']+)\'|(?P<sign>[<>,.]))')
 
@@ -39,7 +39,7 @@ def read_type(text: str) -> TypeTree:
     return tree
 
 
-class _Reader(Tokens):
+class _Reader(TextReader):
     """One pass over a type's text."""
 
     def type(self, depth: int) -> TypeTree:

@@ -1,4 +1,4 @@
-"""The tokens of a type's text, one ahead: what the readers of CQL's words and of Java's class names share."""
+"""A type's text read token by token, one ahead: what the readers of CQL's words and of Java's class names share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailer.errors import DefinitionError
 from tailer.limits import TYPE_DEPTH_MAX
 
 
-class Tokens:
+class TextReader:
     """One pass over a text. `token` is the token ahead and `kind` its group in `pattern`; both are empty at the end.
 
     `what`: how errors name the text. What is a sign is in the group `sign`.

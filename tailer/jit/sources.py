@@ -13,15 +13,15 @@ _SOURCES: Final = {
     "tailer.framing.compiled": ("blocks", "chain", "crc", "folding", "sections"),
     "tailer.scan": ("index", "tables"),
     "tailer.scan.compiled": ("block", "lines", "one_row"),
-    "tailer.scan.mutation": ("walk",),
+    "tailer.scan.mutation": ("flags", "walk"),
     "tailer.scan.mutation.compiled": (
         "bounds", "columns", "flat", "ids", "mutations", "rows", "straight", "times", "updates",
     ),
-    "tailer.scan.record": ("cells", "head", "record", "rows", "scan", "times", "walk"),
+    "tailer.scan.record": ("cells", "head", "heads", "record", "rows", "scan", "times", "walk"),
     "tailer.scan.record.compiled": (
         "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "state", "straight", "times",
     ),
-    "tailer.types": ("forms", "kinds", "printed"),
+    "tailer.types": ("forms", "kinds", "printed", "token"),
     "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
     "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "times", "work"),
     "tailer.rows.typed.compiled": (

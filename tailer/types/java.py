@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NoReturn
+from typing import Final
 
-from tailer.errors import DefinitionError
-from tailer.limits import TYPE_DEPTH_MAX
 from tailer.types import kinds
 from tailer.types.syntax import TypeTree
+from tailer.types.text_reader import TextReader
 
 _PACKAGE: Final = "org.apache.cassandra.db.marshal."
-_TOKEN: Final = re.compile(r"\s*([\w.$+-]+|=>|[(),:])")
+_TOKEN: Final = re.compile(r"\s*(?:(?P<word>[\w.$+-]+)|(?P<sign>=>|[(),:]))")
 
 _WORDS: Final[Mapping[str, str]] = {java: native.name for native in kinds.ROWS for java in native.java}
 _GENERIC: Final[Mapping[str, str]] = {
@@ -29,35 +28,17 @@ _GENERIC: Final[Mapping[str, str]] = {
 
 def read_class(text: str) -> TypeTree:
     """The tree of a class name. DefinitionError if it does not follow the grammar or nests too deep."""
-    reader = _Reader(text)
+    reader = _Reader(text, _TOKEN, "type class")
     tree = reader.type(1)
-    if reader.token:
-        reader.fail("the end")
+    reader.check_end()
     return tree
 
 
-class _Reader:
-    """One pass over a class name. `token` is the token ahead, empty at the end."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.token = ""
-        self.advance()
-
-    def advance(self) -> None:
-        match = _TOKEN.match(self.text, self.at)
-        if match is None:
-            if self.text[self.at :].strip():
-                self.fail("a name or a bracket")
-            self.token = ""
-            return
-        self.token = match[1]
-        self.at = match.end()
+class _Reader(TextReader):
+    """One pass over a class name."""
 
     def type(self, depth: int) -> TypeTree:
-        if depth > TYPE_DEPTH_MAX:
-            self.fail(f"at most {TYPE_DEPTH_MAX} nested types")
+        self.check_depth(depth)
         start = self.at - len(self.token)
         name = self.word().removeprefix(_PACKAGE)
         labels: list[str] = []
@@ -74,33 +55,19 @@ class _Reader:
 
     def part(self, depth: int) -> tuple[str, TypeTree]:
         """A type with the field name or alias in front of it, if there is one."""
-        saved = self.at, self.token
+        saved = self.at, self.kind, self.token
         label = self.word()
         if self.takes(":") or self.takes("=>"):
             return label, self.type(depth)
-        self.at, self.token = saved
+        self.at, self.kind, self.token = saved
         return "", self.type(depth)
 
     def word(self) -> str:
         word = self.token
-        if not word or word in ("=>", "(", ")", ",", ":"):
+        if self.kind != "word":
             self.fail("a name")
         self.advance()
         return word
-
-    def takes(self, sign: str) -> bool:
-        found = self.token == sign
-        if found:
-            self.advance()
-        return found
-
-    def fail(self, expected: str) -> NoReturn:
-        raise DefinitionError(
-            f"the type class {self.text[:200]!r} does not parse near character {self.at}",
-            expected=expected,
-            found=repr(self.token) if self.token else "the end",
-            remedy="Take the type as system_schema or DESCRIBE prints it.",
-        )
 
 
 def _meaning(name: str, labels: list[str], parts: list[TypeTree], text: str) -> TypeTree | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NoReturn
+from typing import Final
 
-from tailer.errors import DefinitionError
-from tailer.limits import TYPE_DEPTH_MAX
+from tailer.types.text_reader import TextReader
 
 _TOKEN: Final = re.compile(r'\s*(?:(?P<bare>\w+)|"(?P<quoted>(?:[^"]|"")+)"|\'(?P<java>[^\']+)\'|(?P<sign>[<>,.]))')
 
@@ -34,36 +33,17 @@ class TypeTree:
 @lru_cache(maxsize=4096)
 def read_type(text: str) -> TypeTree:
     """The tree of a type's text. DefinitionError if it does not follow the grammar or nests too deep."""
-    reader = _Reader(text)
+    reader = _Reader(text, _TOKEN, "type text")
     tree = reader.type(1)
-    if reader.kind:
-        reader.fail("the end")
+    reader.check_end()
     return tree
 
 
-class _Reader:
-    """One pass over a text. `kind` and `token` are the token ahead; `kind` is empty at the end."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.kind = self.token = ""
-        self.advance()
-
-    def advance(self) -> None:
-        match = _TOKEN.match(self.text, self.at)
-        if match is None:
-            if self.text[self.at :].strip():
-                self.fail("a name or a bracket")
-            self.kind = self.token = ""
-            return
-        self.kind = str(match.lastgroup)
-        self.token = match[self.kind]
-        self.at = match.end()
+class _Reader(TextReader):
+    """One pass over a type's text."""
 
     def type(self, depth: int) -> TypeTree:
-        if depth > TYPE_DEPTH_MAX:
-            self.fail(f"at most {TYPE_DEPTH_MAX} nested types")
+        self.check_depth(depth)
         if self.kind == "java":
             name = self.token
             self.advance()
@@ -88,17 +68,3 @@ class _Reader:
             self.fail("a type")
         self.advance()
         return (token.lower(), False) if kind == "bare" else (token.replace('""', '"'), True)
-
-    def takes(self, sign: str) -> bool:
-        found = self.kind == "sign" and self.token == sign
-        if found:
-            self.advance()
-        return found
-
-    def fail(self, expected: str) -> NoReturn:
-        raise DefinitionError(
-            f"the type text {self.text[:200]!r} does not parse near character {self.at}",
-            expected=expected,
-            found=repr(self.token) if self.kind else "the end",
-            remedy="Take the type as system_schema or DESCRIBE prints it.",
-        )

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from typing import IO, Any, NamedTuple
 
 from tailer.state.log_folder import state_folder
 from tests.benchmarks.growth_cases import CASES
-from tests.benchmarks.measured import ROOT, facts, publish
+from tests.benchmarks.measured import ROOT, facts, publish, result
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "growth"
@@ -104,16 +103,7 @@ def run(cases: Sequence[str], times: int, part: int, idle_seconds: float) -> dic
         few, many = (measure(case, material, size // part, times, idle_seconds) for size in (sizes.few, sizes.many))
         runs[case] = {"sizes": [sizes.few // part, sizes.many // part], "few": few, "many": many}
         figures += [_figure(case, what, few[what], many[what], part) for what in few]
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "repeat": times,
-        "targets": TARGETS,
-        "figures": figures,
-        "runs": runs,
-    }
+    return result(NAME, QUESTION, before, None, times, TARGETS, figures=figures, runs=runs)
 
 
 def _figure(case: str, what: str, few: float, many: float, part: int) -> dict[str, Any]:

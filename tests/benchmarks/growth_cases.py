@@ -37,9 +37,7 @@ Case = Callable[[Path, Material, int], GrowingSegment]
 def past_segments(parent: Path, material: Material, size: int) -> GrowingSegment:
     """Segments that were read to their ends and deleted: 3 s each of a node that writes 10 MB/s."""
     growing = GrowingSegment(parent, material)
-    first = material.segment - size
-    _journal(growing, (_end(segment) for segment in range(first, material.segment)))
-    _stand(growing, material, Memory(start=first))
+    _stand_behind(growing, material, size, _end)
     return _cleaned(growing)
 
 
@@ -54,18 +52,14 @@ def tables(parent: Path, material: Material, size: int) -> GrowingSegment:
 def present_segments(parent: Path, material: Material, size: int) -> GrowingSegment:
     """Finished segments that lie in the folder, because some other consumer needs them still."""
     growing = GrowingSegment(parent, material, size)
-    first = material.segment - size
-    _journal(growing, (_end(segment) for segment in range(first, material.segment)))
-    _stand(growing, material, Memory(start=first))
+    _stand_behind(growing, material, size, _end)
     return growing
 
 
 def definition_changes(parent: Path, material: Material, size: int) -> GrowingSegment:
     """ALTERs of one table, each in a segment that is gone."""
     growing = GrowingSegment(parent, material)
-    first = material.segment - size
-    _journal(growing, (_alter(segment) for segment in range(first, material.segment)))
-    _stand(growing, material, Memory(start=first))
+    _stand_behind(growing, material, size, _alter)
     return _cleaned(growing)
 
 
@@ -111,6 +105,13 @@ def _journal(growing: GrowingSegment, records: Iterator[AnyRecord]) -> None:
     journal = Journal(state_folder(growing.folder))
     while some := list(islice(records, 10_000)):
         journal.append(some)
+
+
+def _stand_behind(growing: GrowingSegment, material: Material, size: int, record: Callable[[int], AnyRecord]) -> None:
+    """The consumer has read that many segments, of each of which there is this record."""
+    first = material.segment - size
+    _journal(growing, (record(segment) for segment in range(first, material.segment)))
+    _stand(growing, material, Memory(start=first))
 
 
 def _stand(growing: GrowingSegment, material: Material, memory: Memory) -> None:

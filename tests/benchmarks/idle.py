@@ -27,7 +27,7 @@ from typing import Any
 
 import psutil
 
-from tests.benchmarks.measured import ROOT, facts, medians, publish
+from tests.benchmarks.measured import ROOT, facts, medians, publish, result
 
 NAME = "idle"
 QUESTION = "How much of a core does a query with nothing to do use?"
@@ -53,19 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         {case: measure(given.folder, case, given.settle, given.seconds) for case in cases} for _ in range(given.repeat)
     ]
     middle = medians(runs)
-    told = {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "repeat": given.repeat,
-        "idle_seconds": given.seconds,
-        "targets": TARGETS,
-        "runs": runs,
-        "medians": middle,
-        "met": {f"{case}_percent": middle[case]["all"] <= limit for case, limit in TARGETS.items() if case in middle},
-    }
-    publish(told, keep=given.keep)
+    met = {f"{case}_percent": middle[case]["all"] <= limit for case, limit in TARGETS.items() if case in middle}
+    told = {"idle_seconds": given.seconds, "runs": runs, "medians": middle, "met": met}
+    publish(result(NAME, QUESTION, before, given.folder, given.repeat, TARGETS, **told), keep=given.keep)
 
 
 def measure(folder: Path, case: str, settle: float, seconds: float) -> dict[str, float]:

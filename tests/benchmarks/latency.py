@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple, Self
 
 import psutil
 
-from tests.benchmarks.measured import ROOT, facts, medians, percentiles, publish
+from tests.benchmarks.measured import ROOT, facts, medians, percentiles, publish, result
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "latency"
@@ -150,27 +150,16 @@ def run(rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
         for name, way in WAYS.items():
             runs[name].append(measure(material, way, rows, idle_seconds, seed=number))
     summary = {name: medians(found) for name, found in runs.items()}
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "rows": rows,
-        "repeat": repeat,
-        "gap_ms": [gap * 1000 for gap in GAP_SECONDS],
-        "idle_seconds": idle_seconds,
-        "targets": TARGETS,
-        "medians": summary,
-        "met": {
-            name: {
-                "p50": found["follow_ms"]["p50"] <= TARGETS["p50_ms"],
-                "p99": found["follow_ms"]["p99"] <= TARGETS["p99_ms"],
-                "idle": found["idle_percent"]["follow"] < TARGETS["idle_percent"],
-            }
-            for name, found in summary.items()
-        },
-        "runs": runs,
+    met = {
+        name: {
+            "p50": found["follow_ms"]["p50"] <= TARGETS["p50_ms"],
+            "p99": found["follow_ms"]["p99"] <= TARGETS["p99_ms"],
+            "idle": found["idle_percent"]["follow"] < TARGETS["idle_percent"],
+        }
+        for name, found in summary.items()
     }
+    told = {"rows": rows, "gap_ms": [gap * 1000 for gap in GAP_SECONDS], "idle_seconds": idle_seconds}
+    return result(NAME, QUESTION, before, None, repeat, TARGETS, **told, medians=summary, met=met, runs=runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

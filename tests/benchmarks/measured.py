@@ -47,18 +47,18 @@ def result(
     name: str,
     question: str,
     before: Mapping[str, Any],
-    read: Path,
+    read: Path | None,
     repeat: int,
     targets: Mapping[str, Any],
     **more: Any,
 ) -> dict[str, Any]:
-    """What a script prints and keeps. `before`: `facts` from before the first round."""
+    """What a script prints and keeps. `before`: `facts` from before the first round; `read`: the log that was given."""
     return {
         "name": name,
         "question": question,
         **before,
         "load_after": [round(load, 2) for load in os.getloadavg()],
-        "read": read.name,
+        **({} if read is None else {"read": read.name}),
         "repeat": repeat,
         "targets": targets,
         **more,

@@ -30,7 +30,7 @@ from tests.helpers.log_writer import (
     Table,
     Update,
     completed,
-    create_table,
+    create_payload,
     encode_mutation,
     i32,
 )
@@ -70,7 +70,7 @@ def write(shape: Shape, path: Path, size: int, form: Format = PLAIN) -> Path:
     """A folder: the tables' definitions in one finished segment, about `size` plain bytes of rows in the next."""
     folder = LogFolder(path)
     schema = SegmentWriter(SCHEMA_SEGMENT)
-    schema.section([encode_mutation(create_table(table, TS)) for table in shape.tables])
+    schema.section([create_payload(table) for table in shape.tables])
     folder.put(schema, completed(schema))
     writer = SegmentWriter(SCHEMA_SEGMENT + 1, form=form)
     for section in sections(shape.payloads, size):

@@ -31,7 +31,7 @@ from tests.benchmarks import (
 from tests.benchmarks.shape_logs import Shape, write
 from tests.benchmarks.shape_logs import shapes as shapes_of
 from tests.helpers.cli import ROOT
-from tests.helpers.log_writer import encode_mutation, insert, simple_table
+from tests.helpers.log_writer import insert_payload, simple_table
 
 pytestmark = pytest.mark.slow
 
@@ -149,7 +149,7 @@ def test_what_was_measured_is_compared_by_its_place() -> None:
 
 def test_native(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = simple_table("ks", "t")
-    rows = tuple(encode_mutation(insert(table, number, f"c{number}", number)) for number in range(20))
+    rows = tuple(insert_payload(table, number, f"c{number}", number) for number in range(20))
     folder = write(Shape((table,), rows), tmp_path / "cdc_raw", 20_000)
     native.main([str(folder), "--table", "ks.t", "--repeat", "1"])
     result = told(capsys)

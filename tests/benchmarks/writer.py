@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import CORES, facts, figure, percentiles, pin, publish
+from tests.benchmarks.measured import CORES, facts, figure, percentiles, pin, publish, result
 from tests.benchmarks.writer_cases import WRITERS, Run, WatchedFiles, floor, one_core, opened, sqlite
 from writer_hooks import batch, group, periodic
 
@@ -64,17 +64,9 @@ def run(seconds: float, repeat: int, rows: int, where: Path | None) -> dict[str,
     for _ in range(repeat):
         with tempfile.TemporaryDirectory(prefix="cdc-tail-writer-", dir=where) as folder:
             rounds.append(dict(measure(Path(folder), seconds, rows)))
-    return {
-        "name": NAME,
-        "question": QUESTION,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        "repeat": repeat,
-        "seconds": seconds,
-        "targets": TARGETS,
-        "runs": [{" ".join(map(str, case)): _told(runs) for case, runs in each.items()} for each in rounds],
-        "figures": list(figures(rounds)),
-    }
+    runs = [{" ".join(map(str, case)): _told(found) for case, found in each.items()} for each in rounds]
+    table = list(figures(rounds))
+    return result(NAME, QUESTION, before, None, repeat, TARGETS, seconds=seconds, runs=runs, figures=table)
 
 
 def _told(runs: Mapping[str, Run]) -> dict[str, Any]:

@@ -13,16 +13,7 @@ import pytest
 
 from tailer.reading.reader import CHUNK_ENTRIES
 from tests.helpers.cli import ROOT, run_cli
-from tests.helpers.log_writer import (
-    TS,
-    LogFolder,
-    completed,
-    create_table,
-    encode_mutation,
-    insert,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
 ROWS = 4 * CHUNK_ENTRIES
 TAKEN = 2 * CHUNK_ENTRIES + CHUNK_ENTRIES // 2
@@ -33,8 +24,8 @@ TAKEN = 2 * CHUNK_ENTRIES + CHUNK_ENTRIES // 2
 def folder(tmp_path: Path) -> Path:
     """One section, far below what one step reads."""
     table = simple_table("ks", "t")
-    rows = [encode_mutation(insert(table, number, "a", number)) for number in range(ROWS)]
-    made = segment_of(1_700_000_000_001, [[encode_mutation(create_table(table, TS)), *rows]])
+    rows = [insert_payload(table, number, "a", number) for number in range(ROWS)]
+    made = segment_of(1_700_000_000_001, [[create_payload(table), *rows]])
     folder = LogFolder(tmp_path / "cdc_raw")
     folder.put(made, completed(made))
     return folder.path

@@ -17,16 +17,7 @@ from tailer.tail.tail import Tail
 from tests.conftest import FreshFolder
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.compare import same_rows, without_truncates
-from tests.helpers.log_writer import (
-    TS,
-    LogFolder,
-    completed,
-    create_table,
-    encode_mutation,
-    insert,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 from tests.helpers.logs.growing import GrowingLog
 from tests.oracle import expected
 
@@ -39,9 +30,9 @@ VIEWS = simple_table("shop", "views", 3, cdc=False)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """`shop.orders` is created in the first segment, `shop.items` in the second; `shop.views` does not capture."""
-    first = [encode_mutation(create_table(ORDERS, TS)), encode_mutation(create_table(VIEWS, TS))]
-    rows = [encode_mutation(insert(ORDERS, 1, "a", 10)), encode_mutation(insert(VIEWS, 2, "a", 20))]
-    second = [encode_mutation(create_table(ITEMS, TS)), encode_mutation(insert(ITEMS, 3, "a", 30))]
+    first = [create_payload(ORDERS), create_payload(VIEWS)]
+    rows = [insert_payload(ORDERS, 1, "a", 10), insert_payload(VIEWS, 2, "a", 20)]
+    second = [create_payload(ITEMS), insert_payload(ITEMS, 3, "a", 30)]
     made = LogFolder(tmp_path / "cdc_raw")
     for writer in (segment_of(FIRST, [first, rows]), segment_of(FIRST + 1, [second])):
         made.put(writer, completed(writer))
@@ -119,14 +110,14 @@ def test_a_table_may_come_when_that_was_said(folder: Path) -> None:
 
 def test_its_rows_come_once_it_is_there(tmp_path: Path) -> None:
     log = GrowingLog(tmp_path, FIRST)
-    log.section([encode_mutation(create_table(ITEMS, TS))])
+    log.section([create_payload(ITEMS)])
     log.publish()
     with open_tail(log.folder, TailOptions(tables=("shop.orders",), tables_may_come=True)) as tail:
         told = list(notices(tail))
         assert [line for line in told if "shop.orders" in line] == [
             "nothing here defines table shop.orders yet: its rows come once something does"
         ]
-        log.section([encode_mutation(create_table(ORDERS, TS)), encode_mutation(insert(ORDERS, 1, "a", 10))])
+        log.section([create_payload(ORDERS), insert_payload(ORDERS, 1, "a", 10)])
         log.publish()
         step = tail.step()
         assert sum(len(batch) for task in step.tasks for batch in tail.read(task)) == 1

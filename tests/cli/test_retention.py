@@ -19,9 +19,9 @@ from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
     completed,
-    encode_mutation,
-    insert,
+    insert_payload,
     live,
+    one_row_log,
     one_row_segment,
     simple_table,
 )
@@ -37,10 +37,7 @@ def segment(number: int) -> SegmentWriter:
 @pytest.fixture
 def folder(tmp_path: Path) -> LogFolder:
     """Segments 0 to 3, the last one still written."""
-    made = LogFolder(tmp_path / "cdc_raw")
-    for number in range(4):
-        made.put(segment(number), live(segment(number)) if number == 3 else completed(segment(number)))
-    return made
+    return one_row_log(tmp_path / "cdc_raw", TABLE, ONE, 4)
 
 
 @pytest.fixture
@@ -295,7 +292,7 @@ class TestStatus:
         follow(folder, "billing")
         assert run_cli(["status", folder.path, "--max-lag", "0s"]).code == 0
         writer = segment(3)
-        writer.section([encode_mutation(insert(TABLE, 9, "a", 9))])
+        writer.section([insert_payload(TABLE, 9, "a", 9)])
         folder.put(writer, live(writer))
         for limit, code in (("0s", 9), ("1h", 0), ("1m", 0), ("0k", 9)):
             assert run_cli(["status", folder.path, "--max-lag", limit]).code == code

@@ -13,12 +13,10 @@ from tailer.retention import clean as retention
 from tailer.retention.needed import Ages
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     one_row_segment,
     segment_of,
@@ -40,8 +38,8 @@ def no_umask() -> Iterator[None]:
 def folder(tmp_path: Path) -> LogFolder:
     """Four segments with a row each; in the first also an entry that cannot be decoded."""
     made = LogFolder(tmp_path / "cdc_raw")
-    row, bad = encode_mutation(insert(TABLE, 0, "a", 0)), b"no mutation at all"
-    first = segment_of(ONE, [[encode_mutation(create_table(TABLE, TS))], [row], [bad]])
+    row, bad = insert_payload(TABLE, 0, "a", 0), b"no mutation at all"
+    first = segment_of(ONE, [[create_payload(TABLE)], [row], [bad]])
     made.put(first, completed(first))
     for number in (1, 2, 3):
         writer = one_row_segment(TABLE, ONE, number)

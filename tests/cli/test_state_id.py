@@ -11,16 +11,7 @@ from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import Journal
 from tailer.state.log_folder import state_folder
 from tests.helpers.cli import Result, run_cli
-from tests.helpers.log_writer import (
-    TS,
-    LogFolder,
-    completed,
-    create_table,
-    encode_mutation,
-    insert,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
 TABLE = simple_table("ks", "t")
 
@@ -28,7 +19,7 @@ TABLE = simple_table("ks", "t")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = LogFolder(tmp_path / "cdc_raw")
-    payloads = [encode_mutation(create_table(TABLE, TS)), encode_mutation(insert(TABLE, 1, "a", 1))]
+    payloads = [create_payload(TABLE), insert_payload(TABLE, 1, "a", 1)]
     made.put(segment_of(7, [payloads]), completed(segment_of(7, [payloads])))
     assert follow(made.path, "--consumer", "c").code == 0
     return made.path

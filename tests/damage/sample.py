@@ -16,13 +16,11 @@ from tests.damage.deliver import Outcome, deliver
 from tests.helpers.log_writer import (
     FORMATS,
     KEY,
-    TS,
     LogFolder,
     SectionPlace,
     SegmentWriter,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -72,8 +70,8 @@ class Sample:
 
 
 def make(form: str) -> SegmentWriter:
-    payloads = [[encode_mutation(insert(TABLE, v, f"k{v}", v)) for v in values] for values in SECTIONS]
-    payloads[0].append(encode_mutation(create_table(TABLE, TS)))
+    payloads = [[insert_payload(TABLE, v, f"k{v}", v) for v in values] for values in SECTIONS]
+    payloads[0].append(create_payload(TABLE))
     writer = segment_of(SEGMENT, payloads, form=FORMATS[form])
     if form == "plain":
         # What a live file shows behind its last marker: the next marker's zeros, entries not yet covered, more zeros.

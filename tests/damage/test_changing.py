@@ -16,16 +16,7 @@ from tailer.tail.tail import Tail
 from tests.damage.deliver import deliver
 from tests.damage.sample import SECTIONS, SEGMENT, TABLE, make
 from tests.helpers.cli import run_cli
-from tests.helpers.log_writer import (
-    LogFolder,
-    SegmentWriter,
-    completed,
-    encode_mutation,
-    insert,
-    live,
-    restarted,
-    segment_of,
-)
+from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, insert_payload, live, restarted, segment_of
 
 pytestmark = pytest.mark.damage
 
@@ -34,7 +25,7 @@ ALL = [value for section in SECTIONS for value in section]
 
 def later(number: int = 1) -> SegmentWriter:
     """A segment behind the sample, with one row."""
-    return segment_of(SEGMENT + number, [[encode_mutation(insert(TABLE, 100, "later", 100 + number))]])
+    return segment_of(SEGMENT + number, [[insert_payload(TABLE, 100, "later", 100 + number)]])
 
 
 class Following:

@@ -39,11 +39,11 @@ from tests.helpers.log_writer import (
     Table,
     Update,
     completed,
-    create_table,
+    create_payload,
     encode_entry,
     encode_mutation,
     i32,
-    insert,
+    insert_payload,
     segment_of,
     system_id,
 )
@@ -94,8 +94,8 @@ FULL: Mutation = (
         deletion=Deletion(TS - 5, TS // 1_000_000),
     ),
 )
-PAYLOADS = {"rows": encode_mutation(FULL), "definition": encode_mutation(create_table(WIDE, TS))}
-BEFORE, AFTER = encode_mutation(insert(WIDE, 2, "x", 2)), encode_mutation(insert(WIDE, 3, "y", 3))
+PAYLOADS = {"rows": encode_mutation(FULL), "definition": create_payload(WIDE)}
+BEFORE, AFTER = insert_payload(WIDE, 2, "x", 2), insert_payload(WIDE, 3, "y", 3)
 
 
 class Bed:
@@ -103,7 +103,7 @@ class Bed:
 
     def __init__(self, path: Path) -> None:
         self.folder = LogFolder(path)
-        self.base = encode_mutation(create_table(WIDE, TS - 1))
+        self.base = create_payload(WIDE, TS - 1)
 
     def read(self, payload: bytes, **options: object) -> tuple[Outcome, int]:
         """The outcome, and the offset of the entry with this payload."""

@@ -21,16 +21,7 @@ from tests.damage.readings import Reading, check_alike, check_each, read_chosen
 from tests.damage.rules import PLACE
 from tests.damage.sample import SECTIONS, SEGMENT, TABLE, Sample, make, sample
 from tests.helpers.cli import run_cli
-from tests.helpers.log_writer import (
-    FORMATS,
-    LogFolder,
-    SectionPlace,
-    completed,
-    encode_mutation,
-    insert,
-    live,
-    segment_of,
-)
+from tests.helpers.log_writer import FORMATS, LogFolder, SectionPlace, completed, insert_payload, live, segment_of
 
 pytestmark = pytest.mark.damage
 
@@ -129,7 +120,7 @@ def two_segments(tmp_path: Path, damaged_at: int) -> LogFolder:
     folder = LogFolder(tmp_path / "cdc_raw")
     first = make("plain")
     first.data[damaged_at] ^= 0xFF
-    second = segment_of(SEGMENT + 1, [[encode_mutation(insert(TABLE, 100, "later", 100))]])
+    second = segment_of(SEGMENT + 1, [[insert_payload(TABLE, 100, "later", 100)]])
     folder.put(first, completed(first))
     folder.put(second, completed(second))
     return folder

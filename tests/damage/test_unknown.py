@@ -24,10 +24,12 @@ from tests.helpers.log_writer import (
     Update,
     add_column,
     completed,
+    create_payload,
     create_table,
     encode_mutation,
     i32,
     insert,
+    insert_payload,
     segment_of,
     simple_table,
 )
@@ -37,15 +39,15 @@ pytestmark = pytest.mark.damage
 ID = 1_700_000_000_001
 KNOWN = simple_table("ks", "known")
 STRANGE = simple_table("ks", "strange", 2)
-BEFORE = encode_mutation(insert(KNOWN, 1, "a", 1))
-AFTER = encode_mutation(insert(KNOWN, 2, "b", 2))
+BEFORE = insert_payload(KNOWN, 1, "a", 1)
+AFTER = insert_payload(KNOWN, 2, "b", 2)
 
 
 class Log:
     """A log whose third entry is the odd one, between two good ones."""
 
     def __init__(self, folder: Path, odd: bytes, *more: bytes) -> None:
-        create = encode_mutation(create_table(KNOWN, TS))
+        create = create_payload(KNOWN)
         writer = segment_of(ID, [[create, BEFORE], [odd, *more, AFTER]])
         self.odd: EntryPlace = writer.entries[2]
         self.folder = LogFolder(folder)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.compare import same_rows, without_truncates
-from tests.helpers.replay import Stage
+from tests.helpers.replay import Reading, Stage, replayed, unread_position
 from tests.helpers.sets import STAGES, Place, stages
 from tests.oracle import Expected, expected
 from tests.oracle.segments import plan, segments
@@ -25,29 +24,18 @@ def follow(folder: Path, *more: str) -> Result:
     return result
 
 
-def replayed(places: Iterable[Place], sets_root: Path, tmp_path: Path, *, links: bool) -> list[str]:
-    """Every stage in turn, each run checked against what that stage newly covers; all lines at the end."""
-    told: list[str] = []
-    stage = Stage(tmp_path, sets_root)
-    replay: Replay | None = None
-    for place in places:
-        replay = replay or Replay(sets_root / place.set)
-        stage.show(place, links=links)
-        want = replay.stage(stage.folder)
-        result = follow(stage.folder)
-        lines = without_truncates(result.lines)
-        assert result.code == want.exit_code, f"{place}: {result.err}"
-        try:
-            same_rows(want.rows, lines)
-        except AssertionError as error:
-            raise AssertionError(f"{place}: {error}") from None
-        told += lines
-    return told
+def follower(folder: Path) -> Reading:
+    def read(want: Expected) -> list[str]:
+        result = follow(folder)
+        assert result.code == want.exit_code, result.err
+        return result.lines
+
+    return read
 
 
 @pytest.mark.parametrize("name", ["50-live", "41-lz4-live"])
 def test_live_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
-    told = replayed(stages(name), sets_root, tmp_path, links=False)
+    told = replayed(stages(name), sets_root, tmp_path, follower, links=False)
     everything = expected(sets_root / name, stages(name)[-1].folder(sets_root))
     same_rows(everything.rows, told)
 
@@ -56,21 +44,21 @@ def test_live_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["50-nonblocking", "50-cap"])
 def test_logs_at_the_space_limit(name: str, links: bool, sets_root: Path, tmp_path: Path) -> None:
     """Nobody lost anything who read at every stage: all rows of all segments, those long gone too."""
-    told = replayed(stages(name), sets_root, tmp_path, links=links)
+    told = replayed(stages(name), sets_root, tmp_path, follower, links=links)
     assert told == every_row(sets_root / name)
 
 
 @pytest.mark.parametrize("name", ["50-crash", "40-crash", "50-lz4-crash", "50-crash-gap"])
 def test_crashed_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
     """Nothing durable is lost, nothing comes twice, and nothing waits for a segment that will never be completed."""
-    told = replayed(stages(name), sets_root, tmp_path, links=True)
+    told = replayed(stages(name), sets_root, tmp_path, follower, links=True)
     last = stages(name)[-1].folder(sets_root)
     assert told == expected(sets_root / name, last, stopped=True).texts
     assert len(told) == len(set(told))
 
 
 def test_the_gap_is_waited_for_where_links_do_not_tell(sets_root: Path, tmp_path: Path) -> None:
-    told = replayed(stages("50-crash-gap"), sets_root, tmp_path, links=False)
+    told = replayed(stages("50-crash-gap"), sets_root, tmp_path, follower, links=False)
     assert len(told) == 120
 
 
@@ -88,7 +76,7 @@ def test_the_gap_ends_with_stopped(sets_root: Path, tmp_path: Path) -> None:
 
 def test_killed_and_restarted(sets_root: Path, tmp_path: Path) -> None:
     places = [Place("50-killed-lz4", "killed"), Place("50-killed-lz4", "cdc_raw")]
-    told = replayed(places, sets_root, tmp_path, links=False)
+    told = replayed(places, sets_root, tmp_path, follower, links=False)
     assert told == expected(sets_root / "50-killed-lz4", places[-1].folder(sets_root)).texts
 
 
@@ -149,12 +137,6 @@ def test_a_second_consumer_starts_from_the_oldest_segment(name: str, sets_root: 
     reached = {reach.segment: reach.limit for reach in plan(segments(stage.folder), stopped=False).reaches}
     same_count = sum(1 for line in every_row(sets_root / name) if _covered(line, reached))
     assert len(late.lines) == same_count
-
-
-def unread_position(before: Expected) -> tuple[int, int]:
-    """Where reading stopped: the last segment that gave rows, and how far it was covered."""
-    reach = max((reach for reach in before.plan.reaches if reach.limit), key=lambda reach: reach.segment)
-    return reach.segment, reach.limit
 
 
 def _covered(line: str, reached: dict[int, int]) -> bool:

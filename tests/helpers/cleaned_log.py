@@ -10,16 +10,7 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
-from tests.helpers.log_writer import (
-    TS,
-    LogFolder,
-    completed,
-    create_table,
-    encode_mutation,
-    insert,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 from tests.helpers.logs.model import Table
 
 ONE = 1_700_000_000_000
@@ -28,15 +19,15 @@ SECOND = simple_table("shop", "items", 2)
 
 
 def row(table: Table, number: int) -> bytes:
-    return encode_mutation(insert(table, number, "a", number))
+    return insert_payload(table, number, "a", number)
 
 
 def log(path: Path) -> LogFolder:
     """The first table is made in segment 0, the second in segment 2; all of 0 to 4 have a row of each that is there."""
     folder = LogFolder(path / "cdc_raw")
     for number in range(5):
-        entries = [encode_mutation(create_table(FIRST, TS))] if number == 0 else []
-        entries += [encode_mutation(create_table(SECOND, TS))] if number == 2 else []
+        entries = [create_payload(FIRST)] if number == 0 else []
+        entries += [create_payload(SECOND)] if number == 2 else []
         entries += [row(FIRST, number)] + ([row(SECOND, number)] if number >= 2 else [])
         made = segment_of(ONE + number, [entries])
         folder.put(made, completed(made))

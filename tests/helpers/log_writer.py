@@ -1,13 +1,14 @@
 """A writer of commit logs for tests, from the format page alone: what tests use of `tests.helpers.logs`.
 
 table = simple_table("ks", "t")
-writer = segment_of(1700000000001, [[encode_mutation(create_table(table, TS))], [encode_mutation(insert(...))]])
+writer = segment_of(1700000000001, [[create_payload(table)], [insert_payload(table, 1, "a", 10)]])
 folder = LogFolder(tmp_path / "cdc_raw")
 folder.put(writer, completed(writer))
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import UUID
 
 from tests.helpers.logs.codecs import AES, FORMATS, IV, KEY, PLAIN, Format
@@ -65,6 +66,7 @@ __all__ = [
     "Update",
     "add_column",
     "completed",
+    "create_payload",
     "create_table",
     "create_type",
     "drop_table",
@@ -75,7 +77,9 @@ __all__ = [
     "encode_update",
     "i32",
     "insert",
+    "insert_payload",
     "live",
+    "one_row_log",
     "one_row_segment",
     "restarted",
     "segment_of",
@@ -103,7 +107,25 @@ def insert(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> Mutation:
     return (Update(table, i32(pk), (row,)),)
 
 
+def create_payload(table: Table, ts: int = TS) -> bytes:
+    """What an entry holds that creates the table."""
+    return encode_mutation(create_table(table, ts))
+
+
+def insert_payload(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> bytes:
+    """What an entry holds that inserts into a simple table."""
+    return encode_mutation(insert(table, pk, ck, v, ts))
+
+
 def one_row_segment(table: Table, first: int, number: int) -> SegmentWriter:
     """The segment `first + number`: the table's definition, and in a section of its own a row that holds `number`."""
-    rows = [encode_mutation(insert(table, number, "a", number))]
-    return segment_of(first + number, [[encode_mutation(create_table(table, TS))], rows])
+    return segment_of(first + number, [[create_payload(table)], [insert_payload(table, number, "a", number)]])
+
+
+def one_row_log(path: Path, table: Table, first: int, count: int) -> LogFolder:
+    """The folder with so many segments of `one_row_segment`, the last one still written."""
+    folder = LogFolder(path)
+    for number in range(count):
+        writer = one_row_segment(table, first, number)
+        folder.put(writer, live(writer) if number == count - 1 else completed(writer))
+    return folder

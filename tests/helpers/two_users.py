@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.helpers.cli import ROOT, Result
-from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, one_row_segment, simple_table
+from tests.helpers.log_writer import (
+    SegmentWriter,
+    one_row_log,
+    one_row_segment,
+    simple_table,
+)
 from tests.helpers.users import Shared, User, run_tool, users
 
 ONE = 1_700_000_000_001
@@ -40,10 +45,8 @@ class Node:
         self.shared, self.reader, self.server = shared, reader, server
         self.home = shared.path / "cassandra"
         self.home.mkdir()
-        self.log = LogFolder(self.home / "cdc_raw")
+        self.log = one_row_log(self.home / "cdc_raw", TABLE, ONE, 4)
         self.state = self.home / "cdc_raw.cdc_tail"
-        for number in range(4):
-            self.log.put(segment(number), live(segment(number)) if number == 3 else completed(segment(number)))
         self.give()
 
     def give(self) -> None:

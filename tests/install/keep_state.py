@@ -17,12 +17,10 @@ from pathlib import Path
 from tailer.retention.clean import clean
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -38,7 +36,7 @@ KEEPING = ("--once", "--output", "json", "--on-error", "quarantine")
 
 
 def row(number: int) -> bytes:
-    return encode_mutation(insert(TABLE, number, "a", number))
+    return insert_payload(TABLE, number, "a", number)
 
 
 class Log:
@@ -46,8 +44,8 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.folder = LogFolder(path)
-        self.first = segment_of(FIRST, [[encode_mutation(create_table(TABLE, TS))], [row(1)]])
-        self.second = segment_of(FIRST + 1, [[row(2)], [encode_mutation(insert(UNKNOWN, 9, "z", 9))]])
+        self.first = segment_of(FIRST, [[create_payload(TABLE)], [row(1)]])
+        self.second = segment_of(FIRST + 1, [[row(2)], [insert_payload(UNKNOWN, 9, "z", 9)]])
         self.third = segment_of(FIRST + 2, [[row(3)]])
 
     def finish(self, *numbers: int) -> None:

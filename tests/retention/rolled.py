@@ -19,8 +19,7 @@ from tailer.retention.needed import Ages
 from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
-from tests.helpers.log_writer import LogFolder, completed, encode_mutation, insert, segment_of, simple_table
-from tests.helpers.logs.schema import create_table
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
 FIRST = 1_700_000_000_000
 CLEANED_EACH = 20
@@ -31,8 +30,8 @@ TABLE = simple_table("shop", "orders")
 
 def roll(folder: LogFolder, number: int) -> None:
     """A finished segment with one row, as nobody has read it; the first one defines the table."""
-    first = [encode_mutation(create_table(TABLE, 10))] if number == 0 else []
-    writer = segment_of(FIRST + number, [[*first, encode_mutation(insert(TABLE, number, "c", number))]])
+    first = [create_payload(TABLE, 10)] if number == 0 else []
+    writer = segment_of(FIRST + number, [[*first, insert_payload(TABLE, number, "c", number)]])
     folder.put(writer, completed(writer))
 
 

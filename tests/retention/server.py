@@ -12,15 +12,14 @@ from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
     completed,
-    encode_mutation,
-    insert,
+    insert_payload,
     live,
     restarted,
     segment_of,
     simple_table,
 )
 
-PAYLOAD = encode_mutation(insert(simple_table("ks", "t"), 1, "a", 1))
+PAYLOAD = insert_payload(simple_table("ks", "t"), 1, "a", 1)
 FIRST = 1_700_000_000_001
 
 

@@ -26,9 +26,18 @@ from tailer.state.remembered import registered
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.amount import ALL
-from tests.helpers.log_writer import TS, LogFolder, completed, encode_mutation, insert, segment_of, simple_table
+from tests.helpers.log_writer import (
+    TS,
+    LogFolder,
+    completed,
+    create_payload,
+    encode_mutation,
+    insert_payload,
+    segment_of,
+    simple_table,
+)
 from tests.helpers.logs.model import Column
-from tests.helpers.logs.schema import add_column, create_table
+from tests.helpers.logs.schema import add_column
 from tests.retention.power import ROOT, Shadow
 from tests.writer.crash.disk import everything_kept, nothing_kept, some_kept
 
@@ -45,11 +54,11 @@ NAMES = ("fast", "slow")
 def write_log(log: LogFolder) -> None:
     for number in range(SEGMENTS):
         ts = TS + number
-        payloads = [encode_mutation(create_table(TABLE, ts))] if number == 0 else []
+        payloads = [create_payload(TABLE, ts)] if number == 0 else []
         payloads += [encode_mutation(add_column(TABLE, Column(f"c{number}", "regular", "int"), ts))]
         if number == BAD:
-            payloads.append(encode_mutation(insert(UNKNOWN, 99, "z", 99)))
-        payloads.append(encode_mutation(insert(TABLE, number, "a", number, ts)))
+            payloads.append(insert_payload(UNKNOWN, 99, "z", 99))
+        payloads.append(insert_payload(TABLE, number, "a", number, ts))
         writer = segment_of(FIRST + 2 * number, [[payload] for payload in payloads])
         log.put(writer, completed(writer))
 

@@ -18,10 +18,10 @@ from tests.helpers.log_writer import (
     Row,
     Update,
     add_column,
-    create_table,
+    create_payload,
     encode_mutation,
     i32,
-    insert,
+    insert_payload,
     simple_table,
 )
 from tests.helpers.logs.growing import GrowingLog
@@ -64,9 +64,9 @@ def wider(pk: int, added: int) -> bytes:
 
 def test_new_columns_are_told_and_come_last(spark: SparkSession, tmp_path: Path) -> None:
     files = Files(spark, tmp_path)
-    files.write(encode_mutation(create_table(TABLE, TS)), encode_mutation(insert(TABLE, 1, "a", 10)))
+    files.write(create_payload(TABLE), insert_payload(TABLE, 1, "a", 10))
     assert files.run() == []
-    files.write(encode_mutation(insert(TABLE, 2, "a", 20)))
+    files.write(insert_payload(TABLE, 2, "a", 20))
     assert files.run() == []
     files.write(encode_mutation(add_column(TABLE, ADDED, TS + 1)), wider(3, 33))
     for _ in range(2):

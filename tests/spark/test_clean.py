@@ -12,7 +12,7 @@ import pytest
 from tailer.errors import RefusedError
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
-from tests.helpers.log_writer import TS, LogFolder, completed, create_table, encode_mutation, segment_of
+from tests.helpers.log_writer import TS, LogFolder, completed, create_payload, segment_of
 from tests.spark.soak.workload import FIRST_SEGMENT, mutation, row
 from tests.spark.soak.workload import TABLE as SOAK_TABLE
 from tests.spark.test_queries import Query
@@ -39,7 +39,7 @@ class Server:
         first = self.segments * ROWS
         sections = [[mutation(number)] for number in range(first, first + ROWS)]
         if self.segments == 0:
-            sections.insert(0, [encode_mutation(create_table(SOAK_TABLE, TS))])
+            sections.insert(0, [create_payload(SOAK_TABLE)])
         writer = segment_of(FIRST_SEGMENT + self.segments, sections)
         self.folder.put(writer, completed(writer))
         self.segments += 1

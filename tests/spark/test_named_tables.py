@@ -14,7 +14,7 @@ from tailer.spark.source import CdcTailSource, generic_schema
 from tailer.spark.state import current_state, table_definition
 from tailer.spark.stream import CdcTailStreamReader
 from tests.helpers.cli import run_cli
-from tests.helpers.log_writer import LogFolder, create_table, encode_mutation, insert, live, segment_of, simple_table
+from tests.helpers.log_writer import LogFolder, create_payload, insert_payload, live, segment_of, simple_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,9 +29,7 @@ REFUSED = r"\[CDC-3\] no definition for table shop\.ordres: expected shop\.order
 def nodes(tmp_path: Path) -> str:
     """Two nodes; of each table only one of them has the definition."""
     for name, table in (("a", ORDERS), ("b", ITEMS)):
-        writer = segment_of(
-            FIRST, [[encode_mutation(create_table(table, 1)), encode_mutation(insert(table, 1, "a", 10))]]
-        )
+        writer = segment_of(FIRST, [[create_payload(table, 1), insert_payload(table, 1, "a", 10)]])
         LogFolder(tmp_path / name / "cdc_raw").put(writer, live(writer))
     return f"a={tmp_path / 'a' / 'cdc_raw'},b={tmp_path / 'b' / 'cdc_raw'}"
 

@@ -11,9 +11,8 @@ import pytest
 
 from tailer.errors import LossError, RefusedError, UsageError
 from tests.conftest import FreshFolder
-from tests.golden.test_live import unread_position
 from tests.helpers.compare import same_rows, without_truncates
-from tests.helpers.replay import Stage
+from tests.helpers.replay import Reading, Stage, replayed, unread_position
 from tests.helpers.sets import Place, key_options, stages
 from tests.oracle import expected
 from tests.oracle.stages import Replay, every_row
@@ -25,19 +24,19 @@ from tests.spark.engine import Engine, planned_anew
 def test_live_logs_stopped_and_resumed_at_every_stage(
     name: str, limit: str | None, sets_root: Path, tmp_path: Path
 ) -> None:
-    told = replayed(name, sets_root, tmp_path, links=False, limit=limit)
+    told = replayed_by_engine(name, sets_root, tmp_path, links=False, limit=limit)
     same_rows(expected(sets_root / name, stages(name)[-1].folder(sets_root)).rows, told)
 
 
 @pytest.mark.parametrize("links", [False, True], ids=["as-unpacked", "links"])
 @pytest.mark.parametrize("name", ["50-nonblocking", "50-cap"])
 def test_logs_at_the_space_limit(name: str, links: bool, sets_root: Path, tmp_path: Path) -> None:
-    assert replayed(name, sets_root, tmp_path, links=links) == every_row(sets_root / name)
+    assert replayed_by_engine(name, sets_root, tmp_path, links=links) == every_row(sets_root / name)
 
 
 @pytest.mark.parametrize("name", ["50-crash", "50-lz4-crash", "50-crash-gap"])
 def test_crashed_logs(name: str, sets_root: Path, tmp_path: Path) -> None:
-    told = replayed(name, sets_root, tmp_path, links=True)
+    told = replayed_by_engine(name, sets_root, tmp_path, links=True)
     assert told == expected(sets_root / name, stages(name)[-1].folder(sets_root), stopped=True).texts
 
 
@@ -64,22 +63,16 @@ def test_passwords_from_a_file_reach_the_executor(sets_root: Path, fresh_folder:
         Engine(folder, {"keystore": options[1], "consumer": "other"}).available_now()
 
 
-def replayed(name: str, sets_root: Path, tmp_path: Path, *, links: bool, limit: str | None = None) -> list[str]:
-    """One query, started anew at every stage; each run checked against what that stage newly covers."""
-    stage = Stage(tmp_path, sets_root)
-    replay = Replay(sets_root / name)
-    engine = Engine(stage.folder, {} if limit is None else {"maxBytesPerTrigger": limit})
-    told: list[str] = []
-    for place in stages(name):
-        stage.show(place, links=links)
-        want = replay.stage(stage.folder)
-        lines = without_truncates(engine.available_now())
-        try:
-            same_rows(want.rows, lines)
-        except AssertionError as error:
-            raise AssertionError(f"{place}: {error}") from None
-        told += lines
-    return told
+def replayed_by_engine(
+    name: str, sets_root: Path, tmp_path: Path, *, links: bool, limit: str | None = None
+) -> list[str]:
+    """One query, started anew at every stage."""
+
+    def reader(folder: Path) -> Reading:
+        engine = Engine(folder, {} if limit is None else {"maxBytesPerTrigger": limit})
+        return lambda want: engine.available_now()
+
+    return replayed(stages(name), sets_root, tmp_path, reader, links=links)
 
 
 def test_a_batch_has_the_same_rows_whenever_it_is_planned(sets_root: Path, tmp_path: Path) -> None:

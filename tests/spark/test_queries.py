@@ -13,10 +13,9 @@ from tailer.rows.batch import ChangeBatch
 from tailer.spark.errors import find_error
 from tailer.spark.run import SinkRun
 from tests.conftest import FreshFolder
-from tests.golden.test_live import unread_position
 from tests.helpers.cli import run_cli
 from tests.helpers.compare import same_rows, without_truncates
-from tests.helpers.replay import Stage
+from tests.helpers.replay import Reading, Stage, replayed, unread_position
 from tests.helpers.sets import Place, stages
 from tests.oracle import expected
 from tests.oracle.stages import Replay, every_row
@@ -162,31 +161,24 @@ def test_a_stream_into_parquet_has_each_row_once(spark: SparkSession, sets_root:
 def test_live_logs_stopped_and_resumed_at_every_stage(
     name: str, spark: SparkSession, sets_root: Path, tmp_path: Path
 ) -> None:
-    told = replayed(name, spark, sets_root, tmp_path)
+    told = replayed_by_query(name, spark, sets_root, tmp_path)
     same_rows(expected(sets_root / name, stages(name)[-1].folder(sets_root)).rows, told)
 
 
 @pytest.mark.slow
 def test_logs_at_the_space_limit(spark: SparkSession, sets_root: Path, tmp_path: Path) -> None:
     """The others, and without a JVM these too: in test_planner.py."""
-    assert replayed("50-nonblocking", spark, sets_root, tmp_path) == every_row(sets_root / "50-nonblocking")
+    assert replayed_by_query("50-nonblocking", spark, sets_root, tmp_path) == every_row(sets_root / "50-nonblocking")
 
 
-def replayed(name: str, spark: SparkSession, sets_root: Path, tmp_path: Path) -> list[str]:
-    """One query, started anew at every stage; each run checked against what that stage newly covers."""
-    stage, replay = Stage(tmp_path, sets_root), Replay(sets_root / name)
-    query = Query(spark, stage.folder)
-    told: list[str] = []
-    for place in stages(name):
-        stage.show(place, links=True)
-        want = replay.stage(stage.folder)
-        lines = without_truncates(query.run())
-        try:
-            same_rows(want.rows, lines)
-        except AssertionError as error:
-            raise AssertionError(f"{place}: {error}") from None
-        told += lines
-    return told
+def replayed_by_query(name: str, spark: SparkSession, sets_root: Path, tmp_path: Path) -> list[str]:
+    """One query, started anew at every stage."""
+
+    def reader(folder: Path) -> Reading:
+        query = Query(spark, folder)
+        return lambda want: query.run()
+
+    return replayed(stages(name), sets_root, tmp_path, reader, links=True)
 
 
 @pytest.mark.parametrize(("read", "then"), [(1, 7), (4, 9)])

@@ -27,7 +27,7 @@ from tests.helpers.log_writer import (
     Table,
     Update,
     add_column,
-    create_table,
+    create_payload,
     encode_mutation,
     i32,
     insert,
@@ -92,12 +92,19 @@ class Growing(GrowingLog):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder.parent, 1_700_000_000_001)
-        self.section([encode_mutation(create_table(TABLE, TS))])
+        self.section([create_payload(TABLE)])
         self.publish()
 
     def add(self, *mutations: Mutation) -> None:
         self.section([encode_mutation(mutation) for mutation in mutations])
         self.publish()
+
+
+def one_row_query(folder: Path, **options: str) -> tuple[Growing, Engine]:
+    """A log of one row, and a query of it."""
+    log = Growing(folder)
+    log.add(insert(TABLE, 1, "a", 10))
+    return log, Engine(folder, options)
 
 
 def wider(pk: int, v: int, w: int) -> Mutation:
@@ -111,9 +118,7 @@ def seen(batches: Iterator[pa.RecordBatch], *names: str) -> list[tuple[Any, ...]
 
 
 def test_a_column_that_is_added_stops_the_query_and_a_restart_has_it(tmp_path: Path) -> None:
-    log = Growing(tmp_path / "cdc_raw")
-    log.add(insert(TABLE, 1, "a", 10))
-    engine = Engine(tmp_path / "cdc_raw", {"table": "ks.t"})
+    log, engine = one_row_query(tmp_path / "cdc_raw", table="ks.t")
     with engine.running() as planner:
         assert engine.log_next(planner)
         assert seen(read_arrow(planner, engine.end(-1), engine.end(0)), "pk", "v") == [(1, 10)]
@@ -129,9 +134,7 @@ def test_a_column_that_is_added_stops_the_query_and_a_restart_has_it(tmp_path: P
 
 
 def test_a_column_that_is_added_is_left_out_by_choice(tmp_path: Path) -> None:
-    log = Growing(tmp_path / "cdc_raw")
-    log.add(insert(TABLE, 1, "a", 10))
-    engine = Engine(tmp_path / "cdc_raw", {"table": "ks.t", "onSchemaChange": "ignore"})
+    log, engine = one_row_query(tmp_path / "cdc_raw", table="ks.t", onSchemaChange="ignore")
     with engine.running() as planner:
         log.add(add_column(TABLE, WIDER.columns[-1], TS + 1), wider(3, 30, 33))
         assert engine.log_next(planner)
@@ -141,9 +144,7 @@ def test_a_column_that_is_added_is_left_out_by_choice(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_is_replayed_keeps_its_columns_and_fits_those_of_the_query(tmp_path: Path) -> None:
-    log = Growing(tmp_path / "cdc_raw")
-    log.add(insert(TABLE, 1, "a", 10))
-    engine = Engine(tmp_path / "cdc_raw", {"table": "ks.t"})
+    log, engine = one_row_query(tmp_path / "cdc_raw", table="ks.t")
     with engine.running() as planner:
         assert engine.log_next(planner)
         before = list(read_arrow(planner, engine.end(-1), engine.end(0)))
@@ -160,9 +161,7 @@ def test_a_batch_that_is_replayed_keeps_its_columns_and_fits_those_of_the_query(
 
 
 def test_a_batch_of_another_form_is_refused(tmp_path: Path) -> None:
-    log = Growing(tmp_path / "cdc_raw")
-    log.add(insert(TABLE, 1, "a", 10))
-    engine = Engine(tmp_path / "cdc_raw")
+    _, engine = one_row_query(tmp_path / "cdc_raw")
     with engine.running() as planner:
         assert engine.log_next(planner)
     with engine.running(table="ks.t") as planner, pytest.raises(RefusedError, match="new checkpoint"):
@@ -187,7 +186,7 @@ def test_two_nodes_have_one_form(tmp_path: Path) -> None:
 
 def test_names_clash_with_the_columns_of_the_change(tmp_path: Path) -> None:
     odd: Table = replace(TABLE, columns=(*TABLE.columns, Column("_op", "regular", "int")))
-    writer = segment_of(1_700_000_000_001, [[encode_mutation(create_table(odd, TS))]])
+    writer = segment_of(1_700_000_000_001, [[create_payload(odd)]])
     LogFolder(tmp_path / "cdc_raw").put(writer, live(writer))
     engine = Engine(tmp_path / "cdc_raw", {"table": "ks.t"})
     with pytest.raises(Exception, match="metaPrefix"), engine.running():

@@ -23,6 +23,7 @@ from tests.helpers.log_writer import (
     encode_mutation,
     i32,
     insert,
+    insert_payload,
     live,
     segment_of,
 )
@@ -54,7 +55,7 @@ SECOND = (
 
 
 def test_the_first_example_with_header_marker_and_entry() -> None:
-    writer = segment_of(1_700_000_000_001, [[encode_mutation(insert(EXAMPLE, 1, "a", 42))]])
+    writer = segment_of(1_700_000_000_001, [[insert_payload(EXAMPLE, 1, "a", 42)]])
     assert writer.data.hex() == FIRST
     assert live(writer) == "87"
     assert [(entry.start, entry.end) for entry in writer.entries] == [(28, 87)]

@@ -9,11 +9,8 @@ import pytest
 
 from tailer.scan.record.record import Change
 from tests.writer.plain import ORDERS, segments
+from tests.writer.small_log import order
 from writer_hooks import SegmentLog
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
 
 
 def written_at(folder: Path) -> list[int]:

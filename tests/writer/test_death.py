@@ -6,13 +6,13 @@ import asyncio
 import errno
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tailer.errors import RefusedError, SystemFailedError
 from tailer.position import Position
 from tests.writer.plain import ORDERS, Blocked, until
+from tests.writer.small_log import numbers, order
 from writer_hooks import SegmentLog, periodic
 from writer_hooks.disk import RealFiles
 
@@ -28,14 +28,6 @@ class Failing(RealFiles):
         if error is not None:
             raise error
         super().fdatasync(fd)
-
-
-def order(number: int) -> Any:
-    return ORDERS.insert({"id": number, "note": ""})
-
-
-def numbers(log: SegmentLog) -> list[int]:
-    return [int.from_bytes(row.partition_key[0], "big") for each in log.replay() for row in each.change.rows]
 
 
 def test_everybody_who_waits_hears_of_a_failed_fsync(tmp_path: Path) -> None:
@@ -69,7 +61,7 @@ def test_everybody_who_waits_hears_of_a_failed_fsync(tmp_path: Path) -> None:
     log.close()
     assert not (tmp_path / "commitlog" / "FAILED").read_text().isspace()
     with SegmentLog.open(tmp_path, [ORDERS], segment_bytes=65536) as again:
-        assert numbers(again) == [1]
+        assert numbers(again.replay()) == [1]
 
 
 def test_an_interrupted_sync_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -87,7 +79,7 @@ def test_an_interrupted_sync_is_not_gone_on_with(tmp_path: Path) -> None:
     log.close()
     with SegmentLog.open(tmp_path, [ORDERS], segment_bytes=65536) as again:
         again.append(order(3)).wait()
-        assert numbers(again) == [1, 3]
+        assert numbers(again.replay()) == [1, 3]
 
 
 def test_a_hook_that_raises_is_logged_and_counted_and_the_log_goes_on(

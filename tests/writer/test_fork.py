@@ -14,16 +14,13 @@ import pytest
 
 from tailer.errors import RefusedError
 from tests.writer.plain import ORDERS, PLAIN
+from tests.writer.small_log import order
 from writer_hooks import SegmentLog
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 FORKS = 60
 SECONDS = 30.0
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
 
 
 def refused(do: Callable[[], object]) -> bool:

@@ -13,15 +13,8 @@ from tailer.framing.sidecar import Sidecar
 from tailer.position import Position
 from tailer.scan.record.record import Change, Definition, State, decode_position
 from tests.writer.plain import ORDERS, PLAIN, Clock, kinds, read_segment, segments, sidecars, until
-from writer_hooks import Column, SegmentLog, Table, batch, group, periodic
-
-
-def small(folder: Path, **options: Any) -> SegmentLog:
-    return SegmentLog.open(folder, tables=[ORDERS, PLAIN], **{"segment_bytes": 4096, "threads": False, **options})
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
+from tests.writer.small_log import order, small
+from writer_hooks import Column, Table, batch, group, periodic
 
 
 def ids(records: list[tuple[Position, Any]]) -> list[int]:

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tailer.errors import LossError, RefusedError, UsageError
 from tailer.position import Position
-from tests.writer.plain import ORDERS, PLAIN, Clock, segments, sidecars, until
-from writer_hooks import Cap, SegmentLog
+from tests.writer.plain import Clock, segments, sidecars, until
+from tests.writer.small_log import note, numbers, order, own, small
+from writer_hooks import Cap
 from writer_hooks.own_replay import replay
 from writer_hooks.places import Places
-
-
-def small(folder: Path, **options: Any) -> SegmentLog:
-    return SegmentLog.open(folder, tables=[ORDERS, PLAIN], **{"segment_bytes": 4096, "threads": False, **options})
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
-
-
-def note(number: int, size: int = 0) -> Any:
-    return PLAIN.insert({"id": number, "note": "n" * size})
-
-
-def numbers(replayed: Any) -> list[int]:
-    return [int.from_bytes(row.partition_key[0], "big") for each in replayed for row in each.change.rows]
-
-
-def own(folder: Path) -> list[int]:
-    return [segment.header.segment for segment in segments(folder / "commitlog")]
 
 
 def test_replay_gives_all_tables_in_the_order_in_which_they_count(tmp_path: Path) -> None:

@@ -9,26 +9,11 @@ import pytest
 
 from tailer.errors import CorruptError, LossError
 from tailer.position import Position
-from tests.writer.plain import ORDERS, PLAIN, segments
+from tests.writer.plain import ORDERS, PLAIN
+from tests.writer.small_log import numbers, order, own, small
 from writer_hooks import SegmentLog, own_entries
 from writer_hooks.own_replay import replay
 from writer_hooks.places import Places
-
-
-def small(folder: Path, **options: Any) -> SegmentLog:
-    return SegmentLog.open(folder, tables=[ORDERS, PLAIN], **{"segment_bytes": 4096, "threads": False, **options})
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
-
-
-def numbers(replayed: Any) -> list[int]:
-    return [int.from_bytes(row.partition_key[0], "big") for each in replayed for row in each.change.rows]
-
-
-def own(folder: Path) -> list[int]:
-    return [segment.header.segment for segment in segments(folder / "commitlog")]
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["declared at open", "not declared"])

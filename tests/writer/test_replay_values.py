@@ -13,12 +13,9 @@ import msgspec
 import pytest
 
 from tailer.errors import UsageError
-from tests.writer.plain import ORDERS, PLAIN
+from tests.writer.plain import PLAIN
+from tests.writer.small_log import small
 from writer_hooks import Cql, SegmentLog, Table
-
-
-def small(folder: Path, **options: Any) -> SegmentLog:
-    return SegmentLog.open(folder, tables=[ORDERS, PLAIN], **{"segment_bytes": 4096, "threads": False, **options})
 
 
 class Item(msgspec.Struct):

@@ -13,7 +13,8 @@ import pytest
 from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
 from tailer.scan.record.record import Change, Commit, Rollback, RollbackTo, Savepoint, State, decode_position
-from tests.writer.plain import ORDERS, PLAIN, Segment, kinds, segments, sidecars
+from tests.writer.plain import Segment, kinds, segments, sidecars
+from tests.writer.small_log import note, order, small
 from writer_hooks import Cap, SegmentLog, Transaction
 from writer_hooks.disk import RealFiles
 
@@ -27,18 +28,6 @@ class Full(RealFiles):
         if self.full and exclusive:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         return super().open(path, create=create, exclusive=exclusive, write=write)
-
-
-def small(folder: Path, **options: Any) -> SegmentLog:
-    return SegmentLog.open(folder, tables=[ORDERS, PLAIN], **{"segment_bytes": 4096, "threads": False, **options})
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
-
-
-def note(number: int, size: int = 0) -> Any:
-    return PLAIN.insert({"id": number, "note": "n" * size})
 
 
 def of(segment: Segment, kind: type[Any]) -> list[tuple[Position, Any]]:

@@ -13,12 +13,9 @@ import pytest
 
 from tailer.errors import UsageError
 from tests.writer.plain import ORDERS, Blocked, until
+from tests.writer.small_log import order
 from writer_hooks import SegmentLog, SyncPolicy, batch, group, periodic
 from writer_hooks.durable import Group
-
-
-def order(number: int, size: int = 0) -> Any:
-    return ORDERS.insert({"id": number, "note": "n" * size})
 
 
 class InterruptedError(Exception):

@@ -12,7 +12,6 @@ from typing import Final
 
 from tailer.framing.vint import read_vint
 from tailer.scan.index import (
-    CELL_DELETED,
     CELL_EMPTY,
     CELL_EXPIRING,
     CELL_FIELDS,
@@ -26,19 +25,22 @@ from tailer.scan.index import (
 )
 from tailer.scan.mutation.bound import scan_values
 from tailer.scan.mutation.columns import scan_subset
+from tailer.scan.mutation.flags import (
+    EXPIRY,
+    HAS_ALL_COLUMNS,
+    HAS_COMPLEX_DELETION,
+    KEPT_FLAGS,
+    LIVENESS,
+    UNKNOWN_CELL_FLAGS,
+    USE_ROW_TIMESTAMP,
+    USE_ROW_TTL,
+)
 from tailer.scan.mutation.walk import FAILED, Columns, MutationScan
 from tailer.scan.tables import ScanColumn
 
-_HAS_ALL_COLUMNS: Final = 0x20
-_HAS_COMPLEX_DELETION: Final = 0x40
-_LIVENESS: Final = HAS_TIMESTAMP | HAS_TTL
-_USUAL: Final = HAS_TTL | HAS_DELETION | _HAS_ALL_COLUMNS
+_USUAL: Final = HAS_TTL | HAS_DELETION | HAS_ALL_COLUMNS
 """Of these flags most rows have the last one alone."""
 
-_USE_ROW_TIMESTAMP: Final = 0x08
-_USE_ROW_TTL: Final = 0x10
-_EXPIRY: Final = CELL_DELETED | CELL_EXPIRING
-_KEPT_FLAGS: Final = CELL_DELETED | CELL_EXPIRING | CELL_EMPTY
 _CELL_WIDTH: Final = len(CELL_FIELDS)
 
 
@@ -62,7 +64,7 @@ def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Column
         else:
             walk.row_ts = walk.ts_base
             at += 1
-    if flags & _USUAL != _HAS_ALL_COLUMNS:
+    if flags & _USUAL != HAS_ALL_COLUMNS:
         at, deletion, columns = _scan_rare(walk, at, flags, columns)
     if at == FAILED:
         return FAILED
@@ -70,7 +72,7 @@ def scan_row(walk: MutationScan, at: int, flags: int, kind: int, columns: Column
     if at == FAILED:
         return FAILED
     cells_n = len(walk.cells) // _CELL_WIDTH - cells_at
-    kept = flags & _LIVENESS
+    kept = flags & LIVENESS
     if deletion != NO_DELETION:
         walk.number += 1 if kept or cells_n else 0
         kept |= HAS_DELETION
@@ -94,7 +96,7 @@ def _scan_rare(walk: MutationScan, at: int, flags: int, columns: Columns) -> tup
         walk.row_expires, at = walk.read_local_time(at)
     if flags & HAS_DELETION:
         deletion, at = walk.read_deletion(at)
-    if not flags & _HAS_ALL_COLUMNS:
+    if not flags & HAS_ALL_COLUMNS:
         at, columns = scan_subset(walk, at, columns)
     return at, deletion, columns
 
@@ -102,7 +104,7 @@ def _scan_rare(walk: MutationScan, at: int, flags: int, columns: Columns) -> tup
 def scan_cells(walk: MutationScan, at: int, columns: Columns) -> int:
     """The offset behind the cells of one row, or FAILED."""
     data, end, cells = walk.data, walk.end, walk.cells
-    plain = _USE_ROW_TIMESTAMP if walk.row_flags & HAS_TIMESTAMP else -1
+    plain = USE_ROW_TIMESTAMP if walk.row_flags & HAS_TIMESTAMP else -1
     row_ts = walk.row_ts
     for column in columns:
         number, length, multi = column
@@ -131,7 +133,7 @@ def scan_cells(walk: MutationScan, at: int, columns: Columns) -> int:
 
 
 def _scan_multi(walk: MutationScan, at: int, column: ScanColumn) -> int:
-    if walk.row_flags & _HAS_COMPLEX_DELETION:
+    if walk.row_flags & HAS_COMPLEX_DELETION:
         deletion, at = walk.read_deletion(at)
         if deletion != NO_DELETION:
             walk.cells += (column.number, COMPLEX_DELETION, deletion, 0, 0, 0, 0, 0, 0)
@@ -153,11 +155,11 @@ def _scan_cell(walk: MutationScan, at: int, column: ScanColumn) -> int:
         return walk.fail(Status.BAD_FLAGS, at, flags)
     at += 1
     timestamp, ttl, expires = walk.row_ts, 0, 0
-    if not flags & _USE_ROW_TIMESTAMP:
+    if not flags & USE_ROW_TIMESTAMP:
         timestamp, at = walk.read_timestamp(at)
-    if flags & _USE_ROW_TTL:
+    if flags & USE_ROW_TTL:
         ttl, expires = walk.row_ttl, walk.row_expires
-    elif flags & _EXPIRY:
+    elif flags & EXPIRY:
         expires, at = walk.read_local_time(at)
         if flags & CELL_EXPIRING:
             ttl, at = walk.read_ttl(at)
@@ -175,13 +177,13 @@ def _scan_cell(walk: MutationScan, at: int, column: ScanColumn) -> int:
             length, at = read_vint(data, at)
     if length > end - at:
         return walk.fail(Status.TRUNCATED, at, length)
-    walk.cells += (column.number, flags & _KEPT_FLAGS, timestamp, ttl, expires, path_at, path_len, at, length)
+    walk.cells += (column.number, flags & KEPT_FLAGS, timestamp, ttl, expires, path_at, path_len, at, length)
     return at + length
 
 
 def _bad_flags(flags: int, row_flags: int) -> bool:
-    if flags & 0xE0 or flags & _EXPIRY == _EXPIRY:
+    if flags & UNKNOWN_CELL_FLAGS or flags & EXPIRY == EXPIRY:
         return True
-    if flags & _USE_ROW_TIMESTAMP and not row_flags & HAS_TIMESTAMP:
+    if flags & USE_ROW_TIMESTAMP and not row_flags & HAS_TIMESTAMP:
         return True
-    return bool(flags & _USE_ROW_TTL and not (flags & CELL_EXPIRING and row_flags & HAS_TTL))
+    return bool(flags & USE_ROW_TTL and not (flags & CELL_EXPIRING and row_flags & HAS_TTL))

@@ -26,22 +26,22 @@ from tailer.scan.index import (
 )
 from tailer.scan.mutation.bound import scan_bound
 from tailer.scan.mutation.columns import scan_column_list
+from tailer.scan.mutation.flags import (
+    END_OF_PARTITION,
+    EXTENSION,
+    HAS_PARTITION_DELETION,
+    HAS_ROW_ESTIMATE,
+    HAS_STATIC_ROW,
+    IS_EMPTY,
+    IS_MARKER,
+    IS_STATIC,
+    NO_ROW,
+    SHADOWABLE,
+    UNKNOWN_UPDATE_FLAGS,
+)
 from tailer.scan.mutation.row import scan_row
 from tailer.scan.mutation.walk import FAILED, Columns, MutationScan
 from tailer.scan.tables import NO_COLUMN
-
-_IS_EMPTY: Final = 0x01
-_HAS_PARTITION_DELETION: Final = 0x04
-_HAS_STATIC_ROW: Final = 0x08
-_HAS_ROW_ESTIMATE: Final = 0x10
-_KNOWN_FLAGS: Final = _IS_EMPTY | _HAS_PARTITION_DELETION | _HAS_STATIC_ROW | _HAS_ROW_ESTIMATE
-
-_END_OF_PARTITION: Final = 0x01
-_IS_MARKER: Final = 0x02
-_NO_ROW: Final = _END_OF_PARTITION | _IS_MARKER
-_EXTENSION: Final = 0x80
-_IS_STATIC: Final = 0x01
-_SHADOWABLE: Final = 0x02
 
 _NUMBER: Final = ROW_FIELDS.index("number")
 _UPDATE_WIDTH: Final = len(UPDATE_FIELDS)
@@ -72,7 +72,7 @@ def scan_update(walk: MutationScan, at: int) -> int:
     walk.updates += (walk.entry, number, at, key_len)
     at += key_len
     flags = data[at]
-    if flags & ~_KNOWN_FLAGS:
+    if flags & UNKNOWN_UPDATE_FLAGS:
         return walk.fail(Status.BAD_FLAGS, at, flags)
     if table.kept and table.truncations == NO_COLUMN:
         return _scan_body(walk, at + 1, flags)
@@ -93,24 +93,24 @@ def _scan_special(walk: MutationScan, at: int, flags: int) -> int:
 
 
 def _scan_body(walk: MutationScan, at: int, flags: int) -> int:
-    if flags & _IS_EMPTY:
+    if flags & IS_EMPTY:
         return at
     at = walk.read_bases(at)
     statics: Columns = ()
-    if flags & _HAS_STATIC_ROW:
+    if flags & HAS_STATIC_ROW:
         at, statics = scan_column_list(walk, at, is_static=True)
         if at == FAILED:
             return FAILED
     at, columns = scan_column_list(walk, at, is_static=False)
     if at == FAILED:
         return FAILED
-    if flags & _HAS_PARTITION_DELETION:
+    if flags & HAS_PARTITION_DELETION:
         at = _scan_partition_deletion(walk, at)
-    if flags & _HAS_STATIC_ROW:
+    if flags & HAS_STATIC_ROW:
         at = _scan_static(walk, at, statics)
         if at == FAILED:
             return FAILED
-    if flags & _HAS_ROW_ESTIMATE:
+    if flags & HAS_ROW_ESTIMATE:
         at = at + 1 if walk.data[at] < 0x80 else read_vint(walk.data, at)[1]
     return _scan_unfiltereds(walk, at, columns)
 
@@ -127,9 +127,9 @@ def _scan_static(walk: MutationScan, at: int, columns: Columns) -> int:
     flags, extended = walk.data[at], walk.data[at + 1]
     if at + 2 > walk.end:
         return walk.fail(Status.TRUNCATED, at)
-    if not flags & _EXTENSION or flags & _NO_ROW or not extended & _IS_STATIC:
+    if not flags & EXTENSION or flags & NO_ROW or not extended & IS_STATIC:
         return walk.fail(Status.BAD_FLAGS, at, flags)
-    if extended & ~(_IS_STATIC | _SHADOWABLE):
+    if extended & ~(IS_STATIC | SHADOWABLE):
         return walk.fail(Status.BAD_FLAGS, at + 1, extended)
     return scan_row(walk, at + 2, flags, STATIC_ROW, columns)
 
@@ -141,15 +141,15 @@ def _scan_unfiltereds(walk: MutationScan, at: int, columns: Columns) -> int:
     while at < end:
         flags = data[at]
         at += 1
-        if not flags & _NO_ROW:
-            if flags & _EXTENSION:
-                if data[at] & ~_SHADOWABLE:
+        if not flags & NO_ROW:
+            if flags & EXTENSION:
+                if data[at] & ~SHADOWABLE:
                     return walk.fail(Status.BAD_FLAGS, at, data[at])
                 at += 1
             at = scan_row(walk, at, flags, ROW_LINE, columns)
-        elif flags == _IS_MARKER:
+        elif flags == IS_MARKER:
             at, is_open = scan_bound(walk, at, is_open)
-        elif flags != _END_OF_PARTITION:
+        elif flags != END_OF_PARTITION:
             return walk.fail(Status.BAD_FLAGS, at - 1, flags)
         else:
             return walk.fail(Status.UNPAIRED_BOUND, at - 1) if is_open else at

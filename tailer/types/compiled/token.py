@@ -9,13 +9,14 @@ import numpy as np
 from tailer.jit.decorators import compiled
 from tailer.jit.memory import load
 from tailer.jit.words import little_half, little_word
+from tailer.types.token import ADD_1, ADD_2, C1, C2, FINAL_1, FINAL_2
 
-_C1: Final = np.uint64(0x87C3_7B91_1142_53D5)
-_C2: Final = np.uint64(0x4CF5_AD43_2745_937F)
-_FINAL_1: Final = np.uint64(0xFF51_AFD7_ED55_8CCD)
-_FINAL_2: Final = np.uint64(0xC4CE_B9FE_1A85_EC53)
-_ADD_1: Final = np.uint64(0x52DC_E729)
-_ADD_2: Final = np.uint64(0x3849_5AB5)
+_C1: Final = np.uint64(C1)
+_C2: Final = np.uint64(C2)
+_FINAL_1: Final = np.uint64(FINAL_1)
+_FINAL_2: Final = np.uint64(FINAL_2)
+_ADD_1: Final = np.uint64(ADD_1)
+_ADD_2: Final = np.uint64(ADD_2)
 _SIGNS: Final = np.uint64(0x8080_8080_8080_8080)
 _U5: Final = np.uint64(5)
 _U8: Final = np.uint64(8)

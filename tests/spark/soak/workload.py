@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from tests.helpers.cli import ROOT
-from tests.helpers.log_writer import TS, create_table, encode_mutation, insert, simple_table
+from tests.helpers.log_writer import TS, create_payload, insert_payload, simple_table
 from tests.helpers.logs.growing import GrowingLog
 
 FIRST_SEGMENT = 1_700_000_000_001
@@ -43,13 +43,13 @@ def row(number: int) -> Row:
 
 def mutation(number: int) -> bytes:
     """The same row as the log has it."""
-    return encode_mutation(insert(TABLE, number % 13, f"row {number:08}", number * 7 % 1_000_003, TS + number))
+    return insert_payload(TABLE, number % 13, f"row {number:08}", number * 7 % 1_000_003, TS + number)
 
 
 def write(parent: Path, seed: int) -> int:
     """Write rows until standard input ends; how many."""
     log, chance, count = GrowingLog(parent, FIRST_SEGMENT), random.Random(seed), 0
-    log.section([encode_mutation(create_table(TABLE, TS))])
+    log.section([create_payload(TABLE)])
     log.publish()
     while True:
         for _ in range(SECTIONS):

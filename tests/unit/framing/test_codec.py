@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cramjam
 import pytest
-from cryptography.hazmat.primitives import padding
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,36 +22,23 @@ from tailer.framing.header import Header, decode_header
 from tailer.framing.section import NoSection, body_offset, read_section
 from tailer.limits import SECTION_BYTES_MAX
 from tailer.position import Position
+from tests.helpers.logs.codecs import IV, KEY, aes, deflate, lz4, snappy, zstd
 
 AT = Position(1795258359421, 123)
 PACKAGE = "org.apache.cassandra.io.compress."
-KEY, IV = bytes(range(16)), bytes(range(100, 116))
 PLAIN = b"".join(b"%d:%s;" % (number, b"abc" * (number % 7)) for number in range(3000))
 ENTRY_HEAD = struct.Struct(">iI")
 
 
-def lz4(plain: bytes) -> bytes:
-    return struct.pack("<i", len(plain)) + bytes(cramjam.lz4.compress_block(plain, store_size=False))
-
-
-def encrypted(plain: bytes, chunk: int = 4096, key: bytes = KEY) -> bytes:
-    """Chunks as the server writes them, made with the cipher library itself."""
-    out = b""
-    for start in range(0, len(plain), chunk):
-        part = plain[start : start + chunk]
-        text = struct.pack(">i", len(part)) + lz4(part)
-        padder = padding.PKCS7(128).padder()
-        encryptor = Cipher(algorithms.AES(key), modes.CBC(IV)).encryptor()
-        cipher_text = encryptor.update(padder.update(text) + padder.finalize()) + encryptor.finalize()
-        out += struct.pack(">ii", len(cipher_text), len(text)) + cipher_text
-    return out
+def encrypted(plain: bytes, key: bytes = KEY) -> bytes:
+    return aes(plain, key, chunk=4096)
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "LZ4Compressor": lz4,
-    "SnappyCompressor": lambda plain: bytes(cramjam.snappy.compress_raw(plain)),
-    "DeflateCompressor": zlib.compress,
-    "ZstdCompressor": lambda plain: bytes(cramjam.zstd.compress(plain, level=3)),
+    "SnappyCompressor": snappy,
+    "DeflateCompressor": deflate,
+    "ZstdCompressor": zstd,
     "NoopCompressor": bytes,
     "AES": encrypted,
 }

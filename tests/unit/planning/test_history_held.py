@@ -19,7 +19,7 @@ from tests.helpers.log_writer import (
     LogFolder,
     add_column,
     completed,
-    create_table,
+    create_payload,
     encode_mutation,
     segment_of,
     simple_table,
@@ -69,7 +69,7 @@ def test_a_table_that_was_made_behind_what_clean_took_is_whole(tmp_path: Path) -
     follow(made.path)
     cleaned(made.path)
     third = simple_table("shop", "notes", 3)
-    later = segment_of(ONE + 5, [[encode_mutation(create_table(third, TS)), row(third, 9)]])
+    later = segment_of(ONE + 5, [[create_payload(third), row(third, 9)]])
     made.put(later, completed(later))
     find_table(made.path, "shop.notes", {}).check()
     assert read(made.path, tables=["shop.notes"]) == []
@@ -107,7 +107,7 @@ def test_a_log_that_begins_in_the_middle(tmp_path: Path) -> None:
 def test_a_creation_that_is_known_and_not_there(tmp_path: Path) -> None:
     """Its segment captured nothing and was the server's to delete; what else went by then, nobody may know any more."""
     made = LogFolder(tmp_path / "cdc_raw")
-    creation = segment_of(ONE, [[encode_mutation(create_table(FIRST, TS))]])
+    creation = segment_of(ONE, [[create_payload(FIRST)]])
     made.put(creation)
     segment = segment_of(ONE + 1, [[row(FIRST, 1)]])
     made.put(segment, completed(segment))

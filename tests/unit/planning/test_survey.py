@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from tailer.planning.survey import LONE_SECONDS, Survey
 from tailer.segments.view import SegmentView, View
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
+from tests.unit.planning.conftest import Clock
 
 ONE = 1_700_000_000_001
 PAYLOAD = b"any payload of an entry"
@@ -23,26 +23,6 @@ def segment(number: int = ONE, sections: int = 2, padded: int = 0) -> SegmentWri
     writer = segment_of(number, [[PAYLOAD]] * sections)
     writer.pad(len(writer.data) + padded)
     return writer
-
-
-class Clock:
-    """Seconds of wall time, from far after the files were made."""
-
-    def __init__(self) -> None:
-        self.now = 2_000_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> LogFolder:
-    return LogFolder(tmp_path / "cdc_raw")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tailer.state.offset import NodeOffset
 from tailer.tail.open import tail_parts
 from tests.helpers.amount import examples
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
+from tests.unit.planning.conftest import Clock
 
 FIRST = 1_700_000_000_000
 SEGMENTS = 8
@@ -111,24 +112,6 @@ class Heard:
 
     def __call__(self) -> Collection[str] | None:
         return self.names
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 2_000_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> LogFolder:
-    return LogFolder(tmp_path / "cdc_raw")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

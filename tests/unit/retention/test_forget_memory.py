@@ -27,12 +27,10 @@ from tailer.state.offset import Memory, NodeOffset
 from tailer.state.remembered import registered
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -145,8 +143,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LogFolder:
 
 
 def put(folder: LogFolder, number: int, *, done: bool = True) -> None:
-    first = [encode_mutation(create_table(TABLE, TS))] if number == 10 else []
-    writer = segment_of(FIRST + 2 * number, [[*first, encode_mutation(insert(TABLE, number, "a", number))]])
+    first = [create_payload(TABLE)] if number == 10 else []
+    writer = segment_of(FIRST + 2 * number, [[*first, insert_payload(TABLE, number, "a", number)]])
     folder.put(writer, completed(writer) if done else live(writer))
 
 
@@ -225,12 +223,12 @@ class TestWhatTurnsUp:
             "of the others nothing is remembered"
         )
         consumer.close()
-        frame = segment_of(FIRST + 21, [[encode_mutation(insert(TABLE, 99, "a", 99))]])
+        frame = segment_of(FIRST + 21, [[insert_payload(TABLE, 99, "a", 99)]])
         log.put(frame, completed(frame))
         ran = run_cli(["follow", log.path, *FOLLOW, "--consumer", "c"])
         assert (ran.code, ran.out) == (5, "")
         log.remove(frame)
-        frame = segment_of(FIRST + 27, [[encode_mutation(insert(TABLE, 98, "a", 98))]])
+        frame = segment_of(FIRST + 27, [[insert_payload(TABLE, 98, "a", 98)]])
         log.put(frame, completed(frame))
         assert values(log) == [98], "as long as it is remembered it is late, and is read"
 
@@ -238,7 +236,7 @@ class TestWhatTurnsUp:
 def test_how_long_is_an_option(tmp_path: Path) -> None:
     ids = Ids.of(NOW_MS - n * DAY_MS // 100 for n in range(5000, 0, -1))
     folder = LogFolder(tmp_path / "cdc_raw")
-    writer = segment_of(NOW_MS, [[encode_mutation(create_table(TABLE, TS))]])
+    writer = segment_of(NOW_MS, [[create_payload(TABLE)]])
     folder.put(writer, live(writer))
     state = state_folder(folder.path)
     state.mkdir()
@@ -256,7 +254,7 @@ def test_how_long_is_an_option(tmp_path: Path) -> None:
 def test_gaps_alone_are_worth_a_compaction(tmp_path: Path) -> None:
     """A log whose server restarts all the time, and nothing else of which has become needless."""
     folder = LogFolder(tmp_path / "cdc_raw")
-    writer = segment_of(NOW_MS, [[encode_mutation(create_table(TABLE, TS))]])
+    writer = segment_of(NOW_MS, [[create_payload(TABLE)]])
     folder.put(writer, live(writer))
     state = state_folder(folder.path)
     holes = Ids((NOW_MS - n * DAY_MS // 20, NOW_MS - n * DAY_MS // 20 + 5) for n in range(3000, 0, -1))

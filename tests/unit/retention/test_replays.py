@@ -26,9 +26,18 @@ from tailer.state.journal import Journal
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tests.helpers.amount import examples
-from tests.helpers.log_writer import TS, LogFolder, completed, encode_mutation, insert, segment_of, simple_table
+from tests.helpers.log_writer import (
+    TS,
+    LogFolder,
+    completed,
+    create_payload,
+    encode_mutation,
+    insert_payload,
+    segment_of,
+    simple_table,
+)
 from tests.helpers.logs.model import Column, Table
-from tests.helpers.logs.schema import add_column, create_table
+from tests.helpers.logs.schema import add_column
 
 FIRST = 1_700_000_000_000
 STEPS = 60
@@ -51,11 +60,11 @@ class Server:
 
     def write(self, *, alter: bool) -> None:
         number, ts = self.segments, TS + self.segments
-        payloads = [encode_mutation(create_table(self.table, ts))] if number == 0 else []
+        payloads = [create_payload(self.table, ts)] if number == 0 else []
         if alter:
             column = Column(f"c{number % 3}", "regular", ("int", "text")[number % 2])
             payloads.append(encode_mutation(add_column(self.table, column, ts)))
-        payloads += [encode_mutation(insert(self.table, number, "a", each, ts)) for each in range(2)]
+        payloads += [insert_payload(self.table, number, "a", each, ts) for each in range(2)]
         writer = segment_of(FIRST + number, [[payload] for payload in payloads])
         self.log.put(writer, completed(writer))
         self.segments += 1
@@ -169,15 +178,20 @@ def test_no_replay_changes(tmp_path: Path, queries: tuple[Query, Query], seed: i
     assert base.segment == min(query.ends[query.committed].s for query in queries)
 
 
+def read_ahead(server: Server, query: Query, batches: int) -> None:
+    """Six segments, every second one altering a table; the query takes so many batches of them, and ends."""
+    for number in range(6):
+        server.write(alter=number % 2 == 1)
+    for _ in range(batches):
+        query.plan(1)
+    query.commit()
+    query.kill()
+
+
 def test_a_checkpoint_from_before_is_refused_by_the_floor(tmp_path: Path, queries: tuple[Query, Query]) -> None:
     server = Server(tmp_path / "cdc_raw")
     fast, slow = queries
-    for number in range(6):
-        server.write(alter=number % 2 == 1)
-    for _ in range(12):
-        fast.plan(1)
-    fast.commit()
-    fast.kill()
+    read_ahead(server, fast, 12)
     old, older = fast.ends[2], fast.ends[0]
     clean(server.log.path)
     journal = Journal(state_folder(server.log.path), writable=False)
@@ -194,12 +208,7 @@ def test_who_begins_at_the_earliest_behind_a_compaction_gets_all_that_is_there(
 ) -> None:
     server = Server(tmp_path / "cdc_raw")
     fast, slow = queries
-    for number in range(6):
-        server.write(alter=number % 2 == 1)
-    for _ in range(5):
-        fast.plan(1)
-    fast.commit()
-    fast.kill()
+    read_ahead(server, fast, 5)
     clean(server.log.path)
     there = sorted(int(path.stem.split("-")[2]) for path in server.log.path.glob("*.log"))
     assert 1 < len(there) < 6

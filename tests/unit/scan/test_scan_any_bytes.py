@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tailer.scan.index import Index, Status
 from tailer.scan.mutation.scan import scan
+from tests.unit.scan.inside import check_inside
 from tests.unit.scan.mutations import FIRST, SECOND, mutation, update
 from tests.unit.scan.tables import TABLES, scanned
 
@@ -16,14 +17,7 @@ def check(index: Index, size: int) -> None:
     """Every line lies inside the one entry, and runs of lines inside their arrays."""
     for off, length in index.values.tolist():
         assert 0 <= off <= off + max(length, 0) <= size
-    for cell in index.cells.tolist():
-        assert 0 <= cell[5] <= cell[5] + cell[6] <= size
-        assert 0 <= cell[7] <= cell[7] + cell[8] <= size
-    for row in index.rows.tolist():
-        assert row[8] + row[9] <= len(index.values)
-        assert row[10] + row[11] <= len(index.cells)
-    if index.stopped.status != Status.OK:
-        assert len(index.updates) == len(index.rows) == len(index.values) == len(index.cells) == 0
+    check_inside(index, size)
 
 
 @pytest.mark.parametrize("payload", [FIRST, SECOND], ids=["first", "second"])

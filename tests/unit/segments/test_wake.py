@@ -18,12 +18,10 @@ from tailer.options.tail import TailOptions
 from tailer.segments.wake import InotifyWaker, PollWaker, Waker, open_waker
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     SegmentWriter,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -222,7 +220,7 @@ def test_nothing_is_lost_whatever_wakes_us(kind: str, tmp_path: Path, monkeypatc
     """A writer in another thread appends, syncs, publishes; the follower gets every row once, in order."""
     monkeypatch.setattr("tailer.tail.tail.open_waker", KINDS[kind])
     folder = LogFolder(tmp_path / "cdc_raw")
-    writer = segment_of(ID, [[encode_mutation(create_table(TABLE, TS))]])
+    writer = segment_of(ID, [[create_payload(TABLE)]])
     folder.put(writer, live(writer))
     total = 40
     thread = threading.Thread(target=write, args=(folder, writer, total))
@@ -243,7 +241,7 @@ def test_nothing_is_lost_whatever_wakes_us(kind: str, tmp_path: Path, monkeypatc
 
 def write(folder: LogFolder, writer: SegmentWriter, total: int) -> None:
     for number in range(total):
-        writer.section([encode_mutation(insert(TABLE, number, "k", number))])
+        writer.section([insert_payload(TABLE, number, "k", number)])
         with (folder.path / writer.name).open("r+b") as log:
             log.seek(writer.sections[-1].at)
             log.write(writer.data[writer.sections[-1].at :])

@@ -19,12 +19,10 @@ from tailer.state.ids import Ids
 from tailer.state.offset import Memory, NodeOffset
 from tests.helpers.cli import ROOT, run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -158,7 +156,7 @@ class TestLock:
 
     def test_a_second_process_ends_with_exit_6(self, tmp_path: Path) -> None:
         folder = LogFolder(tmp_path / "cdc_raw")
-        writer = segment_of(5, [[encode_mutation(create_table(simple_table("ks", "t"), TS))]])
+        writer = segment_of(5, [[create_payload(simple_table("ks", "t"))]])
         folder.put(writer, live(writer))
         program = (
             "import sys; from pathlib import Path; from tailer.state.consumer import Consumer\n"
@@ -196,12 +194,12 @@ class TestLock:
 
 def test_a_run_resumes_in_the_middle_of_a_segment(tmp_path: Path) -> None:
     table = simple_table("ks", "t")
-    writer = segment_of(5, [[encode_mutation(create_table(table, TS))], [encode_mutation(insert(table, 1, "a", 1))]])
+    writer = segment_of(5, [[create_payload(table)], [insert_payload(table, 1, "a", 1)]])
     folder = LogFolder(tmp_path / "cdc_raw")
     folder.put(writer, live(writer))
     command: list[str | Path] = ["follow", folder.path, "--once", "--output", "json", "--consumer", "billing"]
     assert [json.loads(line)["columns"]["v"] for line in run_cli(command).lines] == [1]
     assert run_cli(command).lines == []
-    writer.section([encode_mutation(insert(table, 2, "b", 2))])
+    writer.section([insert_payload(table, 2, "b", 2)])
     folder.put(writer, completed(writer))
     assert [json.loads(line)["columns"]["v"] for line in run_cli(command).lines] == [2]

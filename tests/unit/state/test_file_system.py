@@ -10,7 +10,7 @@ import pytest
 from tailer.state import file_system
 from tailer.state.file_system import network_notices
 from tests.helpers.cli import run_cli
-from tests.helpers.log_writer import TS, LogFolder, create_table, encode_mutation, live, segment_of, simple_table
+from tests.helpers.log_writer import LogFolder, create_payload, live, segment_of, simple_table
 
 
 def mounts(path: Path, kind: str, folder: Path) -> Path:
@@ -44,7 +44,7 @@ def test_where_nothing_tells_nothing_is_said(tmp_path: Path) -> None:
 
 def test_a_run_that_keeps_a_position_says_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = LogFolder(tmp_path / "cdc_raw")
-    writer = segment_of(5, [[encode_mutation(create_table(simple_table("ks", "t"), TS))]])
+    writer = segment_of(5, [[create_payload(simple_table("ks", "t"))]])
     folder.put(writer, live(writer))
     monkeypatch.setattr(file_system, "MOUNTS", mounts(tmp_path / "mountinfo", "nfs4", tmp_path))
     ran = run_cli(["follow", folder.path, "--once", "--consumer", "c"])

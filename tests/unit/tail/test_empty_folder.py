@@ -17,7 +17,15 @@ from tailer.state.journal_records import LossRecord
 from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
 from tests.helpers.cli import Result, run_cli
-from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, one_row_segment, simple_table
+from tests.helpers.log_writer import (
+    LogFolder,
+    SegmentWriter,
+    completed,
+    live,
+    one_row_log,
+    one_row_segment,
+    simple_table,
+)
 
 ONE = 1_700_000_000_001
 TABLE = simple_table("ks", "t")
@@ -31,9 +39,7 @@ def segment(number: int) -> SegmentWriter:
 @pytest.fixture
 def folder(tmp_path: Path) -> LogFolder:
     """Three segments; a consumer stands in the first."""
-    made = LogFolder(tmp_path / "cdc_raw")
-    for number in range(3):
-        made.put(segment(number), live(segment(number)) if number == 2 else completed(segment(number)))
+    made = one_row_log(tmp_path / "cdc_raw", TABLE, ONE, 3)
     with open_tail(made.path, TailOptions(consumer="a")) as tail:
         tail.advance(tail.step(1))
         tail.save()

@@ -10,16 +10,7 @@ import pytest
 
 import tailer
 from tailer.planning.plan import SEGMENTS_MAX
-from tests.helpers.log_writer import (
-    TS,
-    LogFolder,
-    completed,
-    create_table,
-    encode_mutation,
-    insert,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
 ONE = 1_700_000_000_000
 LATE = 2 * SEGMENTS_MAX + 4
@@ -31,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
     """One row in each segment, of a table that does not capture."""
     made = LogFolder(tmp_path / "cdc_raw")
     for number in range(LATE + 3):
-        first = [encode_mutation(create_table(TABLE, TS))] if number == 0 else []
-        writer = segment_of(ONE + number, [[*first, encode_mutation(insert(TABLE, number, "a", number))]])
+        first = [create_payload(TABLE)] if number == 0 else []
+        writer = segment_of(ONE + number, [[*first, insert_payload(TABLE, number, "a", number)]])
         made.put(writer, None if 0 < number <= LATE else completed(writer))
     return made.path
 

@@ -11,8 +11,7 @@ import pytest
 
 from tests.helpers.amount import ALL
 from tests.helpers.cli import ROOT
-from tests.helpers.log_writer import LogFolder, completed, encode_mutation, insert, segment_of, simple_table
-from tests.helpers.logs.schema import create_table
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = LogFolder(tmp_path_factory.mktemp("many") / "cdc_raw")
     table = simple_table("shop", "orders")
     for number in range(SEGMENTS):
-        row = encode_mutation(insert(table, number, "c", number))
-        first = [encode_mutation(create_table(table, 10))] if number == 0 else []
+        row = insert_payload(table, number, "c", number)
+        first = [create_payload(table, 10)] if number == 0 else []
         writer = segment_of(1_700_000_000_000 + number, [[*first, row]])
         made.put(writer, completed(writer))
     return made.path

@@ -13,7 +13,7 @@ import tailer
 from tailer.errors import RefusedError, SinkError, SystemFailedError
 from tailer.schema.model import TableDefinition
 from tailer.tail.run import ConsumerState
-from tests.helpers.log_writer import TS, add_column, create_table, encode_mutation, insert, simple_table
+from tests.helpers.log_writer import TS, add_column, create_payload, encode_mutation, insert_payload, simple_table
 from tests.helpers.logs.growing import GrowingLog
 from tests.helpers.logs.model import Column
 
@@ -48,14 +48,14 @@ class Keeper:
 
 def put(log: GrowingLog, *values: int) -> None:
     for value in values:
-        log.section([encode_mutation(insert(TABLE, value, "a", value))])
+        log.section([insert_payload(TABLE, value, "a", value)])
         log.publish()
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> GrowingLog:
     made = GrowingLog(tmp_path, FIRST)
-    made.section([encode_mutation(create_table(TABLE, TS))])
+    made.section([create_payload(TABLE)])
     put(made, 1, 2)
     return made
 

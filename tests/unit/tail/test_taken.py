@@ -22,13 +22,11 @@ from tailer.tail.follow import follow
 from tailer.tail.open import open_tail
 from tailer.tail.run import ConsumerState
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     SegmentWriter,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -77,7 +75,7 @@ def numbers() -> Iterator[int]:
 
 
 def rows(counted: Iterator[int], count: int) -> list[bytes]:
-    return [encode_mutation(insert(TABLE, value, "a", value)) for value in itertools.islice(counted, count)]
+    return [insert_payload(TABLE, value, "a", value) for value in itertools.islice(counted, count)]
 
 
 def three_segments(path: Path) -> tuple[LogFolder, list[int]]:
@@ -85,7 +83,7 @@ def three_segments(path: Path) -> tuple[LogFolder, list[int]]:
     counted = numbers()
     folder = LogFolder(path / "cdc_raw")
     for number in range(3):
-        first = [encode_mutation(create_table(TABLE, TS))] if number == 0 else []
+        first = [create_payload(TABLE)] if number == 0 else []
         made = segment_of(ONE + number, [[*first, *rows(counted, 8)], rows(counted, 4)])
         folder.put(made, live(made) if number == 2 else completed(made))
     return folder, list(range(1, 37))
@@ -153,7 +151,7 @@ def test_a_late_segment(tmp_path: Path) -> None:
     """Two segments without sidecar are passed; then both get one, and are read in one step with what is new."""
     counted = itertools.count(1)
     folder = LogFolder(tmp_path / "cdc_raw")
-    beginning = segment_of(ONE, [[encode_mutation(create_table(TABLE, TS)), *rows(counted, 2)]])
+    beginning = segment_of(ONE, [[create_payload(TABLE), *rows(counted, 2)]])
     folder.put(beginning, completed(beginning))
     late: list[SegmentWriter] = []
     for number in (1, 2):
@@ -185,7 +183,7 @@ def test_a_late_segment(tmp_path: Path) -> None:
 def test_a_segment_that_turns_up_in_a_hole(tmp_path: Path, most: int) -> None:
     """Behind every batch of the step that passes over its id it is remembered that nothing was there."""
     folder = LogFolder(tmp_path / "cdc_raw")
-    beginning = segment_of(ONE, [[encode_mutation(create_table(TABLE, TS)), *rows(itertools.count(1), 4)]])
+    beginning = segment_of(ONE, [[create_payload(TABLE), *rows(itertools.count(1), 4)]])
     middle, last = (
         segment_of(ONE + 2, [rows(itertools.count(5), 7)]),
         segment_of(ONE + 3, [rows(itertools.count(12), 2)]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_length, read_vint
 from tailer.jit.words import byte, get, put
@@ -12,29 +10,20 @@ from tailer.scan.compiled import block as b
 from tailer.scan.compiled import lines as ln
 from tailer.scan.compiled.block import fail, fail_length, is_beyond
 from tailer.scan.compiled.lines import add_cell, add_row, put_cell
+from tailer.scan.mutation import flags as fl
 from tailer.scan.mutation.compiled import flat as f
 from tailer.scan.mutation.compiled.bounds import scan_values
 from tailer.scan.mutation.compiled.columns import read_subset
 from tailer.scan.mutation.compiled.times import read_deletion, read_local_time, read_timestamp, read_ttl
 
-HAS_ALL_COLUMNS: Final = 0x20
-HAS_COMPLEX_DELETION: Final = 0x40
-LIVENESS: Final = ix.HAS_TIMESTAMP | ix.HAS_TTL
-
-USE_ROW_TIMESTAMP: Final = 0x08
-USE_ROW_TTL: Final = 0x10
-EXPIRY: Final = ix.CELL_DELETED | ix.CELL_EXPIRING
-KEPT_FLAGS: Final = ix.CELL_DELETED | ix.CELL_EXPIRING | ix.CELL_EMPTY
-UNKNOWN_FLAGS: Final = 0xE0
-
 
 @compiled
 def _bad_flags(flags: int, row_flags: int) -> bool:
-    if flags & UNKNOWN_FLAGS or flags & EXPIRY == EXPIRY:
+    if flags & fl.UNKNOWN_CELL_FLAGS or flags & fl.EXPIRY == fl.EXPIRY:
         return True
-    if flags & USE_ROW_TIMESTAMP and not row_flags & ix.HAS_TIMESTAMP:
+    if flags & fl.USE_ROW_TIMESTAMP and not row_flags & ix.HAS_TIMESTAMP:
         return True
-    return flags & USE_ROW_TTL != 0 and not (flags & ix.CELL_EXPIRING and row_flags & ix.HAS_TTL)
+    return flags & fl.USE_ROW_TTL != 0 and not (flags & ix.CELL_EXPIRING and row_flags & ix.HAS_TTL)
 
 
 @compiled
@@ -46,11 +35,11 @@ def _scan_cell(walk: int, base: int, at: int, column: int) -> int:
         return fail(walk, b.BAD_FLAGS, at, flags)
     at += 1
     ts, ttl, expires = get(walk, b.ROW_TS), 0, 0
-    if not flags & USE_ROW_TIMESTAMP:
+    if not flags & fl.USE_ROW_TIMESTAMP:
         ts, at = read_timestamp(walk, base, at)
-    if flags & USE_ROW_TTL:
+    if flags & fl.USE_ROW_TTL:
         ttl, expires = get(walk, b.ROW_TTL), get(walk, b.ROW_EXPIRES)
-    elif flags & EXPIRY:
+    elif flags & fl.EXPIRY:
         expires, at = read_local_time(walk, base, at)
         if flags & ix.CELL_EXPIRING:
             ttl, at = read_ttl(walk, base, at)
@@ -66,14 +55,15 @@ def _scan_cell(walk: int, base: int, at: int, column: int) -> int:
         length, at = read_length(base, at, get(column, f.C_LENGTH))
     if is_beyond(length, end - at):
         return fail_length(walk, b.TRUNCATED, at, length)
-    if not add_cell(walk, get(column, f.C_NUMBER), flags & KEPT_FLAGS, ts, ttl, expires, path_at, path_len, at, length):
+    kept = flags & fl.KEPT_FLAGS
+    if not add_cell(walk, get(column, f.C_NUMBER), kept, ts, ttl, expires, path_at, path_len, at, length):
         return b.FAILED
     return at + length
 
 
 @compiled
 def _scan_multi(walk: int, base: int, at: int, column: int) -> int:
-    if get(walk, b.ROW_FLAGS) & HAS_COMPLEX_DELETION:
+    if get(walk, b.ROW_FLAGS) & fl.HAS_COMPLEX_DELETION:
         deletion, at = read_deletion(walk, base, at)
         if deletion != ix.NO_DELETION and not add_cell(
             walk, get(column, f.C_NUMBER), ix.COMPLEX_DELETION, deletion, 0, 0, 0, 0, 0, 0
@@ -93,7 +83,7 @@ def _scan_multi(walk: int, base: int, at: int, column: int) -> int:
 def scan_cells(walk: int, base: int, at: int, place: int, count: int) -> int:
     """The offset behind the cells of one row."""
     end, row_ts = get(walk, b.END), get(walk, b.ROW_TS)
-    plain = USE_ROW_TIMESTAMP if get(walk, b.ROW_FLAGS) & ix.HAS_TIMESTAMP else -1
+    plain = fl.USE_ROW_TIMESTAMP if get(walk, b.ROW_FLAGS) & ix.HAS_TIMESTAMP else -1
     for number in range(count):
         column = get(place, number)
         if get(column, f.C_MULTI):
@@ -136,7 +126,7 @@ def _read_ttl(walk: int, base: int, at: int, flags: int) -> int:
 def _end_row(walk: int, flags: int, kind: int, deletion: int, values_at: int, values_n: int, cells_at: int) -> bool:
     """Adds the row's line, if there is anything in it; whether there was room."""
     number = get(walk, b.NUMBER)
-    kept = flags & LIVENESS
+    kept = flags & fl.LIVENESS
     cells_n = get(walk, b.CELLS) - cells_at
     holds = kept != 0 or cells_n > 0
     behind = number + holds
@@ -173,7 +163,7 @@ def scan_row(walk: int, base: int, at: int, flags: int, kind: int, place: int, c
             return b.FAILED
     if flags & ix.HAS_DELETION:
         deletion, at = read_deletion(walk, base, at)
-    if not flags & HAS_ALL_COLUMNS:
+    if not flags & fl.HAS_ALL_COLUMNS:
         at, place, count = read_subset(walk, base, at, place, count)
         if at == b.FAILED:
             return b.FAILED

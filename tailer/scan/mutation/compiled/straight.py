@@ -28,9 +28,8 @@ from tailer.scan.index import HAS_TIMESTAMP
 from tailer.scan.mutation.compiled import flat as f
 from tailer.scan.mutation.compiled.columns import K_AT, K_BASE, K_COUNT, K_LEN, K_WIDTH, read_column_list
 from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES, find_id
-from tailer.scan.mutation.compiled.rows import HAS_ALL_COLUMNS, USE_ROW_TIMESTAMP
 from tailer.scan.mutation.compiled.times import TIMESTAMP_EPOCH
-from tailer.scan.mutation.compiled.updates import END_OF_PARTITION, HAS_ROW_ESTIMATE
+from tailer.scan.mutation.flags import END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_ROW_ESTIMATE, USE_ROW_TIMESTAMP
 from tailer.scan.tables import NO_COLUMN
 
 ROW_FLAGS: Final = HAS_TIMESTAMP | HAS_ALL_COLUMNS

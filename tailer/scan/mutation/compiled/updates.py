@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_vint
 from tailer.jit.words import byte, get, put
@@ -12,6 +10,7 @@ from tailer.scan.compiled import block as b
 from tailer.scan.compiled import lines as ln
 from tailer.scan.compiled.block import fail, fail_length, is_beyond
 from tailer.scan.compiled.lines import add_row, add_update, set_counts
+from tailer.scan.mutation import flags as fl
 from tailer.scan.mutation.compiled import flat as f
 from tailer.scan.mutation.compiled.bounds import scan_bound
 from tailer.scan.mutation.compiled.columns import list_place, read_column_list
@@ -19,19 +18,6 @@ from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES
 from tailer.scan.mutation.compiled.rows import scan_row
 from tailer.scan.mutation.compiled.times import read_bases, read_deletion
 from tailer.scan.tables import NO_COLUMN
-
-IS_EMPTY: Final = 0x01
-HAS_PARTITION_DELETION: Final = 0x04
-HAS_STATIC_ROW: Final = 0x08
-HAS_ROW_ESTIMATE: Final = 0x10
-UNKNOWN_FLAGS: Final = ~(IS_EMPTY | HAS_PARTITION_DELETION | HAS_STATIC_ROW | HAS_ROW_ESTIMATE)
-
-END_OF_PARTITION: Final = 0x01
-IS_MARKER: Final = 0x02
-NO_ROW: Final = END_OF_PARTITION | IS_MARKER
-EXTENSION: Final = 0x80
-IS_STATIC: Final = 0x01
-SHADOWABLE: Final = 0x02
 
 
 @compiled
@@ -63,9 +49,9 @@ def _scan_static(walk: int, base: int, at: int, count: int) -> int:
     flags, extended = byte(base, at), byte(base, at + 1)
     if at + 2 > get(walk, b.END):
         return fail(walk, b.TRUNCATED, at, 0)
-    if not flags & EXTENSION or flags & NO_ROW or not extended & IS_STATIC:
+    if not flags & fl.EXTENSION or flags & fl.NO_ROW or not extended & fl.IS_STATIC:
         return fail(walk, b.BAD_FLAGS, at, flags)
-    if extended & ~(IS_STATIC | SHADOWABLE):
+    if extended & ~(fl.IS_STATIC | fl.SHADOWABLE):
         return fail(walk, b.BAD_FLAGS, at + 1, extended)
     return scan_row(walk, base, at + 2, flags, ix.STATIC_ROW, list_place(walk, 1), count)
 
@@ -79,15 +65,15 @@ def _scan_unfiltereds(walk: int, base: int, at: int, count: int) -> int:
     while at < end:
         flags = byte(base, at)
         at += 1
-        if not flags & NO_ROW:
-            if flags & EXTENSION:
-                if byte(base, at) & ~SHADOWABLE:
+        if not flags & fl.NO_ROW:
+            if flags & fl.EXTENSION:
+                if byte(base, at) & ~fl.SHADOWABLE:
                     return fail(walk, b.BAD_FLAGS, at, byte(base, at))
                 at += 1
             at = scan_row(walk, base, at, flags, ix.ROW_LINE, place, count)
-        elif flags == IS_MARKER:
+        elif flags == fl.IS_MARKER:
             at, is_open = scan_bound(walk, base, at, is_open)
-        elif flags != END_OF_PARTITION:
+        elif flags != fl.END_OF_PARTITION:
             return fail(walk, b.BAD_FLAGS, at - 1, flags)
         else:
             return fail(walk, b.UNPAIRED_BOUND, at - 1, 0) if is_open else at
@@ -98,26 +84,26 @@ def _scan_unfiltereds(walk: int, base: int, at: int, count: int) -> int:
 
 @inlined
 def _scan_body(walk: int, base: int, at: int, flags: int) -> int:
-    if flags & IS_EMPTY:
+    if flags & fl.IS_EMPTY:
         return at
     at = read_bases(walk, base, at)
     statics = 0
-    if flags & HAS_STATIC_ROW:
+    if flags & fl.HAS_STATIC_ROW:
         at, statics = read_column_list(walk, base, at, 1)
         if at == b.FAILED:
             return b.FAILED
     at, columns = read_column_list(walk, base, at, 0)
     if at == b.FAILED:
         return b.FAILED
-    if flags & HAS_PARTITION_DELETION:
+    if flags & fl.HAS_PARTITION_DELETION:
         at = _scan_partition_deletion(walk, base, at)
         if at == b.FAILED:
             return b.FAILED
-    if flags & HAS_STATIC_ROW:
+    if flags & fl.HAS_STATIC_ROW:
         at = _scan_static(walk, base, at, statics)
         if at == b.FAILED:
             return b.FAILED
-    if flags & HAS_ROW_ESTIMATE:
+    if flags & fl.HAS_ROW_ESTIMATE:
         at = read_vint(base, at)[1]
     return _scan_unfiltereds(walk, base, at, columns)
 
@@ -136,7 +122,7 @@ def scan_update(walk: int, base: int, at: int, number: int) -> int:
         return b.FAILED
     at += length
     flags = byte(base, at)
-    if flags & UNKNOWN_FLAGS:
+    if flags & fl.UNKNOWN_UPDATE_FLAGS:
         return fail(walk, b.BAD_FLAGS, at, flags)
     at = _scan_body(walk, base, at + 1, flags)
     if at == b.FAILED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from tailer.scan.compiled import block as b
 from tailer.scan.compiled.block import fail, fail_length
 from tailer.scan.index import NULL_LENGTH
 from tailer.scan.record.compiled import state as s
+from tailer.scan.record.heads import FALSE, NIL, TRUE
 
 _signed: Any = np.int64
-
-NIL: Final = 0xC0
-FALSE: Final = 0xC2
-TRUE: Final = 0xC3
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 from tailer.jit.decorators import inlined
 from tailer.jit.words import byte, half_word, word
 from tailer.scan.compiled import block as b
-from tailer.scan.record.compiled.heads import NIL
+from tailer.scan.record.heads import NIL
 from tailer.scan.record.record import CHANGE, DEFINITION, STATE
 
 NULL: Final = -1

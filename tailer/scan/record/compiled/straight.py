@@ -27,7 +27,6 @@ from tailer.scan.index import CELL_DELETED, HAS_TIMESTAMP, NO_DELETION
 from tailer.scan.mutation.compiled import flat as f
 from tailer.scan.record.compiled import flat as r
 from tailer.scan.record.compiled import state as s
-from tailer.scan.record.compiled.heads import NIL
 from tailer.scan.record.compiled.ids import find_print, turn_to
 from tailer.scan.record.compiled.pieces import (
     NO_TIMES,
@@ -40,6 +39,7 @@ from tailer.scan.record.compiled.pieces import (
     straight_bytes,
 )
 from tailer.scan.record.compiled.rows import put_part
+from tailer.scan.record.heads import NIL
 from tailer.scan.record.record import INSERT, UPDATE
 
 _signed: Any = np.int64

@@ -15,9 +15,9 @@ from tests.helpers.log_writer import (
     Table,
     add_column,
     completed,
-    create_table,
+    create_payload,
     encode_mutation,
-    insert,
+    insert_payload,
     segment_of,
     simple_table,
 )
@@ -48,7 +48,7 @@ def columns(folder: Path, table: str = "ks.t", start: str = "earliest", **option
 def altered(parent: Path, *names: str) -> Path:
     """`ks.t` with columns added one by one, each in a segment of its own, before an insert."""
     table, folder = TABLE, LogFolder(parent / "cdc_raw")
-    segments = [written(0, [encode_mutation(create_table(table, TS))], table)]
+    segments = [written(0, [create_payload(table)], table)]
     for number, name in enumerate(names, 1):
         added = Column(name, "static" if name.startswith("s") else "regular", "int")
         table = replace(table, columns=(*table.columns, added))
@@ -59,7 +59,7 @@ def altered(parent: Path, *names: str) -> Path:
 
 
 def written(number: int, payloads: list[bytes], table: Table) -> SegmentWriter:
-    return segment_of(FIRST + number, [[*payloads, encode_mutation(insert(table, number, "a", number))]])
+    return segment_of(FIRST + number, [[*payloads, insert_payload(table, number, "a", number)]])
 
 
 def test_in_the_order_in_which_they_came(tmp_path: Path) -> None:

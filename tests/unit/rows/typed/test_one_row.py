@@ -21,7 +21,19 @@ from tailer.scan.mutation.scan import scan
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import OnSchemaChange, TypedOptions, typed_table
 from tailer.segments.group import Group
-from tests.helpers.log_writer import TS, Cell, Liveness, Row, Table, Update, encode_mutation, i32, insert, simple_table
+from tests.helpers.log_writer import (
+    TS,
+    Cell,
+    Liveness,
+    Row,
+    Table,
+    Update,
+    encode_mutation,
+    i32,
+    insert,
+    insert_payload,
+    simple_table,
+)
 from tests.unit.rows.typed.generated import _key, kind_of, tables, updates, values
 from tests.unit.rows.typed.test_generated import definition_of
 
@@ -58,7 +70,7 @@ def read(
 
 
 def plain(number: int, table: Table = TABLE) -> bytes:
-    return encode_mutation(insert(table, number, f"c{number}", 7 * number))
+    return insert_payload(table, number, f"c{number}", 7 * number)
 
 
 def delete(number: int) -> bytes:

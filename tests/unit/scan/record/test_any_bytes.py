@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tailer.scan.index import Status
 from tailer.scan.record.scan import Scanned
 from tailer.scan.tables import ScanTables
+from tests.unit.scan.inside import check_inside
 from tests.unit.scan.record.packed import entry
 from tests.unit.scan.record.scanned import (
     OTHER_ID,
@@ -55,14 +56,9 @@ def check(found: Scanned) -> None:
         assert 0 <= off <= off + length <= size
     for off, length in index.values.tolist():
         assert 0 <= off <= off + length <= size
-    for line in index.cells.tolist():
-        assert 0 <= line[5] <= line[5] + line[6] <= size
-        assert 0 <= line[7] <= line[7] + line[8] <= size
-    for line in index.rows.tolist():
-        assert line[8] + line[9] <= len(index.values)
-        assert line[10] + line[11] <= len(index.cells)
+    check_inside(index, size)
     if index.stopped.status != Status.OK:
-        assert len(index.updates) == len(index.rows) == len(index.values) == len(index.cells) == len(found.attrs) == 0
+        assert len(found.attrs) == 0
 
 
 def scans(payload: bytes, tables: ScanTables, **options: Any) -> list[Scanned]:

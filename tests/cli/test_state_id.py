@@ -49,6 +49,7 @@ def test_of_this_state_it_is_taken(folder: Path) -> None:
     assert len(follow(folder, "--from", offset(folder)).lines) == 1
     assert run_cli(["consumers", folder, "seek", "c", offset(folder)]).code == 0
     assert len(follow(folder, "--consumer", "c").lines) == 1
+    assert run_cli(["schema", folder, "--at", offset(folder)]).code == 0
 
 
 def test_without_an_id_it_is_taken_as_it_was(folder: Path) -> None:
@@ -66,6 +67,7 @@ def test_of_another_state_it_is_refused(folder: Path, option: str) -> None:
         follow(folder, option, given),
         follow(folder, option, given, "--consumer", "new"),
         run_cli(["consumers", folder, "seek", "c", given]),
+        run_cli(["schema", folder, "--at", given]),
     ):
         assert (ran.code, ran.out) == (6, "")
         assert "of another state folder" in ran.err

@@ -38,6 +38,11 @@ class NodeOffset(msgspec.Struct, frozen=True):
     def position(self) -> Position:
         return Position(self.s, self.o)
 
+    @property
+    def places(self) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:
+        """The offset without its journal count: whether it moved is about the log alone."""
+        return self.s, self.o, self.done, self.p
+
     def left(self, segment: int, end: int) -> int:
         """How many bytes of a segment that ends at `end` lie behind this offset."""
         late = dict(self.p)

@@ -255,7 +255,11 @@ class Tail:
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
-        file = self._survey.file(task.span.segment)
+        try:
+            file = self._survey.file(task.span.segment)
+        except FileNotFoundError:
+            self._parts.faults.gone(task.span)
+            return
         self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
             try:
@@ -271,13 +275,18 @@ class Tail:
         if unknown := reader.take_unknown():
             self._notices.append(unknown_notice(unknown))
 
-    def left_out(self) -> list[str]:
-        """A sentence for each column that rows had and this run's typed form has not."""
+    def take_notices(self) -> list[str]:
+        """What there is to say by now. A step has it with it."""
+        parts = (self._holding, self._survey, self._definitions, self._parts.faults)
+        about = chain.from_iterable(part.take_notices() for part in parts)
+        notices, self._notices = [*self._notices, *about, *take_notices()], []
+        return notices
+
+    def last_notices(self) -> list[str]:
+        """What is still to be told when a run ends: of what was read last, and each column that was left out."""
+        what = "were left out, which is newer than this run"
         counts = self._parts.reader.left_out.items()
-        return [
-            f'warning: {count} values of column "{name}" were left out, which is newer than this run'
-            for name, count in counts
-        ]
+        return [*self.take_notices(), *(f'warning: {count} values of column "{name}" {what}' for name, count in counts)]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
@@ -347,13 +356,10 @@ class Tail:
         return made
 
     def _as_step(self, made: Plan) -> Step:
-        parts = (self._holding, self._survey, self._definitions)
-        about = chain.from_iterable(part.take_notices() for part in parts)
-        notices = [*self._notices, *made.notices, *about, *take_notices()]
-        self._notices = []
+        notices = [*made.notices, *self.take_notices()]
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
-        moved = _places(made.offset) != _places(self.offset)
+        moved = made.offset.places != self.offset.places
         # Only then all that is there has been read once.
         idle = finished or not (tasks or moved or made.waiting or made.error)
         notices += self._beginning.notices(made.offset.position, idle=idle)
@@ -392,8 +398,3 @@ class Tail:
             if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
                 self._parts.reacher.learn(segment)
         self._definitions.learn_collected(None)
-
-
-def _places(offset: NodeOffset) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:
-    """The offset without its journal count: whether it moved is about the log alone."""
-    return offset.s, offset.o, offset.done, offset.p

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -144,6 +144,11 @@ class Reader:
                 raise _placed(error, at) from None
             self._prepared_of = wanted
         return self._prepared
+
+
+def left_out_notices(left_out: Mapping[str, int], why: str) -> list[str]:
+    """What is said of values that a typed form has no column for (`Reader.left_out`)."""
+    return [f'warning: {count} values of column "{name}" were left out{why}' for name, count in left_out.items()]
 
 
 def unknown_notice(count: int) -> str:

@@ -124,7 +124,7 @@ class Journal:
                 file=str(self._path),
                 expected=f"{count} records",
                 found=str(self.count),
-                remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
+                remedy="The state folder was deleted or replaced, or a backup restored: start with a new consumer or checkpoint.",
             )
 
     def identify(self) -> None:
@@ -147,7 +147,8 @@ class Journal:
         self.require(offset.j)
 
     def check_id(self, offset: NodeOffset) -> None:
-        """RefusedError for an offset of another state. One without an id is of a version that gave none."""
+        """RefusedError for an offset of another state, or of more records than this one has. Without an id it is of a
+        version that gave none."""
         if offset.id and self._id != offset.id:
             self.refresh()
         if offset.id and self._id and self._id != offset.id:
@@ -159,6 +160,8 @@ class Journal:
                 remedy="Restore that folder, or start with a new consumer or checkpoint; a place in this log is named "
                 "as SEGMENT:OFFSET.",
             )
+        if offset.id and self._id:
+            self.require(offset.j)
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""

@@ -13,6 +13,7 @@ from tailer.planning.loss import lost
 from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.group import OnFault
+from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
 from tailer.state.quarantine import Quarantine
 
@@ -61,8 +62,15 @@ class Faults:
         else:
             raise error
 
-    def gone(self, span: Span) -> None:
-        """A span's segment was deleted after it was planned, and is not held open: a loss, unless that was accepted."""
+    def file_of(self, span: Span) -> SegmentFile | None:
+        """The segment of a span that was planned; None where it was deleted meanwhile, and that is an accepted loss."""
+        try:
+            return self._survey.file(span.segment)
+        except FileNotFoundError:
+            self._gone(span)
+            return None
+
+    def _gone(self, span: Span) -> None:
         at = Position(span.segment, span.lower)
         check_mounted(self._survey.folder, span.segment)
         error = lost(at, f"segment {span.segment} was deleted before it was read")

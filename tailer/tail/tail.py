@@ -26,7 +26,7 @@ from tailer.planning.named_positions import check_there, clip, named_position, s
 from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
-from tailer.reading.reader import unknown_notice
+from tailer.reading.reader import left_out_notices, unknown_notice
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
@@ -96,7 +96,7 @@ class Tail:
         consumer = self._parts.consumer
         node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self._parts.taken.registering(), self._holding.beginning():
+            with self._parts.taken.registering():
                 self.begin()
                 # Else a restart right here, behind a compaction, would look like one from before it.
                 self.offset = self._journal.stamped(self.offset)
@@ -106,9 +106,8 @@ class Tail:
             self.go_on(node.offset, node.memory)
             self._saved = self.offset
             if self.options.start != "earliest":
-                self._notices.append(
-                    f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
-                )
+                stands = f"goes on at {self.offset.position}; --from is for its start"
+                self._notices.append(f"consumer {self.options.consumer} {stands}")
         if (until := self.options.until) is not None:
             named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
             self._journal.check_id(named)
@@ -118,6 +117,13 @@ class Tail:
 
     def begin(self) -> None:
         """A first start, where the options say."""
+        with self._holding.beginning():
+            self._find_place()
+        self._learn_below()
+        self._parts.outside.give(None)
+        self.named.check(None)
+
+    def _find_place(self) -> None:
         options, unread = self.options, self._parts.taken.unread
         self._view = self._survey.look(self.offset)
         found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
@@ -129,9 +135,6 @@ class Tail:
             check_restart(self.restart(), self.offset.position, self._view)
         if options.start == "earliest":
             self._beginning.began(self._view)
-        self._learn_below()
-        self._parts.outside.give(None)
-        self.named.check(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
         """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit."""
@@ -255,10 +258,7 @@ class Tail:
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
-        try:
-            file = self._survey.file(task.span.segment)
-        except FileNotFoundError:
-            self._parts.faults.gone(task.span)
+        if (file := self._parts.faults.file_of(task.span)) is None:
             return
         self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
@@ -284,9 +284,7 @@ class Tail:
 
     def last_notices(self) -> list[str]:
         """What is still to be told when a run ends: of what was read last, and each column that was left out."""
-        what = "were left out, which is newer than this run"
-        counts = self._parts.reader.left_out.items()
-        return [*self.take_notices(), *(f'warning: {count} values of column "{name}" {what}' for name, count in counts)]
+        return [*self.take_notices(), *left_out_notices(self._parts.reader.left_out, ", which is newer than this run")]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""

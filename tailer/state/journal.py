@@ -124,7 +124,7 @@ class Journal:
                 file=str(self._path),
                 expected=f"{count} records",
                 found=str(self.count),
-                remedy="The state folder was deleted or replaced, or a backup restored: start with a new consumer or checkpoint.",
+                remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
             )
 
     def identify(self) -> None:

@@ -22,7 +22,7 @@ from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
-from tailer.reading.reader import Reader, left_out_notices, unknown_notice
+from tailer.reading.reader import Reader, left_out_notices
 from tailer.reading.task import Change, ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
@@ -167,8 +167,7 @@ def _left_out() -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
     left_out = left_out_notices(_READER.left_out, " (onSchemaChange=ignore)")
     _READER.left_out.clear()
-    unknown = _READER.take_unknown()
-    return [*([unknown_notice(unknown)] if unknown else []), *left_out]
+    return [*_READER.take_notices(), *left_out]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

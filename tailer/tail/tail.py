@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +21,11 @@ from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
-from tailer.planning.named_positions import check_there, clip, named_position, standing
+from tailer.planning.named_positions import check_there, check_within, clip, named_position, standing
 from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
-from tailer.reading.reader import left_out_notices, unknown_notice
+from tailer.reading.reader import left_out_notices
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
@@ -130,6 +129,7 @@ class Tail:
         self._journal.check_id(found.offset)
         if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
+        check_within(found.offset, self._survey)
         self.seek(standing(found.offset, self._view), found.memory)
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
@@ -172,7 +172,11 @@ class Tail:
             self._parts.consumer.close()
 
     def __enter__(self) -> Tail:
-        self.open()
+        try:
+            self.open()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -271,15 +275,13 @@ class Tail:
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
-        self._notices.extend(self._stale.about(reader.skipped, task.definitions))
-        if unknown := reader.take_unknown():
-            self._notices.append(unknown_notice(unknown))
+        self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
 
     def take_notices(self) -> list[str]:
         """What there is to say by now. A step has it with it."""
         parts = (self._holding, self._survey, self._definitions, self._parts.faults)
-        about = chain.from_iterable(part.take_notices() for part in parts)
-        notices, self._notices = [*self._notices, *about, *take_notices()], []
+        notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
+        self._notices = []
         return notices
 
     def last_notices(self) -> list[str]:

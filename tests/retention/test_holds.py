@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tailer
-from tailer.errors import LossError, RefusedError, UsageError
+from tailer.errors import DefinitionError, LossError, RefusedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import parse_options
 from tailer.retention.clean import CleanOptions, clean
@@ -141,6 +141,10 @@ def test_a_read_that_finds_no_place_holds_nothing(folder: Path) -> None:
         with pytest.raises(UsageError):
             next(tailer.open(folder).read(start))
         assert holds(folder) == []
+    with pytest.raises(DefinitionError) as told:
+        next(tailer.open(folder, tables=["shop.ordres"]).read())
+    assert holds(folder) == [], "nor one that is refused behind that"
+    assert told.value.code == 3
     assert cleaned(folder) == [0, 1, 2, 3]
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError
-from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import python_options
 from tailer.state.log_folder import log_state
@@ -72,7 +71,7 @@ class Log:
                 yield from _batches(tail, step)
                 tail.advance(step)
                 tail.save()
-            self.notices.extend((*tail.left_out(), *take_notices()))
+            self.notices.extend(tail.last_notices())
 
 
 def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:

@@ -19,6 +19,7 @@ from tailer.cli.entry_facts import EntryFacts, TableCount, TableNames, entry_fac
 from tailer.cli.inspect_text import entry_line, folder_lines, segment_lines, table_lines
 from tailer.cli.rows import Form, output_form
 from tailer.cli.segment_facts import SegmentFacts, segment_facts
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name
 from tailer.options.tail import tail_options
@@ -95,6 +96,8 @@ def _find(path: Path, state: Path | None) -> tuple[Path, list[LogFile], Listing]
         check_folder(folder)
     listing = look(folder)
     if name is None:
+        for notice in listing.notices():
+            STANDARD_ERROR.notice(notice)
         return folder, [listing.logs[segment] for segment in listing.segments], listing
     if (kind := listing.others.get(path.name)) is not None:
         raise UsageError("this is no segment", file=str(path), expected="a regular file", found=kind)

@@ -58,7 +58,7 @@ def schema(folder: Path, at: str, source: bool, changes: bool, output: Form | No
     from tailer.options.tail import tail_options
 
     options = tail_options(values)
-    place, pretty = _position(at), output_form(output) == "pretty"
+    place, pretty = _position(at, folder, options.state), output_form(output) == "pretty"
     learnt = learn(
         folder,
         options,
@@ -142,17 +142,21 @@ def _nothing(learnt: Learnt, selection: Selection) -> None:
     STANDARD_ERROR.notice("no definition of any table is known here; give --schema FILE or --server HOST")
 
 
-def _position(text: str) -> Position | None:
-    """The position that a user's text names; None is the end of all that is known."""
+def _position(text: str, folder: Path, state: Path | None) -> Position | None:
+    """The position that a user's text names; None is the end of all that is known. An offset must be of this state."""
     from tailer.planning.named_positions import named_position
     from tailer.planning.plan import Reach
+    from tailer.state.journal import Journal
+    from tailer.state.log_folder import log_state
 
     if text == "latest":
         return None
     if (position := Position.parse(text)) is not None:
         return position
     # Neither of the other forms looks at the folder.
-    return named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset.position
+    offset = named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset
+    Journal(log_state(folder, state), writable=False).check_id(offset)
+    return offset.position
 
 
 def _write(lines: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ from tailer.cli.check import Checked, Checker
 from tailer.cli.command import command
 from tailer.cli.progress import progress_bar
 from tailer.cli.rows import Form, output_form
+from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import CdcError, CorruptError
 from tailer.limits import MIB
 from tailer.options.tail import tail_options
@@ -46,7 +47,8 @@ def verify(folder: Path, output: Form | None, values: dict[str, Any]) -> None:
     began = time.monotonic()
     with contextlib.closing(survey):
         results = _check_all(survey, options.settle_seconds or 0)
-        sys.stderr.writelines(f"cdc-tail: {printable(notice)}\n" for notice in survey.take_notices())
+        for notice in survey.take_notices():
+            STANDARD_ERROR.notice(notice)
     seconds = time.monotonic() - began
     lines = _pretty(results, seconds) if pretty else _json_lines(results, seconds)
     sys.stdout.writelines(f"{line}\n" for line in lines)

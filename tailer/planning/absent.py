@@ -14,6 +14,7 @@ from tailer.errors import HeldBackError, SystemFailedError
 from tailer.planning.plan import Plan
 from tailer.planning.survey import Survey
 from tailer.position import Position
+from tailer.segments.looks import look
 from tailer.segments.segment import SegmentFile
 from tailer.state.offset import Memory, NodeOffset
 
@@ -48,7 +49,17 @@ def file_now(survey: Survey, segment: int, offset: NodeOffset) -> SegmentFile:
         # Appeared after the last look, or is gone.
         survey.look(offset)
     if survey.empty:
-        raise SystemFailedError(
-            f"the folder is empty, and segment {segment} is to be read", file=str(survey.folder), remedy=MOUNT
-        )
+        raise _nothing_there(survey.folder, segment)
     return survey.file(segment)
+
+
+def check_mounted(folder: Path, segment: int) -> None:
+    """SystemFailedError where nothing is there at all, for a segment that is not there."""
+    seen = look(folder)
+    if not (seen.logs or seen.sidecars or seen.dropped is not None):
+        raise _nothing_there(folder, segment)
+
+
+def _nothing_there(folder: Path, segment: int) -> SystemFailedError:
+    what = f"the folder is empty, and segment {segment} is to be read"
+    return SystemFailedError(what, file=str(folder), remedy=MOUNT)

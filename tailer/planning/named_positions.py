@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
-from tailer.errors import LossError, UsageError
+from tailer.errors import CdcError, LossError, UsageError
+from tailer.framing.section import NoSection
 from tailer.limits import OFFSET_MAX
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
+from tailer.segments.segments import Segments
 from tailer.segments.view import View
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
@@ -120,6 +122,30 @@ def check_there(position: Position, view: View) -> None:
             remedy="Begin at `earliest`, which is what is still there.",
         )
     raise UsageError("no such segment", at=position, remedy="`cdc-tail inspect DIR` lists the segments that are there.")
+
+
+def check_within(offset: NodeOffset, segments: Segments) -> None:
+    """UsageError for a place in a segment behind what is written of it: what comes there would be passed by."""
+    if offset.done:
+        return
+    position = offset.position
+    try:
+        with segments.opened(position.segment) as file:
+            if file.header() is None:
+                return
+            edge, at = file.place(position.offset)
+            found = next(file.sections(edge, at)) if edge < position.offset else None
+    except (FileNotFoundError, CdcError):
+        # Reported where its rows are wanted.
+        return
+    if isinstance(found, NoSection) and found.why.clean:
+        raise UsageError(
+            "the position lies behind the end of its segment",
+            at=position,
+            expected=f"{edge} at most",
+            found=position.offset,
+            remedy="Offsets are logical: those that rows have, and that `cdc-tail inspect FILE` shows.",
+        )
 
 
 def _from_json(text: str, node: str) -> NodeOffset:

@@ -18,7 +18,7 @@ from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
 from tailer.planning.plan import Reach
 from tailer.planning.sighting import Closed, Sighting
-from tailer.planning.survey import Survey
+from tailer.planning.survey import FEW_SIGHTINGS, Survey
 from tailer.position import Position, Span
 from tailer.segments.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.segments.run import Run, run_of
@@ -64,6 +64,7 @@ class Reacher:
         self._clock = clock
         self._waiting: dict[int, tuple[int, float]] = {}
         self._learnt: dict[int, int] = {}
+        self._learnt_most = FEW_SIGHTINGS
 
     def __call__(self, segment: int, offset: int, budget: int) -> Reach:
         sighting = self._survey.sighting(segment)
@@ -108,6 +109,7 @@ class Reacher:
                 walk = self._walk(file, start, at, limit=None, budget=None, keep=next_read)
                 file.remember(walk.edge, walk.at)
                 self._learnt[segment] = walk.edge
+                self._forget_gone()
             sighting = self._survey.sighting(segment)
             promised = walk.edge < max(sighting.end, sighting.published)
             return walk.fault.error if promised and walk.fault is not None else None
@@ -115,6 +117,13 @@ class Reacher:
             return None
         except CdcError as error:
             return error
+
+    def _forget_gone(self) -> None:
+        """What was learnt of segments that are gone: nobody learns from them again."""
+        if len(self._learnt) > self._learnt_most:
+            there = set(self._survey.segments())
+            self._learnt = {segment: edge for segment, edge in self._learnt.items() if segment in there}
+            self._learnt_most = 2 * max(len(self._learnt), FEW_SIGHTINGS)
 
     def _walk(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -77,10 +77,10 @@ class Reader:
                         yield part
         self.unknown += payload.unknown
 
-    def take_unknown(self) -> int:
-        """How many transactions were `unknown` since the last call."""
+    def take_notices(self) -> list[str]:
+        """What there is to say of transactions that were `unknown` since the last call."""
         unknown, self.unknown = self.unknown, 0
-        return unknown
+        return [_unknown_notice(unknown)] if unknown else []
 
     def _payload(
         self, task: ReadTask, file: SegmentFile, segments: Segments, on_fault: OnFault, opened: ExitStack
@@ -146,7 +146,12 @@ class Reader:
         return self._prepared
 
 
-def unknown_notice(count: int) -> str:
+def left_out_notices(left_out: Mapping[str, int], why: str) -> list[str]:
+    """What is said of values that a typed form has no column for (`Reader.left_out`)."""
+    return [f'warning: {count} values of column "{name}" were left out{why}' for name, count in left_out.items()]
+
+
+def _unknown_notice(count: int) -> str:
     """What is said of transactions that are not delivered because nothing tells what they hold."""
     return (
         f"{count} transactions began before the oldest segment that there was at the start: they belong to the history "

@@ -78,7 +78,7 @@ def seek_consumer(
 
 def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable[[], float]) -> NodeState:
     # They read logs, which takes more than the other commands load.
-    from tailer.planning.named_positions import check_there, named_position, standing
+    from tailer.planning.named_positions import check_there, check_within, named_position, standing
     from tailer.planning.reach import Reacher
     from tailer.planning.restart import check_restart, restart_of
     from tailer.planning.survey import Survey
@@ -91,6 +91,7 @@ def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable
         journal.check_id(start.offset)
         if not start.offset.done:
             check_there(start.offset.position, view)
+        check_within(start.offset, survey)
         found = standing(start.offset, view)
         restart = restart_of(found, survey)
         check_restart(restart, found.position, view)

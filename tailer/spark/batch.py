@@ -77,7 +77,8 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task
-                    file = parts.survey.file(task.span.segment)
+                    if (file := parts.faults.file_of(task.span)) is None:
+                        continue
                     carried = carry(file, task, parts.survey) if source.on_driver else None
                     jobs.append(packer.pack(planned, folder, options, carried))
                 tail.advance(step)

@@ -22,7 +22,7 @@ from tailer.jit.ready import take_notices
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
-from tailer.reading.reader import Reader, unknown_notice
+from tailer.reading.reader import Reader, left_out_notices
 from tailer.reading.task import Change, ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
@@ -165,13 +165,9 @@ def _open(job: Job, keys: KeySource) -> SegmentFile:
 
 def _left_out() -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
-    counts = list(_READER.left_out.items())
+    left_out = left_out_notices(_READER.left_out, " (onSchemaChange=ignore)")
     _READER.left_out.clear()
-    unknown = _READER.take_unknown()
-    notices = [unknown_notice(unknown)] if unknown else []
-    return notices + [
-        f'warning: {count} values of column "{name}" were left out (onSchemaChange=ignore)' for name, count in counts
-    ]
+    return [*_READER.take_notices(), *left_out]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

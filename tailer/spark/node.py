@@ -368,7 +368,7 @@ class Node:
                 file = self._open_segment(planned.task.span.segment)
                 for _ in self._reader.read(planned.task, file, on_fault, self._survey):
                     pass
-        except CdcError:
+        except (CdcError, FileNotFoundError):
             return False
         return True
 

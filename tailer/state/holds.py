@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -56,40 +57,53 @@ class Hold:
         self._notices: list[str] = []
 
     @contextlib.contextmanager
-    def taking(self) -> Iterator[None]:
-        """From finding where reading begins until that is held, `clean` deletes nothing."""
-        if self._seconds <= 0 or not self._state.is_dir():
+    def finding(self, clock: Callable[[], float], needed: Callable[[], int]) -> Iterator[None]:
+        """Until it is known where reading begins everything is held, and from then on what is `needed`.
+
+        `clean` and whoever starts wait for two files to be written, not for what is read in between.
+        """
+        if not self._wanted:
             yield
             return
-        with contextlib.ExitStack() as locked:
-            try:
-                locked.enter_context(state_lock(self._state))
-            except CdcError as error:
-                self._give_up(error.what)
+        everything = self._path.with_name(f"{self._path.stem}.{secrets.token_hex(4)}{_SUFFIX}")
+        with self._giving_up(), state_lock(self._state):
+            _write(everything, msgspec.structs.replace(self._content, until=clock() + self._seconds))
+        try:
             yield
+            if self._wanted:
+                # Together: who lists the holds finds one of the two.
+                with self._giving_up(), state_lock(self._state):
+                    self.take(needed(), clock())
+                    everything.unlink(missing_ok=True)
+        finally:
+            with contextlib.suppress(OSError):
+                everything.unlink()
 
     def take(self, segment: int, now: float) -> None:
         """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
-        if self._seconds <= 0 or not self._state.is_dir():
+        if not self._wanted:
             return
         if self._stays and self._taken:
             # What was passed by who took it is still to be read.
             segment = min(segment, self._content.segment)
         content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
-        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        with self._giving_up():
+            _write(self._path, content)
+            self._content, self._taken = content, True
+
+    @property
+    def _wanted(self) -> bool:
+        return self._seconds > 0 and self._state.is_dir()
+
+    @contextlib.contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """What keeps a hold from being written ends all holding, and no reading."""
         try:
-            make_folder(self._path.parent)
-            # No fsync: a lease does not outlive the machine's run, nor does who holds it.
-            with os.fdopen(replacing_file(temporary), "wb") as out:
-                out.write(msgspec.json.encode(content) + b"\n")
-            temporary.replace(self._path)
+            yield
         except CdcError as error:
             self._give_up(error.what)
-            return
         except OSError as error:
             self._give_up(error.strerror or str(error))
-            return
-        self._content, self._taken = content, True
 
     def ends_soon(self, now: float) -> bool:
         """Half of its time is over: who reads on takes it again."""
@@ -112,6 +126,15 @@ class Hold:
         self._notices.append(
             f"nothing holds the segments that are read here ({self._state}: {why}): a `clean` beside it may take them"
         )
+
+
+def _write(path: Path, content: HoldFile) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    make_folder(path.parent)
+    # No fsync: a lease does not outlive the machine's run, nor does who holds it.
+    with os.fdopen(replacing_file(temporary), "wb") as out:
+        out.write(msgspec.json.encode(content) + b"\n")
+    temporary.replace(path)
 
 
 def read_holds(state: Path, now: float) -> list[HoldFile]:

@@ -137,11 +137,14 @@ class Journal:
         self.require(offset.j)
 
     def check_id(self, offset: NodeOffset) -> None:
-        """RefusedError for an offset of another state. One without an id is of a version that gave none."""
+        """RefusedError for an offset of another state, or of more records than this one has. Without an id it is of a
+        version that gave none."""
         if offset.id and self._id != offset.id:
             self.refresh()
         if offset.id and self._id and self._id != offset.id:
             raise errors.of_another_state(self._folder, self._id, offset.id)
+        if offset.id and self._id:
+            self.require(offset.j)
 
     def refresh(self) -> None:
         """Read what other processes appended. Cheap when there is nothing new."""

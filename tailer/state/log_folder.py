@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tailer.errors import UsageError
 from tailer.segments.log_folder import STATE_SUFFIX, check_log_folder
 from tailer.state import cleaned, journal
 
@@ -18,9 +19,18 @@ def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
 
 
 def log_state(folder: Path, override: Path | None = None) -> Path:
-    """Where the state of a log folder lies (see `state_folder`). UsageError if no log is kept there; makes nothing."""
+    """Where the state of a log folder lies (see `state_folder`). UsageError if no log is kept there, or the state would
+    lie in the log folder; makes nothing."""
     state = state_folder(folder, override)
     check_log_folder(folder, lambda: _was_used(state) or _was_used(state_folder(folder)))
+    if Path(os.path.realpath(state)).is_relative_to(os.path.realpath(folder)):
+        raise UsageError(
+            "a state folder in the log folder",
+            file=str(state),
+            expected="one beside it, or elsewhere",
+            found=f"one in {folder}",
+            remedy="The server counts every byte in its cdc_raw against the limit: name another with --state DIR.",
+        )
     return state
 
 

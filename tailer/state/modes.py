@@ -2,8 +2,8 @@
 
 Two users share a state, the reader and the server's: the group is the one that the folder above gives (its setgid bit),
 and the umask of whoever comes first must not shut the other one out, nor let others in. One of them may be root, and
-whoever owns the folder can put things there: only regular files are opened, never through a link, and nothing in a
-folder that everybody may write. Knows no content.
+whoever owns the folder can put things there: only regular files are opened, never through a link, none is written that
+has a second name, and nothing in a folder that everybody may write. Knows no content.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _open_folder(folder: Path) -> int:
 
 
 def _open(path: Path, flags: int, folder: int | None = None) -> int:
-    """A descriptor of a regular file; `folder` is that of the one it lies in."""
+    """A descriptor of a regular file; `folder` is that of the one it lies in, given where it is to be written."""
     try:
         name = path if folder is None else Path(path.name)
         descriptor = os.open(name, flags | _SAFELY, FILE_MODE, dir_fd=folder)
@@ -179,11 +179,24 @@ def _open(path: Path, flags: int, folder: int | None = None) -> int:
         if error.errno in _OTHERS:
             raise _no_file(path, path.lstat().st_mode) from error
         raise
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise _no_file(path, mode)
+        raise _no_file(path, status.st_mode)
+    if folder is not None and status.st_nlink > 1:
+        os.close(descriptor)
+        raise _second_name(path, status.st_nlink)
     return descriptor
+
+
+def _second_name(path: Path, names: int) -> UsageError:
+    return UsageError(
+        "this file of the state has another name elsewhere, and is not written",
+        file=str(path),
+        expected="one name",
+        found=f"{names} names",
+        remedy="A hard link may be somebody else's file. Once you have seen whose, put a copy in its place.",
+    )
 
 
 def _no_file(path: Path, mode: int) -> UsageError:

@@ -5,6 +5,7 @@ Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,9 @@ VERSION: Final = 2
 
 WITHOUT_ID: Final = 1
 """The version of offsets that have no state's id: that of earlier programs, whose text stays as it was."""
+
+
+_NUMBER_MAX: Final = 2**63
 
 
 class NodeOffset(msgspec.Struct, frozen=True):
@@ -37,6 +41,11 @@ class NodeOffset(msgspec.Struct, frozen=True):
     @property
     def position(self) -> Position:
         return Position(self.s, self.o)
+
+    @property
+    def places(self) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:
+        """The offset without its journal count: whether it moved is about the log alone."""
+        return self.s, self.o, self.done, self.p
 
     def left(self, segment: int, end: int) -> int:
         """How many bytes of a segment that ends at `end` lie behind this offset."""
@@ -77,4 +86,7 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def decode_node_offset(data: Any) -> NodeOffset:
     """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
-    return msgspec.convert(data, NodeOffset)
+    offset = msgspec.convert(data, NodeOffset)
+    if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):
+        raise msgspec.ValidationError(f"Expected numbers from 0 to {_NUMBER_MAX - 1}")
+    return offset

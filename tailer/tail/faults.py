@@ -8,9 +8,12 @@ from __future__ import annotations
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError, DefinitionError, LossError
 from tailer.options.tail import TailOptions
+from tailer.planning.absent import check_mounted
+from tailer.planning.loss import lost
 from tailer.planning.survey import Survey
-from tailer.position import Position
+from tailer.position import Position, Span
 from tailer.segments.group import OnFault
+from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
 from tailer.state.quarantine import Quarantine
 
@@ -58,6 +61,23 @@ class Faults:
             self._keep(at, error, data)
         else:
             raise error
+
+    def file_of(self, span: Span) -> SegmentFile | None:
+        """The segment of a span that was planned; None where it was deleted meanwhile, and that is an accepted loss."""
+        try:
+            return self._survey.file(span.segment)
+        except FileNotFoundError:
+            self._gone(span)
+            return None
+
+    def _gone(self, span: Span) -> None:
+        at = Position(span.segment, span.lower)
+        check_mounted(self._survey.folder, span.segment)
+        error = lost(at, f"segment {span.segment} was deleted before it was read")
+        if not self._options.accept_loss:
+            raise error
+        self._journal.append_loss(self._options.consumer, at, Position(span.segment, span.upper))
+        self._notices.append(f"warning: {error.sentence()} Accepted: reading goes on behind it.")
 
     def _lose(self, at: Position, error: LossError, size: int) -> None:
         """Accept that a transaction is lost, and decide for good that its commit gives no row."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailer.errors import CdcError, HeldBackError
-from tailer.jit.ready import take_notices
 from tailer.options.kinds import CommitEvery
 from tailer.planning.absent import nothing_to_read
 from tailer.sinks.base import Sink
@@ -69,7 +68,7 @@ def follow(
         saver.save_due()
         raise
     finally:
-        for sentence in (*tail.left_out(), *take_notices()):
+        for sentence in tail.last_notices():
             say(sentence)
         delivered.quarantined = tail.quarantined
         if delivered.quarantined:

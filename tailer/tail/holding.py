@@ -6,7 +6,7 @@ Knows no folder: what is needed comes from the tail, where the lease stands is `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from tailer.state.holds import Hold
 
@@ -22,12 +22,8 @@ class Holding:
     @contextmanager
     def beginning(self) -> Iterator[None]:
         """The read finds its place inside; behind it what it needs is held, if that is to be had."""
-        if self._hold is None:
+        with nullcontext() if self._hold is None else self._hold.finding(self._wall, self._needed):
             yield
-            return
-        with self._hold.taking():
-            yield
-            self._hold.take(self._needed(), self._wall())
 
     def go_on(self) -> None:
         """Take the lease again before it runs out."""

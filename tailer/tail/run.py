@@ -126,6 +126,8 @@ def run(
         delivery = Delivery(tail, consumer)
         for step in steps(tail, once=once, say=say, stopping=stopping):
             delivery.deliver(step)
+        for sentence in tail.last_notices():
+            say(sentence)
 
 
 @contextmanager

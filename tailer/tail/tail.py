@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +21,11 @@ from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
-from tailer.planning.named_positions import check_there, clip, named_position, standing
+from tailer.planning.named_positions import check_there, check_within, clip, named_position, standing
 from tailer.planning.plan import Plan, plan
 from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
-from tailer.reading.reader import unknown_notice
+from tailer.reading.reader import left_out_notices
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
@@ -96,7 +95,7 @@ class Tail:
         consumer = self._parts.consumer
         node = consumer.node(self.options.node) if consumer is not None else None
         if node is None:
-            with self._parts.taken.registering(), self._holding.beginning():
+            with self._parts.taken.registering():
                 self.begin()
                 # Else a restart right here, behind a compaction, would look like one from before it.
                 self.offset = self._journal.stamped(self.offset)
@@ -106,9 +105,8 @@ class Tail:
             self.go_on(node.offset, node.memory)
             self._saved = self.offset
             if self.options.start != "earliest":
-                self._notices.append(
-                    f"consumer {self.options.consumer} goes on at {self.offset.position}; --from is for its start"
-                )
+                stands = f"goes on at {self.offset.position}; --from is for its start"
+                self._notices.append(f"consumer {self.options.consumer} {stands}")
         if (until := self.options.until) is not None:
             named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
             self._journal.check_id(named)
@@ -118,20 +116,25 @@ class Tail:
 
     def begin(self) -> None:
         """A first start, where the options say."""
+        with self._holding.beginning():
+            self._find_place()
+        self._learn_below()
+        self._parts.outside.give(None)
+        self.named.check(None)
+
+    def _find_place(self) -> None:
         options, unread = self.options, self._parts.taken.unread
         self._view = self._survey.look(self.offset)
         found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
         self._journal.check_id(found.offset)
         if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
+        check_within(found.offset, self._survey)
         self.seek(standing(found.offset, self._view), found.memory)
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
         if options.start == "earliest":
             self._beginning.began(self._view)
-        self._learn_below()
-        self._parts.outside.give(None)
-        self.named.check(None)
 
     def go_on(self, offset: NodeOffset, memory: Memory) -> None:
         """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit."""
@@ -169,7 +172,11 @@ class Tail:
             self._parts.consumer.close()
 
     def __enter__(self) -> Tail:
-        self.open()
+        try:
+            self.open()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -255,7 +262,8 @@ class Tail:
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
-        file = self._survey.file(task.span.segment)
+        if (file := self._parts.faults.file_of(task.span)) is None:
+            return
         self._stale.enter(task.span.segment, ids_of(self._view))
         while True:
             try:
@@ -267,17 +275,18 @@ class Tail:
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
-        self._notices.extend(self._stale.about(reader.skipped, task.definitions))
-        if unknown := reader.take_unknown():
-            self._notices.append(unknown_notice(unknown))
+        self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
 
-    def left_out(self) -> list[str]:
-        """A sentence for each column that rows had and this run's typed form has not."""
-        counts = self._parts.reader.left_out.items()
-        return [
-            f'warning: {count} values of column "{name}" were left out, which is newer than this run'
-            for name, count in counts
-        ]
+    def take_notices(self) -> list[str]:
+        """What there is to say by now. A step has it with it."""
+        parts = (self._holding, self._survey, self._definitions, self._parts.faults)
+        notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
+        self._notices = []
+        return notices
+
+    def last_notices(self) -> list[str]:
+        """What is still to be told when a run ends: of what was read last, and each column that was left out."""
+        return [*self.take_notices(), *left_out_notices(self._parts.reader.left_out, ", which is newer than this run")]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
@@ -347,13 +356,10 @@ class Tail:
         return made
 
     def _as_step(self, made: Plan) -> Step:
-        parts = (self._holding, self._survey, self._definitions)
-        about = chain.from_iterable(part.take_notices() for part in parts)
-        notices = [*self._notices, *made.notices, *about, *take_notices()]
-        self._notices = []
+        notices = [*made.notices, *self.take_notices()]
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
-        moved = _places(made.offset) != _places(self.offset)
+        moved = made.offset.places != self.offset.places
         # Only then all that is there has been read once.
         idle = finished or not (tasks or moved or made.waiting or made.error)
         notices += self._beginning.notices(made.offset.position, idle=idle)
@@ -392,8 +398,3 @@ class Tail:
             if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
                 self._parts.reacher.learn(segment)
         self._definitions.learn_collected(None)
-
-
-def _places(offset: NodeOffset) -> tuple[int, int, bool, tuple[tuple[int, int], ...]]:
-    """The offset without its journal count: whether it moved is about the log alone."""
-    return offset.s, offset.o, offset.done, offset.p

@@ -179,3 +179,18 @@ def test_a_copy_whose_segments_are_gone_is_still_one(server: Path, tmp_path: Pat
     shutil.move(tmp_path / "monday.cdc_tail", tmp_path / "private")
     assert run_cli(private).code == 0
     assert run_cli(COMMANDS["status"](copy)).code == 2, "now nothing tells that a log was ever there"
+
+
+@pytest.mark.parametrize("place", [".", "state", "a/b"])
+def test_a_state_in_the_log_folder_is_refused(tmp_path: Path, place: str) -> None:
+    """A server counts what lies there against its limit."""
+    folder = LogFolder(tmp_path / "cdc_raw")
+    folder.put(segment(0), completed(segment(0)))
+    before = sorted(folder.path.rglob("*"))
+    (tmp_path / "link").symlink_to(folder.path)
+    for state in (folder.path / place, tmp_path / "link" / place):
+        for words in (["follow", folder.path, "--once"], ["schema", folder.path], ["consumers", folder.path]):
+            ran = run_cli([*words, "--state", state])
+            assert (ran.code, ran.out) == (2, "")
+            assert f"a state folder in the log folder ({state})" in ran.err
+    assert sorted(folder.path.rglob("*")) == before

@@ -64,6 +64,26 @@ def test_who_only_looks_does_not_wait(folder: Path, arguments: list[str]) -> Non
     assert found.lines
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify"],
+        ["schema"],
+        ["inspect"],
+        ["follow", "--once", "--stopped"],
+        ["clean", "--dry-run", "--stopped", "--no-consumers"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_it_is_named_once_in_the_form_that_was_asked_for(folder: Path, arguments: list[str]) -> None:
+    put(folder, "a FIFO")
+    command, *options = arguments
+    found = run_process([command, folder, *options, "--log-format", "json"], timeout=SECONDS)
+    told = [json.loads(line) for line in found.err.splitlines()]
+    passed = [(each["level"], each["message"]) for each in told if "passed by" in each["message"]]
+    assert passed == [("notice", f"{name} is a FIFO, no regular file: it is passed by") for name in NAMES]
+
+
 @pytest.mark.parametrize("kind", OTHERS)
 def test_status_names_it(folder: Path, kind: str) -> None:
     put(folder, kind)

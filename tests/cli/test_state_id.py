@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import Journal
+from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.log_folder import state_folder
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
@@ -41,6 +43,7 @@ def test_of_this_state_it_is_taken(folder: Path) -> None:
     assert len(follow(folder, "--from", offset(folder)).lines) == 1
     assert run_cli(["consumers", folder, "seek", "c", offset(folder)]).code == 0
     assert len(follow(folder, "--consumer", "c").lines) == 1
+    assert run_cli(["schema", folder, "--at", offset(folder)]).code == 0
 
 
 def test_without_an_id_it_is_taken_as_it_was(folder: Path) -> None:
@@ -58,6 +61,7 @@ def test_of_another_state_it_is_refused(folder: Path, option: str) -> None:
         follow(folder, option, given),
         follow(folder, option, given, "--consumer", "new"),
         run_cli(["consumers", folder, "seek", "c", given]),
+        run_cli(["schema", folder, "--at", given]),
     ):
         assert (ran.code, ran.out) == (6, "")
         assert "of another state folder" in ran.err
@@ -70,3 +74,19 @@ def test_a_consumer_whose_state_was_made_anew_is_refused(folder: Path) -> None:
         (state_folder(folder) / name).unlink(missing_ok=True)
     ran = follow(folder, "--consumer", "c")
     assert (ran.code, ran.out) == (6, "")
+
+
+def test_a_state_that_was_restored_refuses_what_was_made_after_the_backup(folder: Path, tmp_path: Path) -> None:
+    """It has the same id, and a journal that ends before what those positions count."""
+    state = state_folder(folder)
+    shutil.copytree(state, tmp_path / "backup")
+    journal = Journal(state)
+    journal.append([SegmentEndRecord(segment=9, published=90, end=100, finished="completed")])
+    later = offset(folder, j=journal.count)
+    assert follow(folder, "--from", later, "--once").code == 0
+    shutil.rmtree(state)
+    shutil.copytree(tmp_path / "backup", state)
+    assert follow(folder, "--consumer", "c").code == 0
+    for ran in (follow(folder, "--from", later), run_cli(["consumers", folder, "seek", "c", later])):
+        assert (ran.code, ran.out) == (6, "")
+        assert f"expected {journal.count} records, found {journal.count - 1}" in ran.err

@@ -86,6 +86,20 @@ def test_every_exit_code_is_documented() -> None:
             assert f"| {kind.code} | `{kind.__name__}` |" in table
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if "ExecStart=" in text_of(page)], ids=lambda page: page.name)
+def test_a_documented_unit_starts_again_what_a_restart_may_help(page: Path) -> None:
+    """All but wrong usage, no permission among it, and what needs a person."""
+    worth = {errors.SinkError, errors.SystemFailedError, errors.HeldBackError}
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.CdcError)]
+    others = {kind.code for kind in classes if kind not in worth} - {errors.CdcError.code}
+    for unit in blocks(page, "ini"):
+        if "Restart=on-failure" in unit:
+            (said,) = re.findall(r"^RestartPreventExitStatus=(.*)$", unit, re.MULTILINE)
+            assert {int(code) for code in said.split()} == others
+        else:
+            assert re.search(r"^Type=oneshot$|^\[Timer\]$", unit, re.MULTILINE), "what follows is started again"
+
+
 @pytest.mark.parametrize(("page", "target"), list(links()), ids=lambda value: getattr(value, "name", value))
 def test_links_lead_somewhere(page: Path, target: str) -> None:
     name, _, anchor = target.partition("#")

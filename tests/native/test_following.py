@@ -257,6 +257,7 @@ def test_a_transaction_whose_beginning_was_deleted_is_lost_whole(tmp_path: Path)
         list(tailer.open(folder.path, consumer="c").follow(once=True))
     reader = tailer.open(folder.path, consumer="c", accept_loss=True)
     assert told(as_rows(reader.follow(once=True))) == [(3, "after", None)]
+    assert [each for each in reader.notices if each.endswith("Accepted: none of its rows come.")]
     assert '"kind":"loss"' in (state_folder(folder.path) / "journal").read_text()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tailer
-from tailer.errors import LossError, RefusedError
+from tailer.errors import DefinitionError, LossError, RefusedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import parse_options
 from tailer.retention.clean import CleanOptions, clean
@@ -108,6 +108,44 @@ def test_a_lease_is_renewed_while_it_is_read_and_moves_on(folder: Path) -> None:
         assert after.until > before.until
         assert before.segment < after.segment <= ONE + 3
     assert holds(folder) == []
+
+
+def test_clean_does_not_wait_for_what_a_read_learns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it take what that needs: while the place is looked for everything is held, then what lies behind it."""
+    seen: dict[str, list[int]] = {}
+    find, learn = Tail._find_place, Tail._learn_below
+
+    def look(name: str) -> None:
+        clean_now = CleanOptions(stopped=True)
+        made = clean(folder, clean_now, ages=AT_ONCE, clock=lambda: time.time(), lock_seconds=0.0)
+        seen[name] = [held.segment - ONE for held in made.logs]
+
+    def finding(tail: Tail) -> None:
+        look("before it is found")
+        find(tail)
+
+    def learning(tail: Tail) -> None:
+        look("while it learns")
+        learn(tail)
+
+    monkeypatch.setattr(Tail, "_find_place", finding)
+    monkeypatch.setattr(Tail, "_learn_below", learning)
+    batches = tailer.open(folder, tables=["shop.orders"]).read(f"{ONE + 2}:0")
+    assert values(batches) == [2, 3, 4]
+    assert seen == {"before it is found": [], "while it learns": [0, 1]}
+    assert holds(folder) == []
+
+
+def test_a_read_that_finds_no_place_holds_nothing(folder: Path) -> None:
+    for start in ("nonsense", f"{ONE + 9}:0"):
+        with pytest.raises(UsageError):
+            next(tailer.open(folder).read(start))
+        assert holds(folder) == []
+    with pytest.raises(DefinitionError) as told:
+        next(tailer.open(folder, tables=["shop.ordres"]).read())
+    assert holds(folder) == [], "nor one that is refused behind that"
+    assert told.value.code == 3
+    assert cleaned(folder) == [0, 1, 2, 3]
 
 
 def test_no_state_is_made_for_a_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tailer.errors import CorruptError, DefinitionError
 from tailer.planning.plan import Reach
 from tailer.planning.reach import Reacher
 from tailer.planning.sighting import Closed
-from tailer.planning.survey import Survey
+from tailer.planning.survey import FEW_SIGHTINGS, Survey
 from tailer.position import Position, Span
 from tailer.segments.run import Run
 from tailer.state.offset import NodeOffset
@@ -617,3 +617,14 @@ class TestLearn:
         bench.reacher.learn(ID)
         bench.reacher.learn(ID + 1)
         assert bench.collected == []
+
+    def test_what_is_remembered_of_it_is_of_segments_that_are_there(self, bench: Bench) -> None:
+        """Segments without a sidecar are learnt from as they are passed, and go: for years."""
+        for number in range(10 * FEW_SIGHTINGS):
+            made = segment_of(ID + number, [[b"payload of one entry"]])
+            bench.put(made)
+            bench.survey.look(NodeOffset(0, ID + number, 0, False))
+            bench.reacher.learn(ID + number)
+            bench.folder.remove(made)
+        assert len(bench.collected) == 10 * FEW_SIGHTINGS
+        assert len(bench.reacher._learnt) <= 2 * FEW_SIGHTINGS

@@ -98,6 +98,18 @@ def test_nothing_is_made_through_a_link_to_nowhere(state: Path, tmp_path: Path, 
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("name", WRITES)
+def test_nothing_is_written_in_a_file_that_has_a_second_name(state: Path, victim: Path, name: str) -> None:
+    (state / name).hardlink_to(victim)
+    with pytest.raises(UsageError, match=r"has another name elsewhere, and is not written .*found 2 names") as told:
+        WRITES[name](state)
+    assert str(state / name) in str(told.value)
+    assert_whole(victim)
+    victim.unlink()
+    (state / name).write_bytes(b"")
+    WRITES[name](state)
+
+
 @pytest.mark.parametrize("name", READS)
 def test_nothing_is_read_through_a_link(state: Path, victim: Path, name: str) -> None:
     (state / name).symlink_to(victim)

@@ -38,6 +38,10 @@ class NodeOffset(msgspec.Struct, frozen=True):
     def position(self) -> Position:
         return Position(self.s, self.o)
 
+    def rest_of(self, segment: int) -> int | None:
+        """From where on a segment of the main line is still to be read; None for one that is behind."""
+        return None if segment < self.s else self.o if segment == self.s else 0
+
     def left(self, segment: int, end: int) -> int:
         """How many bytes of a segment that ends at `end` lie behind this offset."""
         late = dict(self.p)

@@ -617,3 +617,11 @@ class TestLearn:
         bench.reacher.learn(ID)
         bench.reacher.learn(ID + 1)
         assert bench.collected == []
+
+
+def test_what_was_walked_for_its_rows_is_not_walked_again_to_learn(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "cdc_raw")
+    made = bench.put(writer(), completed(writer()))
+    bench.reach()
+    bench.reacher.learn(ID)
+    assert bench.collected == [place.start for place in made.sections]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from tailer.errors import CdcError, CorruptError
@@ -93,22 +92,22 @@ class Reacher:
         except CdcError as error:
             return Reach(offset, error=error)
 
-    def learn(self, segment: int, *, next_read: bool = False) -> CdcError | None:
-        """Hand the sections of a segment to `collect` up to its last good marker, from where the last call ended.
+    def learn(self, segment: int, *, ahead: int | None = None) -> CdcError | None:
+        """Hand the sections of a segment to `collect` up to its last good marker, from where the last walk ended.
 
         Gives what keeps promised bytes from being read, if anything does. It is reported when their rows are wanted.
-        `next_read`: its rows are what is read next, so it stays open with what was walked of it.
+        `ahead`: its rows from this offset on are read soon, so that what is walked of them is kept, as far as there is
+        room.
         """
         try:
-            with nullcontext(self._survey.file(segment)) if next_read else self._survey.opened(segment) as file:
+            with self._survey.opened(segment) as file:
                 if file.header() is None:
                     return None
                 start, at = file.place(self._learnt.get(segment, 0))
                 # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands
                 # behind them in the same log.
-                walk = self._walk(file, start, at, limit=None, budget=None, keep=next_read)
+                walk = self._walk(file, start, at, limit=None, budget=None, learns=True, ahead=ahead)
                 file.remember(walk.edge, walk.at)
-                self._learnt[segment] = walk.edge
                 self._forget_gone()
             sighting = self._survey.sighting(segment)
             promised = walk.edge < max(sighting.end, sighting.published)
@@ -134,26 +133,37 @@ class Reacher:
         budget: int | None,
         published: int = 0,
         *,
-        keep: bool = True,
+        learns: bool = False,
+        ahead: int | None = None,
     ) -> _Walk:
         """Sections from an edge on while they check, end at or before `limit`, and `budget` is not used up.
 
         `limit` and `published` are section edges: a section that reaches over one of them and does not check is no
-        section, its marker's pointer is wrong. `keep`: what was read is about to be read again for its rows.
+        section, its marker's pointer is wrong. What was read is about to be read again for its rows; with `learns` that
+        is for what ends behind `ahead` alone, and later.
         """
         walk = _Walk(start, at, start)
         self._expect(file.segment, start, budget)
         most = OFFSET_MAX if budget is None else budget
         while walk.edge - start < most:
             end = OFFSET_MAX if limit is None else limit
-            run = read_run(file, walk.edge, walk.at, end, most - (walk.edge - start), keep=keep)
+            run = read_run(file, walk.edge, walk.at, end, most - (walk.edge - start), keep=not learns)
             if run is None:
                 run = self._look(file, walk, limit, published)
             if run is None:
                 break
             self._collect(file.segment, run)
+            if ahead is not None and run.edge > ahead:
+                file.kept.keep_ahead(run)
             walk.edge, walk.at = run.edge, run.at
+        self._note_learnt(file, walk)
         return walk
+
+    def _note_learnt(self, file: SegmentFile, walk: _Walk) -> None:
+        """Whatever it was for, a walk that goes on from where all is learnt need not be made again to learn."""
+        learnt = self._learnt.get(file.segment, file.known_header().length)
+        if walk.start <= learnt < walk.edge:
+            self._learnt[file.segment] = walk.edge
 
     def _expect(self, segment: int, start: int, budget: int | None) -> None:
         """How much is about to be checked, as far as the sidecar tells."""

@@ -19,7 +19,7 @@ from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
 from tailer.segments.folder import DROPPED, LogFile, SidecarFile
 from tailer.segments.looks import Looks, Pace
-from tailer.segments.run import RunCache
+from tailer.segments.run_cache import RunCache
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
 from tailer.segments.view import SegmentView, Views
 from tailer.state.offset import NodeOffset
@@ -308,6 +308,7 @@ class Survey:
             keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
         for segment in [s for s in self._files if s not in keep]:
             self._files.pop(segment).close()
+        self._runs.ahead.drop_below(offset.s)
         self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})
 
     def _update(self, segment: int) -> None:

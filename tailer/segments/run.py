@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tailer.framing.entry import HEAD_BYTES, Entries
 from tailer.framing.section import MARKER_BYTES, Section
-from tailer.limits import MIB
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,18 +15,13 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = npt.NDArray[np.int64]
 
-_KEPT_BYTES: Final = 16 * MIB
-
-_Place = tuple[int, int]
-"""Segment, and where in it a run begins."""
-
 
 @dataclass(slots=True)
 class Run:
     """Plain bytes and the good entries in them: payload offsets and sizes in `data`, logical offsets of their heads.
 
-    `sections`: their logical starts; `edge`: the logical end of the last one, `at` the same place in the file. Between
-    the sections' bytes in `data` others may stand. `native`: the entries are records of a native log.
+    `sections`: their logical starts, `nexts`: the file offsets behind them; `edge`: the logical end of the last one.
+    Around the sections' bytes in `data` others may stand. `native`: the entries are records of a native log.
     """
 
     data: bytes
@@ -35,14 +29,42 @@ class Run:
     sizes: Numbers
     offsets: Numbers
     sections: Numbers
+    nexts: Numbers
     edge: int
-    at: int
     native: bool = False
+
+    @property
+    def at(self) -> int:
+        """The file offset of `edge`."""
+        return int(self.nexts[-1])
+
+    @property
+    def memory(self) -> int:
+        """How many bytes it holds, about."""
+        numbers = (self.starts, self.sizes, self.offsets, self.sections, self.nexts)
+        return len(self.data) + sum(each.nbytes for each in numbers)
 
     def fits(self, end: int, most: int) -> bool:
         """Whether it ends at or before logical `end`, and no section of it begins `most` bytes or more behind the
         first."""
-        return self.edge <= end and self.sections[-1] - self.sections[0] < most
+        return bool(self.edge <= end and self.sections[-1] - self.sections[0] < most)
+
+    def part(self, start: int, end: int, most: int) -> Run | None:
+        """The sections of it from the one at logical `start` on that fit; None where there is none."""
+        first = bisect_left(self.sections, start)
+        if first == len(self.sections) or self.sections[first] != start:
+            return None
+        behind = bisect_left(self.sections, start + most, first)
+        if self.edge > end:
+            # Each section ends where the next one begins.
+            behind = min(behind, bisect_left(self.sections, end + 1, first) - 1)
+        if behind <= first:
+            return None
+        edge = self.edge if behind == len(self.sections) else int(self.sections[behind])
+        entries = slice(bisect_left(self.offsets, start), bisect_left(self.offsets, edge))
+        chosen = slice(first, behind)
+        lines = self.starts[entries], self.sizes[entries], self.offsets[entries]
+        return Run(self.data, *lines, self.sections[chosen], self.nexts[chosen], edge, self.native)
 
 
 def run_of(section: Section, data: bytes, entries: Entries, *, native: bool = False) -> Run:
@@ -51,58 +73,6 @@ def run_of(section: Section, data: bytes, entries: Entries, *, native: bool = Fa
 
     starts, sizes = np.asarray(entries.starts, np.int64), np.asarray(entries.sizes, np.int64)
     offsets = starts + (section.start + MARKER_BYTES - HEAD_BYTES)
-    return Run(data, starts, sizes, offsets, np.array([section.start]), section.end, section.next_at, native)
-
-
-class RunCache:
-    """The latest runs of some segments: what the planner checked, the reader need not check again.
-
-    One for all files of a reader: what it may hold does not grow with the number of segments.
-    """
-
-    def __init__(self) -> None:
-        self._runs: OrderedDict[_Place, Run] = OrderedDict()
-        self._bytes = 0
-
-    def of(self, segment: int) -> SegmentRuns:
-        """A segment's part of it."""
-        return SegmentRuns(self, segment)
-
-    def get(self, place: _Place) -> Run | None:
-        return self._runs.get(place)
-
-    def keep(self, place: _Place, run: Run) -> None:
-        """Keeps a run, and gives up the oldest where the bytes are too many."""
-        if len(run.data) > _KEPT_BYTES:
-            return
-        self._drop(place)
-        self._runs[place] = run
-        self._bytes += len(run.data)
-        while self._bytes > _KEPT_BYTES:
-            self._drop(next(iter(self._runs)))
-
-    def clear(self, segment: int) -> None:
-        for place in [place for place in self._runs if place[0] == segment]:
-            self._drop(place)
-
-    def _drop(self, place: _Place) -> None:
-        dropped = self._runs.pop(place, None)
-        if dropped is not None:
-            self._bytes -= len(dropped.data)
-
-
-class SegmentRuns:
-    """One segment's runs, by their starts."""
-
-    def __init__(self, cache: RunCache, segment: int) -> None:
-        self._cache = cache
-        self._segment = segment
-
-    def get(self, start: int) -> Run | None:
-        return self._cache.get((self._segment, start))
-
-    def keep(self, start: int, run: Run) -> None:
-        self._cache.keep((self._segment, start), run)
-
-    def clear(self) -> None:
-        self._cache.clear(self._segment)
+    return Run(
+        data, starts, sizes, offsets, np.array([section.start]), np.array([section.next_at]), section.end, native
+    )

@@ -43,7 +43,7 @@ def read_run(
     most = min(most, NATIVE_RUN_BYTES if file.known_header().native else RUN_BYTES)
     run = file.kept.get(start)
     if run is None or not run.fits(end, most):
-        run = _read(file, start, at, end, most)
+        run = file.kept.take_ahead(start, end, most) or _read(file, start, at, end, most)
         if run is not None and keep:
             file.kept.keep(start, run)
     return run
@@ -73,8 +73,8 @@ def _read(file: SegmentFile, start: int, at: int, end: int, most: int) -> Run | 
     sections, starts = np.asarray(chain.starts[:good], np.int64), np.asarray(starts, np.int64)
     moved = sections + (MARKER_BYTES - HEAD_BYTES) - begins[:good]
     offsets = starts + np.repeat(moved, counts)
-    edge, next_at = int(chain.ends[good - 1]), int(chain.nexts[good - 1])
-    return Run(data, starts, np.asarray(sizes, np.int64), offsets, sections, edge, next_at, header.native)
+    nexts, edge = np.asarray(chain.nexts[:good], np.int64), int(chain.ends[good - 1])
+    return Run(data, starts, np.asarray(sizes, np.int64), offsets, sections, nexts, edge, header.native)
 
 
 def _bodies(file: SegmentFile, chain: Chain, block: bytes, at: int) -> tuple[bytes, Numbers, Numbers]:

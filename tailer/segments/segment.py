@@ -20,7 +20,7 @@ from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
 from tailer.segments.regular import open_regular
-from tailer.segments.run import RunCache
+from tailer.segments.run_cache import RunCache, SegmentRuns
 from tailer.system_errors import system_error
 
 KeySource = Callable[[str], bytes | None]
@@ -60,13 +60,14 @@ class SegmentFile:
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
-        self.kept = (RunCache() if runs is None else runs).of(segment)
+        self._runs = RunCache() if runs is None else runs
+        self.kept = self._part()
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            self.kept.clear()
+            self.kept.close()
 
     def reopen(self) -> None:
         """Look with a fresh descriptor: a network file system may show an old one stale bytes."""
@@ -74,12 +75,17 @@ class SegmentFile:
         os.close(self._fd)
         self._fd = fresh
         self.kept.clear()
+        self.kept = self._part()
 
     def __enter__(self) -> SegmentFile:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _part(self) -> SegmentRuns:
+        found = self.stat()
+        return self._runs.of(self.segment, (found.st_dev, found.st_ino))
 
     def stat(self) -> os.stat_result:
         return os.fstat(self._fd)

@@ -47,6 +47,10 @@ class NodeOffset(msgspec.Struct, frozen=True):
         """The offset without its journal count: whether it moved is about the log alone."""
         return self.s, self.o, self.done, self.p
 
+    def rest_of(self, segment: int) -> int | None:
+        """From where on a segment of the main line is still to be read; None for one that is behind."""
+        return None if segment < self.s else self.o if segment == self.s else 0
+
     def left(self, segment: int, end: int) -> int:
         """How many bytes of a segment that ends at `end` lie behind this offset."""
         late = dict(self.p)

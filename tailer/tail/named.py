@@ -36,7 +36,7 @@ class NamedTables:
         missing, journal = undefined(self._tables, self._names()), self._parts.journal
         for segment in self._parts.survey.segments() if missing else ():
             before = journal.count
-            self._unread = self._parts.reacher.learn(segment) or self._unread
+            self._unread = self._parts.reacher.learn(segment, ahead=0) or self._unread
             self._parts.definitions.learn_collected(planned)
             if journal.count != before and not (missing := undefined(missing, self._names())):
                 break

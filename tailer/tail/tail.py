@@ -380,9 +380,8 @@ class Tail:
 
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
-        ahead = [segment for segment in self._survey.segments() if segment >= self.offset.s]
         for segment in self._survey.segments():
-            self._parts.reacher.learn(segment, next_read=segment == min(ahead, default=None))
+            self._parts.reacher.learn(segment, ahead=self.offset.rest_of(segment))
         self._definitions.learn_collected(planned)
         self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
 
@@ -390,11 +389,11 @@ class Tail:
         """Definitions of a native log stand in each segment, and a consumer may have been moved over some."""
         if self._survey.is_native(offset.s):
             for segment in self._survey.between(self.restart().segment, offset.s):
-                self._parts.reacher.learn(segment)
+                self._parts.reacher.learn(segment, ahead=self.offset.rest_of(segment))
             self._definitions.learn_collected(None)
 
     def _learn_below(self) -> None:
         for segment in self._survey.segments():
-            if segment < self.offset.s or (segment == self.offset.s and self.offset.o > 0):
-                self._parts.reacher.learn(segment)
+            if (begins := self.offset.rest_of(segment)) != 0:
+                self._parts.reacher.learn(segment, ahead=begins)
         self._definitions.learn_collected(None)

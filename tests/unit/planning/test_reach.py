@@ -628,3 +628,11 @@ class TestLearn:
             bench.folder.remove(made)
         assert len(bench.collected) == 10 * FEW_SIGHTINGS
         assert len(bench.reacher._learnt) <= 2 * FEW_SIGHTINGS
+
+
+def test_what_was_walked_for_its_rows_is_not_walked_again_to_learn(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "cdc_raw")
+    made = bench.put(writer(), completed(writer()))
+    bench.reach()
+    bench.reacher.learn(ID)
+    assert bench.collected == [place.start for place in made.sections]

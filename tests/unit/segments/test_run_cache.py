@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from tailer.segments import run as runs
-from tailer.segments.run import RunCache
+from tailer.segments import run_cache
+from tailer.segments.run_cache import RunCache
+
+FILE = (1, 1)
 
 
 def run(size: int) -> Any:
@@ -16,9 +18,9 @@ def run(size: int) -> Any:
 
 
 def test_all_segments_together_have_the_room_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_KEPT_BYTES", 100)
+    monkeypatch.setattr(run_cache, "_KEPT_BYTES", 100)
     cache = RunCache()
-    parts = [cache.of(segment) for segment in range(20)]
+    parts = [cache.of(segment, FILE) for segment in range(20)]
     for part in parts:
         part.keep(0, run(40))
     assert [number for number, part in enumerate(parts) if part.get(0) is not None] == [18, 19]
@@ -29,7 +31,7 @@ def test_all_segments_together_have_the_room_of_one(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_cleared_is_that_segments_alone() -> None:
     cache = RunCache()
-    one, other = cache.of(1), cache.of(2)
+    one, other = cache.of(1, FILE), cache.of(2, FILE)
     one.keep(0, run(1))
     one.keep(5, run(1))
     other.keep(0, run(1))

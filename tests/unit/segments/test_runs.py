@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tailer.limits import OFFSET_MAX
-from tailer.segments.run import Run, RunCache
+from tailer.segments.run import Run
+from tailer.segments.run_cache import RunCache
 from tailer.segments.runs import RUN_BYTES, read_run
 from tailer.segments.segment import SegmentFile
 from tests.helpers.log_writer import FORMATS, KEY, SegmentWriter, segment_of
@@ -111,16 +112,37 @@ def test_what_is_to_be_kept_is_kept_until_the_file_is_opened_again(tmp_path: Pat
         assert read_run(file, *first_edge(made)) is not run
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_part_of_a_run_is_the_run_that_begins_there(form: str, tmp_path: Path) -> None:
+    made = writer(form)
+    with written(tmp_path, made) as file:
+        whole = read_run(file, *first_edge(made))
+        assert whole is not None
+        for place in made.sections:
+            for behind in made.sections:
+                for end, most in ((behind.end, OFFSET_MAX), (behind.end - 1, OFFSET_MAX), (OFFSET_MAX, behind.end)):
+                    fresh = read_run(file, place.start, place.at, end, most)
+                    part = whole.part(place.start, end, most)
+                    assert (fresh is None) == (part is None)
+                    if fresh is not None and part is not None:
+                        assert found(part) == found(fresh)
+                        assert part.sections.tolist() == fresh.sections.tolist()
+                        assert (part.edge, part.at) == (fresh.edge, fresh.at)
+        assert whole.part(made.sections[0].start + 1, OFFSET_MAX, OFFSET_MAX) is None
+
+
 def test_the_oldest_runs_are_given_up(tmp_path: Path) -> None:
     made = writer()
     with written(tmp_path, made) as file:
         run = read_run(file, *first_edge(made))
     assert run is not None
     cache = RunCache()
-    heavy = [Run(bytes(6 * 1024 * 1024), run.starts, run.sizes, run.offsets, run.sections, 0, 0) for _ in range(4)]
+    heavy = [
+        Run(bytes(6 * 1024 * 1024), run.starts, run.sizes, run.offsets, run.sections, run.nexts, 0) for _ in range(4)
+    ]
     for number, each in enumerate(heavy):
-        cache.keep(number, each)
-    assert [cache.get(number) is each for number, each in enumerate(heavy)] == [False, False, True, True]
-    cache.keep(3, heavy[0])
-    assert cache.get(3) is heavy[0]
-    assert cache.get(2) is heavy[2]
+        cache.keep((1, number), each)
+    assert [cache.get((1, number)) is each for number, each in enumerate(heavy)] == [False, False, True, True]
+    cache.keep((1, 3), heavy[0])
+    assert cache.get((1, 3)) is heavy[0]
+    assert cache.get((1, 2)) is heavy[2]

@@ -100,3 +100,11 @@ def fresh_folder(sets_root: Path) -> Iterator[FreshFolder]:
             return folder
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def without_fsync() -> Iterator[None]:
+    """What is durable when is told by other tests; among thousands of interleavings it would only cost time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield

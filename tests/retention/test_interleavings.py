@@ -6,7 +6,6 @@ everything goes that nobody needs. What must be given is what the made server wr
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -308,12 +307,6 @@ class Interleavings(RuleBasedStateMachine):
                 if segment in reader.due:
                     missing = self._missing(segment, reader.kept)
                     assert not missing, f"segment {segment} went, but {name} has not read {missing}"
-
-
-@pytest.fixture
-def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is durable when is told by other tests; here it would only cost time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

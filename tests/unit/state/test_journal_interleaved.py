@@ -33,7 +33,8 @@ def from_segment(first: int) -> Callable[[Sequence[AnyRecord]], Sequence[AnyReco
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(900), deadline=None)
+@pytest.mark.usefixtures("without_fsync")
+@settings(max_examples=examples(6000), deadline=None)
 @given(st.lists(CALLS, max_size=30))
 def test_every_order_of_calls(tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, int]]) -> None:
     """Numbers of what was appended never change, what is to stay stays, and everybody sees the same in the end."""

@@ -13,7 +13,7 @@ from typing import Final
 from tailer.limits import MIB
 from tailer.segments.run import Run
 
-AHEAD_BYTES: Final = 48 * MIB
+AHEAD_BYTES: Final = 40 * MIB
 """What all segments together may keep: a full segment with the places of its entries. What is behind is read again."""
 
 Identity = tuple[int, int]

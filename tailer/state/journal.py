@@ -33,11 +33,11 @@ from tailer.state.journal_records import (
     SegmentEndRecord,
     SkipRecord,
     StateRecord,
-    append_begin,
     checks,
     content,
     decode,
     encode,
+    numbers_of,
 )
 from tailer.state.modes import open_to_read
 from tailer.state.offset import NodeOffset
@@ -338,9 +338,13 @@ class Journal:
             self._end += len(line) + 1
 
     def _check_torn(self, behind: Sequence[bytes]) -> None:
-        """Only the last append can be torn, in any of its blocks: a writer would have cut it before another."""
-        begins = [append_begin(line) for line in behind if checks(line)]
-        if not all(0 < begin <= self.count + 1 for begin in begins):
+        """Only the last append can be torn, in any of its blocks: a writer would have cut it before another.
+
+        Behind what a compaction wrote in the emptied file may be lines again that it had: the power went before both
+        were durable, and the base has all that counts of them.
+        """
+        found = [numbers_of(line) for line in behind if checks(line)]
+        if not all(0 < each.begin <= self.count + 1 or each.n <= self._base.upto for each in found):
             raise self._corrupt("a line that checks", "one that does not")
 
     def _take_line(self, line: bytes) -> None:

@@ -195,13 +195,16 @@ def encode(record: AnyRecord, begin: int = 0) -> bytes:
     return b"%08x %s\n" % (crc32(body), body)
 
 
-def append_begin(line: bytes) -> int:
-    """The number at which the append of several records began that a whole line is of; 0 if it has one alone."""
-    return msgspec.json.decode(line[9:], type=_OfAppend).begin
+class Numbers(msgspec.Struct):
+    """A line's own number, and the one at which the append of several records began that it is of; else 0."""
 
-
-class _OfAppend(msgspec.Struct):
+    n: int = 0
     begin: int = 0
+
+
+def numbers_of(line: bytes) -> Numbers:
+    """Of a line that checks."""
+    return msgspec.json.decode(line[9:], type=Numbers)
 
 
 def checks(line: bytes) -> bool:

@@ -124,6 +124,23 @@ def test_killed_at_any_call_it_has_the_old_records_or_the_new_ones(tmp_path: Pat
     assert numbers(Journal(tmp_path)) == [5, 10, number]
 
 
+@pytest.mark.parametrize("kept", [0, 40, None])
+def test_the_power_may_go_when_the_file_is_emptied_and_written_again(tmp_path: Path, kept: int | None) -> None:
+    """The write is on the disk, whole or the first bytes of it, and what it was shortened by is there again."""
+    journal = Journal(tmp_path)
+    for segment in range(1, 11):
+        journal.append([end(segment)])
+    path = tmp_path / "journal"
+    before = path.read_bytes()
+    journal.compact(8, from_segment(8))
+    written = path.read_bytes()[:kept]
+    path.write_bytes(written + before[len(written) :])
+    for journal in (Journal(tmp_path, writable=False), Journal(tmp_path)):
+        assert (numbers(journal), journal.count) == ([8, 9, 10], 11)
+    assert Journal(tmp_path).append([end(11)]) == [12]
+    assert numbers(Journal(tmp_path)) == [8, 9, 10, 12]
+
+
 def test_offsets_from_before_are_good_where_nothing_is_missing_and_refused_elsewhere(ten: Journal) -> None:
     early = NodeOffset(j=8, s=7, o=0, done=False)
     ten.check(early)

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tailer.errors import CdcError, UsageError
+from tailer.errors import UsageError
 from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan.record.record import (
     DELETE_PARTITION,
@@ -28,37 +28,23 @@ from tailer.scan.record.record import (
     DELETE_ROW,
     INSERT,
     UPDATE,
-    Definition,
-    decode_record,
     encode_record,
 )
 from tailer.scan.record.valid import TTL_MAX, is_ttl
 from tailer.schema.model import Column as ColumnDefinition
-from tailer.schema.model import ColumnKind, TableDefinition, TypeField
-from tailer.schema.record_definitions import KINDS, check_definition, record_of
+from tailer.schema.model import ColumnKind
+from tailer.schema.record_definitions import KINDS
 from tailer.types import CqlType, parse_type
 from writer_hooks.cell_arrays import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
 from writer_hooks.change import Change
 from writer_hooks.declare import Declared
+from writer_hooks.from_bytes import hints_of
 from writer_hooks.python_values import VALUE_ERRORS, ToBytes, to_bytes
-from writer_hooks.whole_row import WholeRow
+from writer_hooks.row_code import EncodeRow, Part, may_be, row_encoder
+from writer_hooks.table_model import Column, checked_record, model_of
 
 Values = Mapping[str, Any] | msgspec.Struct
 """A row's values by column name, or a Struct with such attributes; `msgspec.UNSET` is as good as absent."""
-
-
-def id_of(name: str) -> uuid.UUID:
-    """The id of a table that was given none."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, name)
-
-
-class Column(NamedTuple):
-    """A column: `type` is CQL text; `desc` is for clustering columns."""
-
-    name: str
-    type: str
-    kind: ColumnKind = "regular"
-    desc: bool = False
 
 
 class _Data(NamedTuple):
@@ -88,22 +74,16 @@ class Table:
         id: uuid.UUID | None = None,
         encoders: Encoders = PYTHON,
     ) -> None:
-        keyspace, dot, table = name.partition(".")
-        if not (dot and keyspace and table) or "." in table:
-            raise UsageError("the name of a table", expected="keyspace.table", found=name)
-        made_id = id_of(name) if id is None else id
-        types = types or {}
-        given = {each: tuple(TypeField(*field) for field in fields.items()) for each, fields in types.items()}
         self.name = name
-        self.model = TableDefinition(made_id.hex, keyspace, table, _ordered(columns), cdc, types=given)
-        record = _record_of(self.model)
+        self.model = model_of(name, columns, cdc, types or {}, id)
+        record = checked_record(self.model)
         self.cdc = cdc
         self.id = record.table_id
         self.fp = record.fingerprint
         self.definition = encode_record(record)
         columns_of = {
             kind: [
-                (number, each, parse_type(each.type, given))
+                (number, each, parse_type(each.type, self.model.types))
                 for number, each in enumerate(self.model.columns)
                 if each.kind == kind
             ]
@@ -115,7 +95,7 @@ class Table:
         self._regular = _data(columns_of["regular"], encoders)
         self.struct: type[msgspec.Struct] | None = None
         """The Struct that declares it."""
-        self._whole: WholeRow | None = None
+        self._encode_row: EncodeRow | None = None
         self._names = frozenset(each.name for each in self.model.columns)
 
     @classmethod
@@ -178,16 +158,13 @@ class Table:
         attrs: Mapping[str, Any] | None = None,
     ) -> Change:
         """The row is what is given and nothing else: what it was before is deleted."""
-        gone = self.delete(values)
-        gone = msgspec.structs.replace(gone, late=[Late(gone.rows[0], 4)])
+        gone = self._deleted_row(values)
         written = self._write(INSERT, values, ttl, write_ts, attrs)
-        return gone & written
+        return Change(self, [gone], [Late(gone, 4)], write_ts) & written
 
     def delete(self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None) -> Change:
         """The row of that key is gone."""
-        values = _mapping(values)
-        row = [DELETE_ROW, self._key_of(values), self._clustering_of(values), False, *_NOTHING]
-        return Change(self, [row], (), write_ts, attrs)
+        return Change(self, [self._deleted_row(values)], (), write_ts, attrs)
 
     def delete_partition(
         self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None
@@ -224,14 +201,26 @@ class Table:
         return Change(self, [row], (), write_ts, attrs)
 
     def _take_struct(self, struct: type[msgspec.Struct]) -> None:
-        simple = [
-            (number, each.name, to_bytes(type_))
-            for number, each in enumerate(self.model.columns)
-            if each.kind == "regular" and not (type_ := parse_type(each.type, self.model.types)).complex
-        ]
+        """From now on whole rows of it are encoded by code that is made for it."""
         self.struct = struct
-        if not self._static and len(simple) == len(self._regular):
-            self._whole = WholeRow(self._key, self._clustering, simple)
+        columns = [parse_type(each.type, self.model.types) for each in self.model.columns]
+        if self._static or any(type_.complex for type_ in columns):
+            return
+        hints = hints_of(struct)
+        keys = [*self._key, *self._clustering]
+        encoders = dict(keys) | {name: to_bytes(columns[number]) for name, number, _ in self._regular}
+        parts = [
+            Part(
+                each.name,
+                type_,
+                encoders[each.name],
+                may_be(hints[each.name], type(None)),
+                may_be(hints[each.name], msgspec.UnsetType),
+            )
+            for each, type_ in zip(self.model.columns, columns, strict=True)
+        ]
+        data = [(number, parts[number]) for _, number, _ in self._regular]
+        self._encode_row = row_encoder(parts[: len(self._key)], parts[len(self._key) : len(keys)], data)
 
     def _write(
         self, op: int, given: Values, ttl: int | None, write_ts: int | None, attrs: Mapping[str, Any] | None
@@ -240,11 +229,11 @@ class Table:
             raise UsageError(
                 f"ttl of a change of {self.name}", expected=f"whole seconds, 0 to {TTL_MAX}", found=repr(ttl)
             )
-        if type(given) is self.struct and self._whole is not None and ttl is None:
+        if type(given) is self.struct and self._encode_row is not None and ttl is None:
             try:
-                return Change(self, [self._whole.make(op, given)], (), write_ts, attrs)
+                return Change(self, [msgspec.Raw(self._encode_row(op, given))], (), write_ts, attrs)
             except VALUE_ERRORS:
-                # Below it is found out which value it is.
+                # Below it is done by name, or found out which value it is.
                 pass
         values = _mapping(given)
         if not values.keys() <= self._names:
@@ -265,6 +254,10 @@ class Table:
             late.append(Late(row, 6, ttl))
         rows.append(row)
         return Change(self, rows, late, write_ts, attrs)
+
+    def _deleted_row(self, given: Values) -> Array:
+        values = _mapping(given)
+        return [DELETE_ROW, self._key_of(values), self._clustering_of(values), False, *_NOTHING]
 
     def _cells(
         self, columns: Sequence[_Data], values: Mapping[str, Any], ttl: int | None, late: list[Late]
@@ -332,29 +325,6 @@ class Table:
 
 _NOTHING: Final = (None, None, None, (), None)
 """What a row has none of: ts, ttl, expires_at, cells, bounds."""
-
-
-def _record_of(model: TableDefinition) -> Definition:
-    try:
-        check_definition(model)
-        record = record_of(model)
-        # What stands in it (a flag that is no bool, a name that is no text) is read as everybody will read it.
-        decode_record(encode_record(record))
-    except CdcError as error:
-        raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
-    return record
-
-
-def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:
-    made = []
-    for kind in KINDS:
-        of_kind = [each for each in columns if each.kind == kind]
-        keys = kind in KINDS[:2]
-        made += [
-            ColumnDefinition(each.name, kind, each.type, number if keys else -1, each.desc)
-            for number, each in enumerate(of_kind)
-        ]
-    return tuple(made)
 
 
 def _encoders(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[tuple[str, ToBytes]]:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from writer_hooks import SegmentLog, Table
 from writer_hooks.change import Change
-from writer_hooks.declared_table import Column
 from writer_hooks.disk import RealFiles
 from writer_hooks.policy import SyncPolicy
+from writer_hooks.table_model import Column
 
 SEGMENT_BYTES = 32 << 20
 VALUE = b"x" * 160

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tailer.position import Position
 from writer_hooks import SegmentLog, Table, batch
-from writer_hooks.declared_table import Column
+from writer_hooks.table_model import Column
 
 COLUMNS = [Column("id", "bigint", "partition_key"), Column("value", "blob")]
 ROWS = Table("ks.rows", COLUMNS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -14,6 +14,7 @@ from tailer.errors import CdcError
 from tailer.limits import MIB
 from tailer.position import Position
 from tailer.scan.record.record import Definition, decode_record
+from writer_hooks.append_all import append_all
 from writer_hooks.appender import AnyChange, AnyTable, Appender
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.cap import Cap, Captured, Guard
@@ -158,13 +159,27 @@ class SegmentLog:
             self.appended()
         return Ticket(self._durable, end)
 
-    def begin(self) -> Transaction:
-        """A new transaction; any number may be open at once."""
+    def append_many(self, changes: Iterable[AnyChange]) -> Ticket:
+        """Appends changes that count each by itself, in their order, at less cost. The ticket is the last one's.
+
+        Raises as `append` does: then the changes before it are appended, and a note of the error says how many. Where
+        the iterable raises, what it gave before is appended.
+        """
+        return append_all(self, changes)
+
+    def begin(self, *, wait: bool = False) -> Transaction:
+        """A new transaction; any number may be open at once. `wait`: its block ends when the commit is durable."""
         self.relieve()
         with self.appender.lock:
             self._transactions += 1
             number = self._transactions
-        return Transaction(self, number)
+        return Transaction(self, number, wait)
+
+    async def room(self) -> None:
+        """Returns when an append does not have to wait because too much is not durable: for tasks, whose event loop
+        that would block. Raises what keeps it from being so."""
+        if self.appender.full:
+            await self.ticket(self.appender.last())
 
     def sync(self) -> None:
         """Returns when everything is durable that was appended before. Raises SystemFailedError where it cannot be."""

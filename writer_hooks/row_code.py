@@ -1,16 +1,15 @@
 """The code that encodes rows of one model: made once for a table, straight through its columns. Knows no file.
 
-A row of a Struct that declares its table is the commonest change. What is always the same of its record stands here as
+A row of the class that declares its table is the commonest change. What is always the same of its record stands here as
 constants between the values, and nothing is asked of a value that its field's type already says. The plain encoder
 (`declared_table`, by name) says what is right: this gives the same bytes, and raises where it has none to give.
 """
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -44,13 +43,6 @@ class Part(NamedTuple):
     encode: ToBytes
     none: bool = False
     unset: bool = False
-
-
-def may_be(hint: Any, kind: type) -> bool:
-    """Whether a field's type names that one as one that its value may have."""
-    if get_origin(hint) is Annotated:
-        return may_be(get_args(hint)[0], kind)
-    return get_origin(hint) in (Union, types.UnionType) and kind in get_args(hint)
 
 
 def row_encoder(key: Sequence[Part], clustering: Sequence[Part], data: Sequence[tuple[int, Part]]) -> EncodeRow:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tailer.errors import RefusedError, UsageError
 from tailer.scan.record.record import Change
+from tests.helpers.amount import examples
 from tests.writer.plain import ORDERS, Blocked, kinds, segments
 from tests.writer.small_log import note, numbers, order, small
 from writer_hooks import SegmentLog
@@ -42,7 +43,7 @@ def changes(draw: Any) -> list[Any]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 @given(changes(), st.integers(4096, 9000), st.sampled_from([4096, 1 << 20]))
 def test_the_log_is_that_of_one_append_after_the_other(
     tmp_path_factory: pytest.TempPathFactory, given: list[Any], segment_bytes: int, max_unsynced: int

@@ -225,7 +225,7 @@ def encode_change(
     rows: Sequence[list[Any] | msgspec.Raw],
     attrs: msgspec.Raw | None,
 ) -> bytes:
-    """A `Change`. `rows`: arrays in the order of the fields of `Row` and what it holds, or encoded; `attrs`: encoded."""
+    """A `Change`. `rows`: arrays in the order of the fields of `Row` and what it holds, or encoded. `attrs`: so too."""
     return _ENCODER.encode((CHANGE, table_id, fingerprint, txn, write_ts, rows, attrs))
 
 

@@ -27,12 +27,12 @@ _COLLECTIONS: Final[Mapping[Any, str]] = {list: LIST.name, set: SET.name, frozen
 class Declared:
     """The columns that a class declares: (name, CQL text) in its order, and the user-defined types they need."""
 
-    def __init__(self, model: type[object]) -> None:
+    def __init__(self, model: Any) -> None:
         self.types: dict[str, tuple[TypeField, ...]] = {}
         self._open: set[str] = set()
         self.columns = self._fields(model)
 
-    def _fields(self, model: type[object]) -> list[tuple[str, str]]:
+    def _fields(self, model: Any) -> list[tuple[str, str]]:
         return [(field.name, self._text(field.hint, f"{model.__name__}.{field.name}")) for field in fields_of(model)]
 
     def _text(self, hint: Any, where: str) -> str:
@@ -63,7 +63,7 @@ class Declared:
             remedy='Say it with Annotated[…, Cql("…")], or declare the columns one by one.',
         )
 
-    def _user_type(self, model: type[object], where: str) -> str:
+    def _user_type(self, model: Any, where: str) -> str:
         name = model.__name__.lower()
         if name in self._open:
             raise UsageError(f"the type {model.__name__} of {where} holds itself", remedy="CQL has no such type.")

@@ -118,7 +118,7 @@ class Table:
     @classmethod
     def of(
         cls,
-        model: type[object],
+        model: Any,
         name: str,
         *,
         key: Sequence[str],
@@ -220,7 +220,7 @@ class Table:
         row = [DELETE_RANGE, self._key_of(_mapping(values)), None, False, None, None, None, [], bounds]
         return Change(self, [row], (), write_ts, attrs)
 
-    def _take_model(self, model: type[object]) -> None:
+    def _take_model(self, model: Any) -> None:
         """From now on whole rows of it are encoded by code that is made for it, but with static columns, whose rows are
         two, and with non-frozen ones, whose elements have times."""
         self.declared_by = model

@@ -10,7 +10,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeGuard, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
@@ -36,13 +36,13 @@ class _Kind(NamedTuple):
     make: Callable[[Any, dict[str, Any]], Any]
 
 
-def is_model(hint: Any) -> TypeGuard[type[object]]:
+def is_model(hint: Any) -> bool:
     """Whether that is a class with fields."""
     return isinstance(hint, type) and _kind_of(hint) is not None
 
 
 @lru_cache(maxsize=256)
-def fields_of(model: type[object]) -> tuple[Field, ...]:
+def fields_of(model: Any) -> tuple[Field, ...]:
     """The fields of such a class, in their order. UsageError for a class that is none, or not to be made again."""
     kind = _kind_of(model) if isinstance(model, type) else None
     if kind is None:
@@ -63,7 +63,7 @@ def fields_of(model: type[object]) -> tuple[Field, ...]:
     return tuple(Field(name, hints[name], argument, required) for name, argument, required in kind.fields(model))
 
 
-def hints_of(model: type[object]) -> dict[str, Any]:
+def hints_of(model: Any) -> dict[str, Any]:
     """The types of such a class's fields, as they were written."""
     return {field.name: field.hint for field in fields_of(model)}
 
@@ -81,7 +81,7 @@ def values_of(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name, msgspec.UNSET) for field in fields_of(type(value))}
 
 
-def made_of(model: type[object], values: Mapping[str, Any]) -> Any:
+def made_of(model: Any, values: Mapping[str, Any]) -> Any:
     """A value of the class; None where a field has neither a value nor a default. What it has no field for is left out.
 
     A model of pydantic is made without validation, as the others are: these values were written by one.
@@ -103,7 +103,7 @@ def made_of(model: type[object], values: Mapping[str, Any]) -> Any:
     return made
 
 
-def maker_of(model: type[object]) -> Callable[[type[object], dict[str, Any]], Any]:
+def maker_of(model: Any) -> Callable[[type[object], dict[str, Any]], Any]:
     """What makes a value of the class from its arguments by name."""
     kind = _kind_of(model)
     assert kind is not None

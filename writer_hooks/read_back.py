@@ -20,7 +20,7 @@ from writer_hooks.read_code import ReadWhole, whole_reader
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition")
 
-Models = Mapping[bytes, type[object]]
+Models = Mapping[bytes, Any]
 """By table id the class that its rows are wanted as."""
 
 NO_MODELS: Final[Models] = MappingProxyType({})
@@ -104,9 +104,7 @@ class _OfElements:
 class RowReader:
     """Rows by one definition; with a model, as its fields have them. `read_whole`: code that reads some of them."""
 
-    def __init__(
-        self, definition: TableDefinition, model: type[object] | None = None, read_whole: ReadWhole | None = None
-    ) -> None:
+    def __init__(self, definition: TableDefinition, model: Any = None, read_whole: ReadWhole | None = None) -> None:
         hints = {} if model is None else hints_of(model)
         self._model = model
         self._read_whole = read_whole
@@ -156,7 +154,7 @@ class RowReader:
             "end_inclusive": bounds.end_inclusive,
         }
 
-    def _whole(self, model: type[object], row: RowValues, statics: Mapping[str, Any]) -> Any:
+    def _whole(self, model: Any, row: RowValues, statics: Mapping[str, Any]) -> Any:
         values = {**row.key, **statics, **row.columns}
         for field in self._columns:
             changed = None if field.elements is None else values.get(field.name)
@@ -169,7 +167,7 @@ class RowReader:
 
 
 @lru_cache(maxsize=256)
-def row_reader(record: Definition, model: type[object] | None = None) -> RowReader:
+def row_reader(record: Definition, model: Any = None) -> RowReader:
     """What reads rows by the definition that a record says."""
     definition = definition_of(record)
     return RowReader(definition, model, None if model is None else whole_reader(definition, model))

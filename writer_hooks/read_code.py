@@ -24,7 +24,7 @@ ReadWhole = Callable[[Row], tuple[dict[str, Any], dict[str, Any], Any] | None]
 _KEY: Final = ("partition_key", "clustering")
 
 
-def whole_reader(definition: TableDefinition, model: type[object]) -> ReadWhole | None:
+def whole_reader(definition: TableDefinition, model: Any) -> ReadWhole | None:
     """What reads whole rows by that definition as values of the model; None where the plain reader reads them all.
 
     That is so of tables with static and non-frozen columns, and of models with fields that their class does not take,

@@ -24,6 +24,7 @@ from tailer.state.consumers import replace_file
 from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
 from tailer.state.modes import read_file
 from tailer.state.offset import NodeOffset
+from tailer.state.versions import Versioned, check_version
 
 FILE_NAME: Final = "journal.base"
 VERSION: Final = 1
@@ -119,22 +120,11 @@ def _lines(base: Base, records: Iterable[AnyRecord]) -> Iterable[bytes]:
 def _head(line: bytes, path: Path) -> Base:
     try:
         # Its version first: of a newer one nothing else is known.
-        version = msgspec.json.decode(line[9:], type=_Version).v
-        if version == VERSION:
-            return msgspec.json.decode(line[9:], type=Base)
+        version = msgspec.json.decode(line[9:], type=Versioned).v
+        check_version(version, VERSION, "the journal's base", file=str(path))
+        return msgspec.json.decode(line[9:], type=Base)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise _damaged(path, 1, f"what a compaction says of itself ({error})") from error
-    raise RefusedError(
-        "the version of the journal's base",
-        file=str(path),
-        expected=VERSION,
-        found=version,
-        remedy="A newer cdc-tail wrote it: use that version.",
-    )
-
-
-class _Version(msgspec.Struct):
-    v: int
 
 
 def _damaged(path: Path, line: int, expected: str) -> CorruptError:

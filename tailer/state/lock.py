@@ -18,7 +18,8 @@ from tailer.state.modes import make_folder, open_file
 
 FILE_NAME: Final = "lock"
 WAIT_SECONDS: Final = 60.0
-"""Longer than any holder needs it: `clean` deletes a few files, a start asks a server at most."""
+"""Longer than a holder should need it: `clean` deletes a few files; a consumer's first start reads the log that lies
+before its place, and asks a server at most."""
 
 _SLICE_SECONDS: Final = 0.05
 

@@ -12,13 +12,11 @@ import pytest
 
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     SegmentWriter,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     live,
     segment_of,
     simple_table,
@@ -29,8 +27,8 @@ TABLE = simple_table("ks", "t")
 
 
 def written(number: int) -> SegmentWriter:
-    first = [encode_mutation(create_table(TABLE, TS))] if number == 0 else []
-    return segment_of(ONE + number, [[*first, encode_mutation(insert(TABLE, number, "a", number))]])
+    first = [create_payload(TABLE)] if number == 0 else []
+    return segment_of(ONE + number, [[*first, insert_payload(TABLE, number, "a", number)]])
 
 
 @pytest.fixture

@@ -21,12 +21,10 @@ from tailer.state.offset import Memory, NodeOffset
 from tailer.state.ranges import Ranges
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
-    TS,
     LogFolder,
     completed,
-    create_table,
-    encode_mutation,
-    insert,
+    create_payload,
+    insert_payload,
     segment_of,
     simple_table,
 )
@@ -36,7 +34,7 @@ TABLE = simple_table("ks", "t")
 
 
 def row(number: int) -> bytes:
-    return encode_mutation(insert(TABLE, number, "a", number))
+    return insert_payload(TABLE, number, "a", number)
 
 
 def stand(folder: Path, gaps: int) -> None:
@@ -69,7 +67,7 @@ def test_those_that_are_past_are_not_looked_at(tmp_path: Path, monkeypatch: pyte
     for gaps in (2000, 20_000):
         log = LogFolder(tmp_path / str(gaps) / "cdc_raw")
         stand(log.path, gaps)
-        for segment, entries in ((NEXT, [encode_mutation(create_table(TABLE, TS)), row(1)]), (NEXT + 3, [row(2)])):
+        for segment, entries in ((NEXT, [create_payload(TABLE), row(1)]), (NEXT + 3, [row(2)])):
             log.put(segment_of(segment, [entries]), completed(segment_of(segment, [entries])))
         looked.clear()
         assert values(log.path) == [1, 2]

@@ -11,8 +11,15 @@ import pytest
 import tailer
 from tailer.segments import ahead, runs
 from tailer.segments.run import Run
-from tests.helpers.log_writer import FORMATS, LogFolder, completed, encode_mutation, insert, segment_of, simple_table
-from tests.helpers.logs.schema import create_table
+from tests.helpers.log_writer import (
+    FORMATS,
+    LogFolder,
+    completed,
+    create_payload,
+    insert_payload,
+    segment_of,
+    simple_table,
+)
 
 FIRST = 1_700_000_000_001
 SEGMENTS = 3
@@ -42,11 +49,11 @@ def folder_of(path: Path, form: str) -> Path:
     table = simple_table("shop", "orders")
     for number in range(SEGMENTS):
         payloads = [
-            [encode_mutation(insert(table, 100 * number + 10 * section + row, "c", row)) for row in range(2)]
+            [insert_payload(table, 100 * number + 10 * section + row, "c", row) for row in range(2)]
             for section in range(SECTIONS)
         ]
         if number == 0:
-            payloads[0].insert(0, encode_mutation(create_table(table, 10)))
+            payloads[0].insert(0, create_payload(table, 10))
         writer = segment_of(FIRST + number, payloads, form=FORMATS[form])
         made.put(writer, completed(writer))
     return made.path

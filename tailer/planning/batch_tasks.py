@@ -20,6 +20,7 @@ from tailer.position import Position, Span
 from tailer.reading.task import ReadTask
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
+from tailer.segments.captured_edge import HEAD_BYTES_MIN, captured_edge, sidecar_first
 from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
 from tailer.state.journal_records import (
@@ -179,7 +180,7 @@ class BatchTasks:
         except FileNotFoundError:
             self._missing(part)
             return
-        whole = section_span(file, part.segment, part.start, part.end)
+        whole = section_span(file, part.segment, _begin(file, part, shape.options), part.end)
         if whole is not None:
             yield from (self._task(file, span, shape) for span in cut(file, whole, pieces))
 
@@ -297,6 +298,14 @@ class _Pinned:
     @property
     def shape(self) -> Shape:
         return Shape(self.options, self.history_begins, self._at_spans.of)
+
+
+def _begin(file: SegmentFile, part: _Part, options: RowOptions) -> int:
+    """Where a part's rows begin at the earliest: who planned it may have left a head out that nobody wanted."""
+    if part.end - part.start < HEAD_BYTES_MIN or not Selection(options.tables).only_captured(options.schema_changes):
+        return part.start
+    edge = captured_edge(file, sidecar_first(file))
+    return part.start if edge is None else max(part.start, edge.start)
 
 
 def pin_start(journal: Journal, consumer: str | None, segment: int) -> None:

@@ -15,6 +15,7 @@ from tailer.framing.forms import CHECK_SHARE
 from tailer.framing.section import MARKER_BYTES, NoSection, Section
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
+from tailer.planning.heads import Heads
 from tailer.planning.plan import Reach
 from tailer.planning.sighting import Closed, Sighting
 from tailer.planning.survey import FEW_SIGHTINGS, Survey
@@ -41,7 +42,10 @@ class _Walk:
 
 
 class Reacher:
-    """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`."""
+    """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`.
+
+    `only_captured`: rows of tables that do not capture are not wanted, so that heads without others are left out.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Reacher:
         visible_within: float,
         quarantine: bool = False,
         accept_loss: bool = False,
+        only_captured: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.closed: list[int] = []
@@ -61,6 +66,7 @@ class Reacher:
         self._quarantine = quarantine
         self._accept_loss = accept_loss
         self._clock = clock
+        self._heads = Heads(collect) if only_captured else None
         self._waiting: dict[int, tuple[int, float]] = {}
         self._learnt: dict[int, int] = {}
         self._learnt_most = FEW_SIGHTINGS
@@ -103,7 +109,7 @@ class Reacher:
             with self._survey.opened(segment) as file:
                 if file.header() is None:
                     return None
-                start, at = file.place(self._learnt.get(segment, 0))
+                start, at = self._place(file, self._learnt.get(segment, 0))
                 # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands
                 # behind them in the same log.
                 walk = self._walk(file, start, at, limit=None, budget=None, learns=True, ahead=ahead)
@@ -123,6 +129,14 @@ class Reacher:
             there = set(self._survey.segments())
             self._learnt = {segment: edge for segment, edge in self._learnt.items() if segment in there}
             self._learnt_most = 2 * max(len(self._learnt), FEW_SIGHTINGS)
+            if self._heads is not None:
+                self._heads.keep_only(there)
+
+    def _place(self, file: SegmentFile, offset: int) -> tuple[int, int]:
+        """The section edge to read on from, logical and in the file: a head that nobody wants is left out."""
+        first = self._survey.sighting(file.segment).first
+        edge = self._heads.begin(file, first) if self._heads is not None and offset < first else None
+        return file.place(offset) if edge is None else edge
 
     def _walk(
         self,
@@ -153,6 +167,8 @@ class Reacher:
             if run is None:
                 break
             self._collect(file.segment, run)
+            if self._heads is not None:
+                self._heads.define(file, run)
             if ahead is not None and run.edge > ahead:
                 file.kept.keep_ahead(run)
             walk.edge, walk.at = run.edge, run.at
@@ -161,7 +177,7 @@ class Reacher:
 
     def _note_learnt(self, file: SegmentFile, walk: _Walk) -> None:
         """Whatever it was for, a walk that goes on from where all is learnt need not be made again to learn."""
-        learnt = self._learnt.get(file.segment, file.known_header().length)
+        learnt = self._learnt.get(file.segment, 0) or self._place(file, 0)[0]
         if walk.start <= learnt < walk.edge:
             self._learnt[file.segment] = walk.edge
 
@@ -192,7 +208,7 @@ class Reacher:
 
     def _growing(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A segment that may grow: sections up to the sidecar's end; all of them must be visible in the end."""
-        start, at = file.place(offset)
+        start, at = self._place(file, offset)
         walk = self._walk(file, start, at, sighting.end, budget)
         # Put aside only when the time to see it is over: a network file system may still show old bytes of an entry.
         while walk.section is not None and self._may_skip(file.segment, walk):
@@ -257,7 +273,7 @@ class Reacher:
 
     def _ended(self, file: SegmentFile, sighting: Sighting, offset: int, budget: int) -> Reach:
         """A finished segment: everything before its published end must check; behind it the log may end in ruins."""
-        start, at = file.place(offset)
+        start, at = self._place(file, offset)
         recorded = self._survey.closed.get(file.segment)
         if recorded is not None:
             return self._recorded(file, offset, start, at, recorded, budget)

@@ -37,6 +37,11 @@ class Selection(msgspec.Struct, frozen=True):
         """The ids of the wanted tables among these."""
         return frozenset(table for table, definition in definitions.items() if self.wants(definition))
 
+    def only_captured(self, schema_rows: bool) -> bool:
+        """Whether nothing is wanted but rows written while their table captured. `schema_rows`: changes of definitions
+        are rows too."""
+        return not schema_rows and all(map(is_glob, self.tables))
+
     def wide(self, definitions: Iterable[TableDefinition]) -> bool:
         """Whether a table that does not capture is wanted: its rows may lie in segments without sidecar."""
         return bool(self.tables) and any(self.wants(known) and not known.cdc for known in definitions)

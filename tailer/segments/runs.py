@@ -61,7 +61,7 @@ def _read(file: SegmentFile, start: int, at: int, end: int, most: int) -> Run | 
         first = read_section(block[:HEAD_BYTES_MAX], header, at, start, limits.file_length)
         if isinstance(first, NoSection) or first.end > end or first.next_at - at <= len(block):
             return None
-        block = file.read(at, first.next_at - at)
+        block += file.read(at + len(block), first.next_at - at - len(block))
         chain = read_chain_now(len(block))(block, header, at, start, limits)
     data, begins, ends = _bodies(file, chain, block, at)
     if len(begins) == 0:

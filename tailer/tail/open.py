@@ -141,5 +141,6 @@ def _reacher(survey: Survey, definitions: Definitions, options: TailOptions, clo
         visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
         quarantine=options.quarantine,
         accept_loss=options.accept_loss,
+        only_captured=options.selection.only_captured(options.schema_changes),
         clock=clock,
     )

@@ -10,11 +10,12 @@ from writer_hooks.cap import Cap
 from writer_hooks.cell_arrays import Delta
 from writer_hooks.change import Change
 from writer_hooks.declare import Cql
-from writer_hooks.declared_table import Column, Table
+from writer_hooks.declared_table import Table
 from writer_hooks.log import SegmentLog
 from writer_hooks.own_replay import Replayed
 from writer_hooks.policy import SyncPolicy, batch, group, periodic
 from writer_hooks.stats import Stats
+from writer_hooks.table_model import Column
 from writer_hooks.ticket import Ticket
 from writer_hooks.transaction import Transaction
 

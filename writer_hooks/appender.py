@@ -6,7 +6,8 @@ Touches no disk itself but for a segment that nobody made ahead. Knows nothing o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Protocol
 from zlib import crc32
 
@@ -144,6 +145,43 @@ class Appender:
             elif at > self._room:
                 self.full = True
             return (segment.id << 32) + segment.start + len(plain)
+
+    def append_run(self, changes: Sequence[AnyChange], start: int) -> tuple[int, int]:
+        """Appends autocommitted changes from number `start` on, as long as each needs nothing but a little room: the
+        number of the first that was not appended, and where the last entry ends.
+
+        What stops it (a definition, a segment's end, a change that is refused, too much that waits for a sync) is
+        `append`'s to see to. All of them are there at once, as Ctrl-C may come between two steps.
+        """
+        frames: list[bytes] = []
+        with self.lock:
+            segment, last_ts, number = self.segment, self._last_ts, start
+            plain, defined = segment.plain, segment.defined
+            begin = at = len(plain)
+            next_ts = max(self._wall(), last_ts + 1)
+            for change in islice(changes, start, None) if self.refusal is None else ():
+                write_ts = change.write_ts
+                if at > self._room or change.table.fp not in defined:
+                    break
+                try:
+                    payload = change.encode(None, next_ts if write_ts is None else write_ts)
+                except CdcError:
+                    break
+                size = len(payload)
+                if size + ENTRY_OVERHEAD > min(segment.limit - at, self._small):
+                    break
+                if write_ts is None:
+                    last_ts, next_ts = next_ts, next_ts + 1
+                head, crc = entry_head(size)
+                frames += (head, payload, crc32(payload, crc).to_bytes(4, "big"))
+                at += size + ENTRY_OVERHEAD
+                number += 1
+            self._last_ts = last_ts
+            plain += b"".join(frames)
+            self.entries += number - start
+            self.attention |= begin == MARKER_BYTES < at
+            self.full |= at > self._room
+            return number, (segment.id << 32) + segment.start + at
 
     def now(self) -> int:
         """A timestamp for a change; no two changes have the same. Called under the lock."""

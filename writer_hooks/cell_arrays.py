@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tailer.scan.record.valid import is_expiry, is_time
 from tailer.types import CqlType
 from tailer.types.cql import Shape
-from writer_hooks.python_values import ToBytes, to_bytes
+from writer_hooks.python_values import ToBytes, members_to_bytes, to_bytes
 
 Array = list[Any]
 """An array of a record, as `tailer.scan.record.record` lays it out."""
@@ -61,6 +61,9 @@ class Encoders(NamedTuple):
 
 PYTHON = Encoders(to_bytes, to_bytes)
 """Values of Python, see `writer_hooks.python_values`."""
+
+MEMBERS = Encoders(members_to_bytes, members_to_bytes)
+"""The same, and members of enumerations."""
 
 
 def cell_maker(type_: CqlType, encoders: Encoders) -> MakeCell:

@@ -27,11 +27,11 @@ class Change(msgspec.Struct):
     """Rows of one table, as `Table.insert`, `update`, `delete` and their like make them. Append it once.
 
     `write_ts`: microseconds since the epoch, by default the time of the append. `attrs`: what the program says of the
-    change, in types of JSON (and bytes).
+    change, in types of JSON (and bytes). `rows`: arrays, or such as are encoded already.
     """
 
     table: RowsTable
-    rows: list[Array]
+    rows: Sequence[Array | msgspec.Raw]
     late: Sequence[Late] = ()
     write_ts: int | None = None
     attrs: Mapping[str, Any] | None = None
@@ -76,4 +76,4 @@ class Change(msgspec.Struct):
         write_ts = self.write_ts if self.write_ts is not None else other.write_ts
         late = [*self.late, *other.late]
         attrs = {**(self.attrs or {}), **(other.attrs or {})} or None
-        return Change(self.table, self.rows + other.rows, late, write_ts, attrs)
+        return Change(self.table, [*self.rows, *other.rows], late, write_ts, attrs)

@@ -15,7 +15,8 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.types.encode import encoder, key_encoder
 from writer_hooks.cell_arrays import Encoders
-from writer_hooks.declared_table import Column, Table, id_of
+from writer_hooks.declared_table import Table
+from writer_hooks.table_model import Column, id_of
 
 JSON: Final = Encoders(encoder, key_encoder)
 """Values as `read_json` has them."""

@@ -1,17 +1,16 @@
-"""Types of Python to CQL types: what a `msgspec.Struct` declares. Knows no value and no file."""
+"""Types of Python to CQL types: what a class with fields declares. Knows no value and no file."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
-
-import msgspec
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from tailer.errors import UsageError
 from tailer.schema.model import TypeField
 from tailer.types.kinds import LIST, MAP, ROWS, SET
+from writer_hooks.hints import ANY, bare, is_union, types_of_values
+from writer_hooks.models import fields_of, is_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +25,26 @@ _COLLECTIONS: Final[Mapping[Any, str]] = {list: LIST.name, set: SET.name, frozen
 
 
 class Declared:
-    """The columns that a Struct declares: (name, CQL text) in its order, and the user-defined types they need."""
+    """The columns that a class declares: (name, CQL text) in its order, and the user-defined types they need."""
 
-    def __init__(self, struct: type[msgspec.Struct]) -> None:
+    def __init__(self, model: Any) -> None:
         self.types: dict[str, tuple[TypeField, ...]] = {}
         self._open: set[str] = set()
-        self.columns = self._fields(struct)
+        self.columns = self._fields(model)
 
-    def _fields(self, struct: type[msgspec.Struct]) -> list[tuple[str, str]]:
-        hints = get_type_hints(struct, include_extras=True)
-        return [
-            (field.name, self._text(hints[field.name], f"{struct.__name__}.{field.name}"))
-            for field in msgspec.structs.fields(struct)
-        ]
+    def _fields(self, model: Any) -> list[tuple[str, str]]:
+        return [(field.name, self._text(field.hint, f"{model.__name__}.{field.name}")) for field in fields_of(model)]
 
     def _text(self, hint: Any, where: str) -> str:
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
             given = next((mark.type for mark in arguments[1:] if isinstance(mark, Cql)), None)
             return given if given is not None else self._text(arguments[0], where)
-        if origin in (Union, types.UnionType):
-            rest = [each for each in arguments if each not in (type(None), msgspec.UnsetType)]
-            if len(rest) == 1:
-                return self._text(rest[0], where)
+        if is_union(hint) and bare(hint) is not ANY:
+            return self._text(bare(hint), where)
+        of_values = types_of_values(hint)
+        if len(of_values) == 1:
+            return self._text(of_values[0], where)
         plain = _PLAIN.get(f"{getattr(hint, '__module__', '')}.{getattr(hint, '__qualname__', '')}")
         if plain is not None:
             return plain
@@ -57,22 +53,23 @@ class Declared:
             return f"frozen<{_COLLECTIONS[origin]}<{inner}>>"
         if origin is tuple and Ellipsis not in arguments:
             return f"frozen<tuple<{', '.join(self._text(each, where) for each in arguments)}>>"
-        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        if is_model(hint):
             return self._user_type(hint, where)
         raise UsageError(
             f"no CQL type for {where}",
-            expected="str, int, float, bool, bytes, UUID, Decimal, a time, a Struct, or list, set, dict of them",
+            expected="str, int, float, bool, bytes, UUID, Decimal, a time, an Enum or Literal of one such type, "
+            "a class with fields, or list, set, dict of them",
             found=hint,
             remedy='Say it with Annotated[…, Cql("…")], or declare the columns one by one.',
         )
 
-    def _user_type(self, struct: type[msgspec.Struct], where: str) -> str:
-        name = struct.__name__.lower()
+    def _user_type(self, model: Any, where: str) -> str:
+        name = model.__name__.lower()
         if name in self._open:
-            raise UsageError(f"the type {struct.__name__} of {where} holds itself", remedy="CQL has no such type.")
+            raise UsageError(f"the type {model.__name__} of {where} holds itself", remedy="CQL has no such type.")
         self._open.add(name)
-        fields = tuple(TypeField(*field) for field in self._fields(struct))
+        fields = tuple(TypeField(*field) for field in self._fields(model))
         self._open.discard(name)
         if self.types.setdefault(name, fields) != fields:
-            raise UsageError(f"two different types are called {name} in {where}", remedy="Rename one of the Structs.")
+            raise UsageError(f"two different types are called {name} in {where}", remedy="Rename one of the classes.")
         return f"frozen<{name}>"

@@ -15,12 +15,12 @@ log.append(orders.delete({"id": id, "line": 1}))
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tailer.errors import CdcError, UsageError
+from tailer.errors import UsageError
 from tailer.limits import KEY_PART_BYTES_MAX
 from tailer.scan.record.record import (
     DELETE_PARTITION,
@@ -28,45 +28,41 @@ from tailer.scan.record.record import (
     DELETE_ROW,
     INSERT,
     UPDATE,
-    Definition,
-    decode_record,
     encode_record,
 )
 from tailer.scan.record.valid import TTL_MAX, is_ttl
-from tailer.schema.model import Column as ColumnDefinition
-from tailer.schema.model import ColumnKind, TableDefinition, TypeField
-from tailer.schema.record_definitions import KINDS, check_definition, record_of
+from tailer.schema.model import ColumnKind
+from tailer.schema.record_definitions import KINDS
 from tailer.types import CqlType, parse_type
-from writer_hooks.cell_arrays import PYTHON, Array, Encoders, Late, MakeCell, cell_maker
+from writer_hooks.cell_arrays import MEMBERS, PYTHON, Array, Encoders, Late, MakeCell, cell_maker
 from writer_hooks.change import Change
 from writer_hooks.declare import Declared
-from writer_hooks.python_values import VALUE_ERRORS, ToBytes, to_bytes
-from writer_hooks.whole_row import WholeRow
+from writer_hooks.hints import may_be
+from writer_hooks.models import hints_of, holds_enum, values_of
+from writer_hooks.python_values import VALUE_ERRORS, ToBytes
+from writer_hooks.row_code import EncodeRow, Part, row_encoder
+from writer_hooks.table_model import Column, checked_record, model_of
 
-Values = Mapping[str, Any] | msgspec.Struct
-"""A row's values by column name, or a Struct with such attributes; `msgspec.UNSET` is as good as absent."""
-
-
-def id_of(name: str) -> uuid.UUID:
-    """The id of a table that was given none."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, name)
+Values = Any
+"""A row's values by column name, or a value of a class with such fields; `msgspec.UNSET` is as good as absent."""
 
 
-class Column(NamedTuple):
-    """A column: `type` is CQL text; `desc` is for clustering columns."""
+class _Place(NamedTuple):
+    """A column in the definition: its number there, its name, its type, and how values of it are written down."""
 
+    number: int
     name: str
-    type: str
-    kind: ColumnKind = "regular"
-    desc: bool = False
+    type: CqlType
+    encoders: Encoders
 
 
 class _Data(NamedTuple):
-    """A static or regular column: its name, its number in the definition, what makes its cells."""
+    """A static or regular column: its name, its number in the definition, what makes its cells, and their values."""
 
     name: str
     number: int
     make: MakeCell
+    encode: ToBytes
 
 
 class Table:
@@ -75,7 +71,8 @@ class Table:
     `name`: `keyspace.table`. `types`: user-defined types, as {name: {field: CQL type}}. `cdc`: whether its changes are
     captured; those of a table without are for the log's own `replay`. `id`: by default made of the name; give another
     to a table that is dropped and made anew. `encoders`: how values are written down, by default as in
-    `writer_hooks.python_values`. `fp` marks this version of the declaration.
+    `writer_hooks.python_values`; of the columns in `enums` also members of enumerations, as the members' values. `fp`
+    marks this version of the declaration.
     """
 
     def __init__(
@@ -87,41 +84,41 @@ class Table:
         types: Mapping[str, Mapping[str, str]] | None = None,
         id: uuid.UUID | None = None,
         encoders: Encoders = PYTHON,
+        enums: Container[str] = (),
     ) -> None:
-        keyspace, dot, table = name.partition(".")
-        if not (dot and keyspace and table) or "." in table:
-            raise UsageError("the name of a table", expected="keyspace.table", found=name)
-        made_id = id_of(name) if id is None else id
-        types = types or {}
-        given = {each: tuple(TypeField(*field) for field in fields.items()) for each, fields in types.items()}
         self.name = name
-        self.model = TableDefinition(made_id.hex, keyspace, table, _ordered(columns), cdc, types=given)
-        record = _record_of(self.model)
+        self.model = model_of(name, columns, cdc, types or {}, id)
+        record = checked_record(self.model)
         self.cdc = cdc
         self.id = record.table_id
         self.fp = record.fingerprint
         self.definition = encode_record(record)
         columns_of = {
             kind: [
-                (number, each, parse_type(each.type, given))
+                _Place(
+                    number,
+                    each.name,
+                    parse_type(each.type, self.model.types),
+                    MEMBERS if each.name in enums else encoders,
+                )
                 for number, each in enumerate(self.model.columns)
                 if each.kind == kind
             ]
             for kind in KINDS
         }
-        self._key = _key_encoders(columns_of["partition_key"], encoders)
-        self._clustering = _encoders(columns_of["clustering"], encoders)
-        self._static = _data(columns_of["static"], encoders)
-        self._regular = _data(columns_of["regular"], encoders)
-        self.struct: type[msgspec.Struct] | None = None
-        """The Struct that declares it."""
-        self._whole: WholeRow | None = None
+        self._key = _key_encoders(columns_of["partition_key"])
+        self._clustering = _encoders(columns_of["clustering"])
+        self._static = _data(columns_of["static"])
+        self._regular = _data(columns_of["regular"])
+        self.declared_by: type[object] | None = None
+        """The class of its rows, where it was declared by one."""
+        self._encode_row: EncodeRow | None = None
         self._names = frozenset(each.name for each in self.model.columns)
 
     @classmethod
     def of(
         cls,
-        struct: type[msgspec.Struct],
+        model: Any,
         name: str,
         *,
         key: Sequence[str],
@@ -131,20 +128,23 @@ class Table:
         cdc: bool = True,
         id: uuid.UUID | None = None,
     ) -> Table:
-        """The table that a Struct declares: a column for each field. `desc`: clustering columns in descending order."""
-        declared = Declared(struct)
+        """The table that a class declares, a column for each of its fields: a msgspec.Struct, a dataclass, a class of
+        attrs, a model of pydantic. `desc`: clustering columns in descending order."""
+        declared = Declared(model)
         texts = dict(declared.columns)
         for each in [*key, *clustering, *static, *desc]:
             if each not in texts:
-                raise UsageError(f"{struct.__name__} has no field {each}", expected=", ".join(texts), found=each)
+                raise UsageError(f"{model.__name__} has no field {each}", expected=", ".join(texts), found=each)
         kinds: dict[str, ColumnKind] = dict.fromkeys(key, "partition_key")
         kinds |= dict.fromkeys(clustering, "clustering")
         kinds |= dict.fromkeys(static, "static")
         order = [*key, *clustering, *(each for each in texts if each not in key and each not in clustering)]
         columns = [Column(each, texts[each], kinds.get(each, "regular"), each in desc) for each in order]
         types = {each: {field.name: field.type for field in fields} for each, fields in declared.types.items()}
-        table = cls(name, columns, cdc=cdc, types=types, id=id)
-        table._take_struct(struct)
+        hints = hints_of(model)
+        enums = frozenset(each for each in order if holds_enum(hints[each]))
+        table = cls(name, columns, cdc=cdc, types=types, id=id, enums=enums)
+        table._take_model(model)
         return table
 
     def insert(
@@ -178,16 +178,13 @@ class Table:
         attrs: Mapping[str, Any] | None = None,
     ) -> Change:
         """The row is what is given and nothing else: what it was before is deleted."""
-        gone = self.delete(values)
-        gone = msgspec.structs.replace(gone, late=[Late(gone.rows[0], 4)])
+        gone = self._deleted_row(values)
         written = self._write(INSERT, values, ttl, write_ts, attrs)
-        return gone & written
+        return Change(self, [gone], [Late(gone, 4)], write_ts) & written
 
     def delete(self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None) -> Change:
         """The row of that key is gone."""
-        values = _mapping(values)
-        row = [DELETE_ROW, self._key_of(values), self._clustering_of(values), False, *_NOTHING]
-        return Change(self, [row], (), write_ts, attrs)
+        return Change(self, [self._deleted_row(values)], (), write_ts, attrs)
 
     def delete_partition(
         self, values: Values, *, write_ts: int | None = None, attrs: Mapping[str, Any] | None = None
@@ -223,15 +220,24 @@ class Table:
         row = [DELETE_RANGE, self._key_of(_mapping(values)), None, False, None, None, None, [], bounds]
         return Change(self, [row], (), write_ts, attrs)
 
-    def _take_struct(self, struct: type[msgspec.Struct]) -> None:
-        simple = [
-            (number, each.name, to_bytes(type_))
-            for number, each in enumerate(self.model.columns)
-            if each.kind == "regular" and not (type_ := parse_type(each.type, self.model.types)).complex
+    def _take_model(self, model: Any) -> None:
+        """From now on whole rows of it are encoded by code that is made for it, but with static columns, whose rows are
+        two, and with non-frozen ones, whose elements have times."""
+        self.declared_by = model
+        types = [parse_type(each.type, self.model.types) for each in self.model.columns]
+        if self._static or any(type_.complex for type_ in types):
+            return
+        hints = hints_of(model)
+        encoders = dict([*self._key, *self._clustering]) | {each.name: each.encode for each in self._regular}
+        parts = [
+            Part(each.name, type_, encoders[each.name], may_be(hint, type(None)), may_be(hint, msgspec.UnsetType))
+            for each, type_, hint in zip(
+                self.model.columns, types, (hints[each.name] for each in self.model.columns), strict=True
+            )
         ]
-        self.struct = struct
-        if not self._static and len(simple) == len(self._regular):
-            self._whole = WholeRow(self._key, self._clustering, simple)
+        data_at = len(self._key) + len(self._clustering)
+        key, clustering = parts[: len(self._key)], parts[len(self._key) : data_at]
+        self._encode_row = row_encoder(key, clustering, list(enumerate(parts))[data_at:])
 
     def _write(
         self, op: int, given: Values, ttl: int | None, write_ts: int | None, attrs: Mapping[str, Any] | None
@@ -240,11 +246,11 @@ class Table:
             raise UsageError(
                 f"ttl of a change of {self.name}", expected=f"whole seconds, 0 to {TTL_MAX}", found=repr(ttl)
             )
-        if type(given) is self.struct and self._whole is not None and ttl is None:
+        if type(given) is self.declared_by and self._encode_row is not None and ttl is None:
             try:
-                return Change(self, [self._whole.make(op, given)], (), write_ts, attrs)
+                return Change(self, [msgspec.Raw(self._encode_row(op, given))], (), write_ts, attrs)
             except VALUE_ERRORS:
-                # Below it is found out which value it is.
+                # Below it is done by name, or found out which value it is.
                 pass
         values = _mapping(given)
         if not values.keys() <= self._names:
@@ -266,13 +272,17 @@ class Table:
         rows.append(row)
         return Change(self, rows, late, write_ts, attrs)
 
+    def _deleted_row(self, given: Values) -> Array:
+        values = _mapping(given)
+        return [DELETE_ROW, self._key_of(values), self._clustering_of(values), False, *_NOTHING]
+
     def _cells(
         self, columns: Sequence[_Data], values: Mapping[str, Any], ttl: int | None, late: list[Late]
     ) -> list[Array]:
         cells: list[Array] = []
         name = ""
         try:
-            for name, number, make in columns:
+            for name, number, make, _ in columns:
                 if name in values and (value := values[name]) is not msgspec.UNSET:
                     cells.append(make(number, value, ttl, late))
         except VALUE_ERRORS as error:
@@ -334,37 +344,12 @@ _NOTHING: Final = (None, None, None, (), None)
 """What a row has none of: ts, ttl, expires_at, cells, bounds."""
 
 
-def _record_of(model: TableDefinition) -> Definition:
-    try:
-        check_definition(model)
-        record = record_of(model)
-        # What stands in it (a flag that is no bool, a name that is no text) is read as everybody will read it.
-        decode_record(encode_record(record))
-    except CdcError as error:
-        raise UsageError(error.what, expected=error.expected, found=error.found, remedy=error.remedy) from None
-    return record
+def _encoders(columns: list[_Place]) -> list[tuple[str, ToBytes]]:
+    return [(each.name, each.encoders.value(each.type)) for each in columns]
 
 
-def _ordered(columns: Sequence[Column]) -> tuple[ColumnDefinition, ...]:
-    made = []
-    for kind in KINDS:
-        of_kind = [each for each in columns if each.kind == kind]
-        keys = kind in KINDS[:2]
-        made += [
-            ColumnDefinition(each.name, kind, each.type, number if keys else -1, each.desc)
-            for number, each in enumerate(of_kind)
-        ]
-    return tuple(made)
-
-
-def _encoders(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[tuple[str, ToBytes]]:
-    return [(each.name, encoders.value(type_)) for _, each, type_ in columns]
-
-
-def _key_encoders(
-    columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders
-) -> list[tuple[str, ToBytes]]:
-    made = _encoders(columns, encoders)
+def _key_encoders(columns: list[_Place]) -> list[tuple[str, ToBytes]]:
+    made = _encoders(columns)
     return made if len(made) == 1 else [(name, _part_of_key(encode)) for name, encode in made]
 
 
@@ -378,11 +363,12 @@ def _part_of_key(encode: ToBytes) -> ToBytes:
     return encode_part
 
 
-def _data(columns: list[tuple[int, ColumnDefinition, CqlType]], encoders: Encoders) -> list[_Data]:
-    return [_Data(each.name, number, cell_maker(type_, encoders)) for number, each, type_ in columns]
+def _data(columns: list[_Place]) -> list[_Data]:
+    return [
+        _Data(each.name, each.number, cell_maker(each.type, each.encoders), each.encoders.value(each.type))
+        for each in columns
+    ]
 
 
 def _mapping(values: Values) -> Mapping[str, Any]:
-    if isinstance(values, Mapping):
-        return values
-    return msgspec.structs.asdict(values)
+    return values if isinstance(values, Mapping) else values_of(values)

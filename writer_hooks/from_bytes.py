@@ -1,34 +1,31 @@
 """Bytes that a log has to values of Python, by the column's CQL type: what `python_values` made of them. Knows no row.
 
-Where a field's type is known (its `hint`), the value is one of it: `int` of a timestamp are its milliseconds, a Struct
-is that Struct. Else it is the first that the table of `python_values` names; what that has no room for (another
-writer's date behind the year 9999) is the number that the log has. A zero-length value is None but for text and blobs.
+Where a field's type is known (its `hint`), the value is one of it: `int` of a timestamp are its milliseconds, a
+user-defined type is of its class, what an enumeration knows is its member. Else it is the first that the table of
+`python_values` names; what that has no room for (another writer's date behind the year 9999) is the number that the log
+has. A zero-length value is None but for text and blobs.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import types
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from enum import Enum
+from typing import Any, Final, get_origin
 from uuid import UUID
-
-import msgspec
 
 from tailer.types import CqlType
 from tailer.types.cql import Nested
 from tailer.types.integers import decimal_text
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.times import duration_parts
+from writer_hooks.hints import ANY, bare, is_enum, part_hints, types_of_values
+from writer_hooks.models import hints_of, is_model, made_of
 
 FromBytes = Callable[[bytes], Any]
 """The bytes of a value to the value; ValueError for what is none of the type."""
-
-ANY: Final[Any] = Any
-"""The hint of a value of which nothing is known."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -40,41 +37,16 @@ _DAY_NANOS: Final = 86_400_000_000_000
 def from_bytes(type_: CqlType, hint: Any = ANY) -> FromBytes:
     """What reads values of the type."""
     hint = bare(hint)
+    of_values = types_of_values(hint)
+    if of_values:
+        read = from_bytes(type_, of_values[0])
+        return _member(hint, read) if is_enum(hint) else read
     traits = type_.traits
     if isinstance(traits, Nested):
         return _or_none(_NESTED[traits.name](type_, hint))
     readers = _NATIVE.get(traits.name, {})
     read = readers.get(get_origin(hint) or hint) or readers.get(ANY) or traits.read
     return read if traits.zero else _or_none(read)
-
-
-def bare(hint: Any) -> Any:
-    """A field's type without what is said beside it: `Annotated`, `None`, `UNSET`."""
-    if get_origin(hint) is Annotated:
-        return bare(get_args(hint)[0])
-    if get_origin(hint) in (Union, types.UnionType):
-        rest = [each for each in get_args(hint) if each not in (type(None), msgspec.UnsetType)]
-        return bare(rest[0]) if len(rest) == 1 else ANY
-    return hint
-
-
-@lru_cache(maxsize=256)
-def hints_of(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """The types of a Struct's fields, as they were written."""
-    return get_type_hints(struct, include_extras=True)
-
-
-def made_of(struct: type[msgspec.Struct], values: Mapping[str, Any]) -> msgspec.Struct | None:
-    """The Struct; None where a field has neither a value nor a default. What it has no field for is left out."""
-    given = {}
-    for field in msgspec.structs.fields(struct):
-        if field.name in values:
-            given[field.name] = values[field.name]
-        elif _may_be_unset(hints_of(struct)[field.name]):
-            given[field.name] = msgspec.UNSET
-        elif field.required:
-            return None
-    return struct(**given)
 
 
 def collected(type_: CqlType, hint: Any, values: list[Any]) -> Any:
@@ -98,14 +70,16 @@ def paired(pairs: Iterable[tuple[Any, Any]]) -> Any:
         return held
 
 
-def part_hints(hint: Any, count: int) -> tuple[Any, ...]:
-    """The hints of a container's parts."""
-    arguments = get_args(bare(hint))
-    return arguments if len(arguments) == count else (ANY,) * count
+def _member(enum: type[Enum], read: FromBytes) -> FromBytes:
+    def read_member(value: bytes) -> Any:
+        found = read(value)
+        try:
+            return enum(found)
+        except ValueError:
+            # Of a version of the program that had other members: what the log has.
+            return found
 
-
-def _may_be_unset(hint: Any) -> bool:
-    return msgspec.UnsetType in get_args(hint)
+    return read_member
 
 
 def _or_none(read: FromBytes) -> FromBytes:
@@ -149,14 +123,14 @@ def _tuple(type_: CqlType, hint: Any) -> FromBytes:
 
 
 def _udt(type_: CqlType, hint: Any) -> FromBytes:
-    struct = hint if isinstance(hint, type) and issubclass(hint, msgspec.Struct) else None
-    hints = {} if struct is None else hints_of(struct)
+    model = hint if is_model(hint) else None
+    hints = {} if model is None else hints_of(model)
     names = type_.names
     read = _fields(type_, [hints.get(name, ANY) for name in names])
 
     def read_udt(value: bytes) -> Any:
         values = dict(zip(names, read(value), strict=True))
-        made = None if struct is None else made_of(struct, values)
+        made = None if model is None else made_of(model, values)
         return values if made is None else made
 
     return read_udt

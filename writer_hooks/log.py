@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
-
-import msgspec
 
 from tailer.errors import CdcError
 from tailer.limits import MIB
 from tailer.position import Position
 from tailer.scan.record.record import Definition, decode_record
+from writer_hooks.append_all import append_all
 from writer_hooks.appender import AnyChange, AnyTable, Appender
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.cap import Cap, Captured, Guard
@@ -26,7 +25,7 @@ from writer_hooks.ending import Ending
 from writer_hooks.failed import write_failed
 from writer_hooks.hold import dies_in_child, hold
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
-from writer_hooks.own_replay import Replayed, replay, structs_of
+from writer_hooks.own_replay import Replayed, models_of, replay
 from writer_hooks.own_restart import NOWHERE
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
@@ -158,13 +157,27 @@ class SegmentLog:
             self.appended()
         return Ticket(self._durable, end)
 
-    def begin(self) -> Transaction:
-        """A new transaction; any number may be open at once."""
+    def append_many(self, changes: Iterable[AnyChange]) -> Ticket:
+        """Appends changes that count each by itself, in their order, at less cost. The ticket is the last one's.
+
+        Raises as `append` does: then the changes before it are appended, and a note of the error says how many. Where
+        the iterable raises, what it gave before is appended.
+        """
+        return append_all(self, changes)
+
+    def begin(self, *, wait: bool = False) -> Transaction:
+        """A new transaction; any number may be open at once. `wait`: its block ends when the commit is durable."""
         self.relieve()
         with self.appender.lock:
             self._transactions += 1
             number = self._transactions
-        return Transaction(self, number)
+        return Transaction(self, number, wait)
+
+    async def room(self) -> None:
+        """Returns when an append does not have to wait because too much is not durable: for tasks, whose event loop
+        that would block. Raises what keeps it from being so."""
+        if self.appender.full:
+            await self.ticket(self.appender.last())
 
     def sync(self) -> None:
         """Returns when everything is durable that was appended before. Raises SystemFailedError where it cannot be."""
@@ -208,20 +221,20 @@ class SegmentLog:
         self,
         since: Position | Literal["earliest"] = "earliest",
         *,
-        into: type[msgspec.Struct] | Sequence[type[msgspec.Struct]] = (),
+        into: type[object] | Sequence[type[object]] = (),
     ) -> Iterator[Replayed]:
         """Committed changes of all tables, in the order in which they count, up to what is durable now.
 
-        Those whose entry (in a transaction: whose commit) begins at `since` or later. `into`: Structs of the log's
-        tables; `RowValues.value` is then the Struct of a row that was inserted. Memory is bounded, whatever the size of
-        a transaction. Raises UsageError for a Struct that none of the log's tables was declared by, LossError where
-        what it needs is gone, CorruptError where it does not check.
+        Those whose entry (in a transaction: whose commit) begins at `since` or later. `into`: classes that declare
+        tables of the log; `RowValues.value` is then a value of that class, of a row that was inserted. Memory is
+        bounded, whatever the size of a transaction. Raises UsageError for a class that none of the log's tables was
+        declared by, LossError where what it needs is gone, CorruptError where it does not check.
         """
         self._check_ours()
-        structs = structs_of(self.tables, [into] if isinstance(into, type) else into)
+        models = models_of(self.tables, [into] if isinstance(into, type) else into)
         start = NOWHERE if since == "earliest" else since
         given = [record for table in self.tables if isinstance(record := decode_record(table.definition), Definition)]
-        return replay(self._files, self._places, start, self.end, given=given, into=structs)
+        return replay(self._files, self._places, start, self.end, given=given, into=models)
 
     def discard_before(self, position: Position) -> int:
         """Deletes the writer's segments that `replay(position)` does not need: how many.

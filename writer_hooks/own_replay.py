@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-import msgspec
-
 from tailer.errors import LossError, UsageError
 from tailer.limits import MIB
 from tailer.position import Position
@@ -20,7 +18,7 @@ from writer_hooks.disk import Files
 from writer_hooks.own_entries import Definitions, Entries, Entry
 from writer_hooks.own_restart import NOWHERE, own_segments, restart_at
 from writer_hooks.places import Places
-from writer_hooks.read_back import NO_STRUCTS, RowValues, Structs, row_reader
+from writer_hooks.read_back import NO_MODELS, Models, RowValues, row_reader
 from writer_hooks.writer_errors import disk_error
 
 HELD_BYTES_MAX: Final = 64 * MIB
@@ -38,10 +36,10 @@ class Replayed(NamedTuple):
     txn: str | None
     definition: Definition
     change: Change
-    into: Structs = NO_STRUCTS
+    into: Models = NO_MODELS
 
     def rows(self) -> Iterator[RowValues]:
-        """The change's rows, with values of Python by column name, and the Struct where `replay` was asked for it."""
+        """The change's rows, with values of Python by column name, and as a value of the class that was asked for."""
         return row_reader(self.definition, self.into.get(self.definition.table_id)).rows(self.change)
 
 
@@ -78,7 +76,7 @@ def replay(
     held_bytes_max: int = HELD_BYTES_MAX,
     *,
     given: Iterable[Definition] = (),
-    into: Structs = NO_STRUCTS,
+    into: Models = NO_MODELS,
 ) -> Iterator[Replayed]:
     """Changes whose entry, or commit, begins at `since` or later, up to the durable end `until`.
 
@@ -112,7 +110,7 @@ class Replay:
         until: Position,
         held_bytes_max: int,
         given: Iterable[Definition],
-        into: Structs,
+        into: Models,
     ) -> None:
         self._files = files
         self._places = places
@@ -214,18 +212,19 @@ class Replay:
         return Replayed(entry.at, entry.end, txn, definition, change, self._into)
 
 
-def structs_of(tables: Iterable[object], wanted: Iterable[type[msgspec.Struct]]) -> Structs:
-    """By table id the Structs that are wanted. UsageError for one that none of the tables was declared by."""
+def models_of(tables: Iterable[object], wanted: Iterable[type[object]]) -> Models:
+    """By table id the classes that are wanted. UsageError for one that none of the tables was declared by."""
     declared = [table for table in tables if isinstance(table, Table)]
-    found: dict[bytes, type[msgspec.Struct]] = {}
-    for struct in wanted:
-        of_it = [table.id for table in declared if table.struct is struct]
+    found: dict[bytes, type[object]] = {}
+    for model in wanted:
+        of_it = [table.id for table in declared if table.declared_by is model]
         if not of_it:
             raise UsageError(
-                f"into: no table of this log was declared by {getattr(struct, '__name__', struct)}",
-                expected=", ".join(table.struct.__name__ for table in declared if table.struct is not None) or "none",
-                found=getattr(struct, "__name__", repr(struct)),
+                f"into: no table of this log was declared by {getattr(model, '__name__', model)}",
+                expected=", ".join(table.declared_by.__name__ for table in declared if table.declared_by is not None)
+                or "none",
+                found=getattr(model, "__name__", repr(model)),
                 remedy="Give its table, made by Table.of, to SegmentLog.open.",
             )
-        found |= dict.fromkeys(of_it, struct)
+        found |= dict.fromkeys(of_it, model)
     return found

@@ -12,7 +12,7 @@
 | date, time | `datetime.date`, `datetime.time` without a zone, `int` nanoseconds of the day |
 | duration | `datetime.timedelta`, or (months, days, nanoseconds) |
 | list, set, map, tuple, vector | a list, set, dict, tuple, list of such values |
-| a user-defined type | a `msgspec.Struct`, or a dict by field name |
+| a user-defined type | a dict by field name, or anything with such attributes |
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
@@ -33,6 +34,9 @@ from tailer.types.values import micros
 
 ToBytes = Callable[[Any], bytes]
 """A value to its bytes; TypeError, ValueError, OverflowError or struct.error for what is none of the type."""
+
+MadeOf = Callable[[CqlType], ToBytes]
+"""What encodes values of a type's parts."""
 
 VALUE_ERRORS: Final = (TypeError, ValueError, OverflowError, AttributeError, ArithmeticError, struct.error)
 """What a `ToBytes` raises."""
@@ -46,11 +50,20 @@ def to_bytes(type_: CqlType) -> ToBytes:
     """What encodes values of the type."""
     traits = type_.traits
     if isinstance(traits, Nested):
-        return _NESTED[traits.name](type_)
+        return _NESTED[traits.name](type_, to_bytes)
     pack, convert = traits.pack, _CONVERTED.get(traits.name)
     if convert is None or pack is bytes:
         return convert or pack
     return lambda value: pack(convert(value))
+
+
+def members_to_bytes(type_: CqlType) -> ToBytes:
+    """The same where a value, or what it holds, may be a member of an enumeration: the member's value is written."""
+    traits = type_.traits
+    if isinstance(traits, Nested):
+        return _NESTED[traits.name](type_, members_to_bytes)
+    encode = to_bytes(type_)
+    return lambda value: encode(value.value if isinstance(value, Enum) else value)
 
 
 def _bool(value: Any) -> bool:
@@ -133,8 +146,8 @@ def _duration(value: Any) -> tuple[int, int, int]:
     return months, days, nanos
 
 
-def _list(type_: CqlType) -> ToBytes:
-    encode = to_bytes(type_.element)
+def _list(type_: CqlType, made: MadeOf) -> ToBytes:
+    encode = made(type_.element)
 
     def encode_list(value: Any) -> bytes:
         return collection_bytes([encode(part) for part in _items(value)], 1)
@@ -142,8 +155,8 @@ def _list(type_: CqlType) -> ToBytes:
     return encode_list
 
 
-def _set(type_: CqlType) -> ToBytes:
-    encode = to_bytes(type_.element)
+def _set(type_: CqlType, made: MadeOf) -> ToBytes:
+    encode = made(type_.element)
     order = order_bytes(type_.element)
 
     def encode_set(value: Any) -> bytes:
@@ -153,8 +166,8 @@ def _set(type_: CqlType) -> ToBytes:
     return encode_set
 
 
-def _map(type_: CqlType) -> ToBytes:
-    encode_key, encode_value = to_bytes(type_.key), to_bytes(type_.value)
+def _map(type_: CqlType, made: MadeOf) -> ToBytes:
+    encode_key, encode_value = made(type_.key), made(type_.value)
     order = order_bytes(type_.key)
 
     def encode_map(value: Any) -> bytes:
@@ -166,8 +179,8 @@ def _map(type_: CqlType) -> ToBytes:
     return encode_map
 
 
-def _tuple(type_: CqlType) -> ToBytes:
-    fields = [to_bytes(argument) for argument in type_.arguments]
+def _tuple(type_: CqlType, made: MadeOf) -> ToBytes:
+    fields = [made(argument) for argument in type_.arguments]
 
     def encode_tuple(value: Any) -> bytes:
         return _fields(fields, _items(value))
@@ -175,8 +188,8 @@ def _tuple(type_: CqlType) -> ToBytes:
     return encode_tuple
 
 
-def _udt(type_: CqlType) -> ToBytes:
-    fields = [to_bytes(argument) for argument in type_.arguments]
+def _udt(type_: CqlType, made: MadeOf) -> ToBytes:
+    fields = [made(argument) for argument in type_.arguments]
     names = type_.names
 
     def encode_udt(value: Any) -> bytes:
@@ -195,8 +208,8 @@ def _fields(fields: Sequence[ToBytes], values: Sequence[Any]) -> bytes:
     return framed([None if value is None else encode(value) for encode, value in zip(fields, values, strict=True)])
 
 
-def _vector(type_: CqlType) -> ToBytes:
-    encode, fixed = to_bytes(type_.element), type_.element.fixed
+def _vector(type_: CqlType, made: MadeOf) -> ToBytes:
+    encode, fixed = made(type_.element), type_.element.fixed
 
     def encode_vector(value: Any) -> bytes:
         parts = [encode(part) for part in _items(value)]
@@ -230,7 +243,7 @@ _CONVERTED: Final[dict[str, Callable[[Any], Any]]] = {
 }
 """What `pack` of a type takes, of a value that it does not take itself."""
 
-_NESTED: Final[dict[str, Callable[[CqlType], ToBytes]]] = {
+_NESTED: Final[dict[str, Callable[[CqlType, MadeOf], ToBytes]]] = {
     "list": _list,
     "map": _map,
     "set": _set,

@@ -8,21 +8,22 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-import msgspec
-
 from tailer.scan.record.record import INSERT, Change, Definition, Elements, Row
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
-from writer_hooks.from_bytes import ANY, FromBytes, bare, collected, from_bytes, hints_of, made_of, paired, part_hints
+from writer_hooks.from_bytes import FromBytes, collected, from_bytes, paired
+from writer_hooks.hints import ANY, bare, part_hints
+from writer_hooks.models import hints_of, is_model, made_of
+from writer_hooks.read_code import ReadWhole, whole_reader
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition")
 
-Structs = Mapping[bytes, type[msgspec.Struct]]
-"""By table id the Struct that its rows are wanted as."""
+Models = Mapping[bytes, Any]
+"""By table id the class that its rows are wanted as."""
 
-NO_STRUCTS: Final[Structs] = MappingProxyType({})
+NO_MODELS: Final[Models] = MappingProxyType({})
 
 
 class RowValues(NamedTuple):
@@ -30,7 +31,7 @@ class RowValues(NamedTuple):
 
     Values are those that `writer_hooks.python_values` takes. A non-frozen column that was changed by element is
     `{"replaced": …, "put": …, "removed": […]}`, as in change rows. `range`: the bounds of a `delete_range`. `value`:
-    the Struct that was asked for, of an insert that says all of its fields that have no default.
+    what was asked for, of an insert that says all of its fields that have no default.
     """
 
     op: str
@@ -55,8 +56,9 @@ class _OfElements:
         self._type = type_
         self._hint = bare(hint)
         hints = part_hints(hint, len(type_.arguments))
-        if type_.shape is Shape.UDT and isinstance(self._hint, type) and issubclass(self._hint, msgspec.Struct):
-            hints = tuple(hints_of(self._hint).get(name, ANY) for name in type_.names)
+        if type_.shape is Shape.UDT and is_model(self._hint):
+            of_fields = hints_of(self._hint)
+            hints = tuple(of_fields.get(name, ANY) for name in type_.names)
         self._parts = [from_bytes(part, each) for part, each in zip(type_.arguments, hints, strict=True)]
 
     def changed(self, elements: Elements) -> dict[str, Any]:
@@ -77,7 +79,7 @@ class _OfElements:
             return collected(self._type, self._hint, put or [])
         if shape is Shape.LIST:
             return collected(self._type, self._hint, [value for _, value in put or ()])
-        if shape is Shape.UDT and isinstance(self._hint, type) and issubclass(self._hint, msgspec.Struct):
+        if shape is Shape.UDT and is_model(self._hint):
             return made_of(self._hint, {**dict.fromkeys(self._type.names), **(put or {})})
         return put or {}
 
@@ -100,11 +102,12 @@ class _OfElements:
 
 
 class RowReader:
-    """Rows by one definition; with a Struct, as its fields have them."""
+    """Rows by one definition; with a model, as its fields have them. `read_whole`: code that reads some of them."""
 
-    def __init__(self, definition: TableDefinition, struct: type[msgspec.Struct] | None = None) -> None:
-        hints = {} if struct is None else hints_of(struct)
-        self._struct = struct
+    def __init__(self, definition: TableDefinition, model: Any = None, read_whole: ReadWhole | None = None) -> None:
+        hints = {} if model is None else hints_of(model)
+        self._model = model
+        self._read_whole = read_whole
         self._key = [_field(column, definition, hints) for column in definition.partition_key]
         self._clustering = [_field(column, definition, hints) for column in definition.clustering]
         self._columns = [_field(column, definition, hints) for column in definition.columns]
@@ -113,11 +116,16 @@ class RowReader:
         """The change's rows, in order. The definition must be the one that its fingerprint names."""
         statics: dict[tuple[bytes, ...], dict[str, Any]] = {}
         for row in change.rows:
+            whole = None if self._read_whole is None else self._read_whole(row)
+            if whole is not None:
+                key, columns, value = whole
+                yield RowValues(OPS[INSERT], key, columns, None, value)
+                continue
             made = self._row(row)
-            if self._struct is not None and row.static:
+            if self._model is not None and row.static:
                 statics.setdefault(row.partition_key, {}).update(made.columns)
-            elif self._struct is not None and row.op == INSERT:
-                made = made._replace(value=self._whole(self._struct, made, statics.get(row.partition_key, {})))
+            elif self._model is not None and row.op == INSERT:
+                made = made._replace(value=self._whole(self._model, made, statics.get(row.partition_key, {})))
             yield made
 
     def _row(self, row: Row) -> RowValues:
@@ -146,7 +154,7 @@ class RowReader:
             "end_inclusive": bounds.end_inclusive,
         }
 
-    def _whole(self, struct: type[msgspec.Struct], row: RowValues, statics: Mapping[str, Any]) -> msgspec.Struct | None:
+    def _whole(self, model: Any, row: RowValues, statics: Mapping[str, Any]) -> Any:
         values = {**row.key, **statics, **row.columns}
         for field in self._columns:
             changed = None if field.elements is None else values.get(field.name)
@@ -155,13 +163,14 @@ class RowReader:
             if not changed["replaced"]:
                 return None
             values[field.name] = field.elements.whole(changed.get("put"))
-        return made_of(struct, values)
+        return made_of(model, values)
 
 
 @lru_cache(maxsize=256)
-def row_reader(record: Definition, struct: type[msgspec.Struct] | None = None) -> RowReader:
+def row_reader(record: Definition, model: Any = None) -> RowReader:
     """What reads rows by the definition that a record says."""
-    return RowReader(definition_of(record), struct)
+    definition = definition_of(record)
+    return RowReader(definition, model, None if model is None else whole_reader(definition, model))
 
 
 def _field(column: Column, definition: TableDefinition, hints: Mapping[str, Any]) -> _Field:

@@ -55,11 +55,13 @@ class Transaction:
 
     As a context manager it commits at the end of the block and rolls back when that raises; `ticket` is the commit's. A
     block that ends without an exception has committed, or has rolled back by itself: what ended the transaction
-    otherwise (the cap, the log's close, a change that was refused) is raised there.
+    otherwise (the cap, the log's close, a change that was refused) is raised there. With `wait`, and always as `async
+    with`, it ends when the commit is durable: what raises while it waits takes no commit back.
     """
 
-    def __init__(self, log: Owner, id: int) -> None:
+    def __init__(self, log: Owner, id: int, wait: bool = False) -> None:
         self.id = id
+        self._wait = wait
         self.ticket: Ticket | None = None
         self._log = log
         self._appender = log.appender
@@ -188,15 +190,33 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ticket = self._leave(kind)
+        if ticket is not None and self._wait:
+            ticket.wait()
+
+    async def __aenter__(self) -> Transaction:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ticket = self._leave(kind)
+        if ticket is not None:
+            await ticket
+
+    def _leave(self, kind: type[BaseException] | None) -> Ticket | None:
+        """The end of a block that raised `kind`: the ticket of its commit, where it ended well with one."""
         if kind is not None:
             self.rollback()
-        elif self._state not in (_COMMITTED, _ROLLED_BACK):
+            return None
+        if self._state not in (_COMMITTED, _ROLLED_BACK):
             try:
                 self.commit()
             except BaseException:
                 # It must not stay open behind its block, and hold what its readers need.
                 self.rollback()
                 raise
+        return self.ticket
 
 
 def _check_name(name: object) -> None:

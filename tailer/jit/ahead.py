@@ -38,6 +38,8 @@ COMPILED: Final = (
     ("tailer.rows.typed.compiled.decode", "put_fixed"),
     ("tailer.rows.typed.compiled.decode", "put_ends"),
     ("tailer.rows.typed.compiled.decode", "put_texts"),
+    ("tailer.rows.typed.compiled.decode", "put_counters"),
+    ("tailer.rows.typed.compiled.decimals", "put_decimals"),
     ("tailer.rows.typed.compiled.parts", "count_parts"),
     ("tailer.rows.typed.compiled.parts", "cut_parts"),
     ("tailer.rows.typed.compiled.parts", "cut_fields"),

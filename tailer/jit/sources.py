@@ -22,10 +22,12 @@ _SOURCES: Final = {
         "cells", "entries", "flat", "heads", "ids", "kinds", "pieces", "rows", "state", "straight", "times",
     ),
     "tailer.types": ("forms", "kinds", "printed", "token"),
-    "tailer.types.compiled": ("digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
-    "tailer.rows.generic.compiled": ("arrays", "cells", "columns", "lines", "rows", "tables", "times", "work"),
+    "tailer.types.compiled": ("counters", "digits", "floats", "plan", "runs", "scalars", "times", "token", "values"),
+    "tailer.rows.generic.compiled": (
+        "arrays", "cells", "columns", "lines", "ranges", "rows", "tables", "times", "work",
+    ),
     "tailer.rows.typed.compiled": (
-        "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight", "straight_multi",
+        "decimals", "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight", "straight_multi",
     ),
 }  # fmt: skip
 

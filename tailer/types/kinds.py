@@ -67,7 +67,7 @@ ROWS: Final = (
         text=scalars.boolean_text, parse=scalars.no_value, order=order.unsigned_order, python=("builtins.bool",),
     ),
     Native(
-        "counter", ("CounterColumnType",), "int64", printed.UNPRINTED, counter_json, scalars.no_value,
+        "counter", ("CounterColumnType",), "int64", printed.COUNTER, counter_json, scalars.no_value,
         scalars.no_value, values.counter_value, order.unsigned_order, str, quoted=False, shape=Shape.COUNTER,
     ),
     _letters(

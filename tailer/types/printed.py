@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-UNPRINTED: Final = 0
+COUNTER: Final = 0
 INTEGER: Final = 1
 VARINT: Final = 2
 DECIMAL: Final = 3

@@ -95,21 +95,23 @@ def sections(payloads: Sequence[bytes], size: int) -> Iterator[list[bytes]]:
             return
 
 
-def _table(number: int, *columns: Column) -> Table:
+def shape_table(number: int, *columns: Column) -> Table:
     """`(pk int, ck bigint, …, PRIMARY KEY (pk, ck))`; the id is made of `number`."""
     keys = (Column("pk", "partition_key", "int", 0), Column("ck", "clustering", "bigint", 0))
     return Table(UUID(int=number << 64 | 0x11EE << 48 | 0x8888), "shapes", f"t{number}", (*keys, *columns))
 
 
-def _insert(
+def insert_of(
     table: Table, number: int, *cells: tuple[str, Cell | Complex], listed: tuple[str, ...] | None = None
 ) -> bytes:
+    """An insert of one row. `listed`: the columns that its update lists, if not those that it sets."""
     row = Row((struct.pack(">q", number),), Liveness(TS + number), None, cells)
     mutation: Mutation = (Update(table, i32(number % 997), (row,), regular=listed),)
     return encode_mutation(mutation)
 
 
-def _cell(value: bytes, number: int, path: bytes | None = None) -> Cell:
+def cell_of(value: bytes, number: int, path: bytes | None = None) -> Cell:
+    """A value with the times of that insert."""
     return Cell(value, TS + number, path=path, like_row=1)
 
 
@@ -117,7 +119,7 @@ def _wide(distinct: int, *, listed: bool) -> Shape:
     """100 columns, 4 of them set, others each time. `listed`: all stand in the update's list, as when a prepared
     statement names them and leaves values unset."""
     types = ("int", "text", "double", "timestamp")
-    table = _table(1, *(Column(f"column_{n:03}", "regular", types[n % 4]) for n in range(100)))
+    table = shape_table(1, *(Column(f"column_{n:03}", "regular", types[n % 4]) for n in range(100)))
     names = tuple(column.name for column in table.of_kind("regular"))
     chance = random.Random(1)
 
@@ -128,15 +130,15 @@ def _wide(distinct: int, *, listed: bool) -> Shape:
 
     def one(number: int) -> bytes:
         chosen = sorted(chance.sample(range(100), 4))
-        cells = ((names[column], _cell(value(column, number), number)) for column in chosen)
-        return _insert(table, number, *cells, listed=names if listed else None)
+        cells = ((names[column], cell_of(value(column, number), number)) for column in chosen)
+        return insert_of(table, number, *cells, listed=names if listed else None)
 
     return Shape((table,), tuple(one(number) for number in range(distinct)))
 
 
 def _collections(distinct: int) -> Shape:
     """A list, a set and a map, each written whole (which deletes what was there) with five elements."""
-    table = _table(
+    table = shape_table(
         2,
         Column("items", "regular", "list<text>"),
         Column("numbers", "regular", "set<int>"),
@@ -146,18 +148,18 @@ def _collections(distinct: int) -> Shape:
     def one(number: int) -> bytes:
         before = Deletion(TS + number - 1, TS // 1_000_000)
         time_id = [UUID(int=(number * 5 + n) << 64 | 0x11EE << 48 | 0x8888).bytes for n in range(5)]
-        items = tuple(_cell(b"item %d" % n, number, path) for n, path in enumerate(time_id))
-        numbers = tuple(_cell(b"", number, i32(number + n)) for n in range(5))
-        scores = tuple(_cell(i32(number * n), number, b"key%d" % n) for n in range(5))
+        items = tuple(cell_of(b"item %d" % n, number, path) for n, path in enumerate(time_id))
+        numbers = tuple(cell_of(b"", number, i32(number + n)) for n in range(5))
+        scores = tuple(cell_of(i32(number * n), number, b"key%d" % n) for n in range(5))
         cells = zip(("items", "numbers", "scores"), (items, numbers, scores), strict=True)
-        return _insert(table, number, *((name, Complex(held, before)) for name, held in cells))
+        return insert_of(table, number, *((name, Complex(held, before)) for name, held in cells))
 
     return Shape((table,), tuple(one(number) for number in range(distinct)))
 
 
 def _frozen(distinct: int) -> Shape:
     """A frozen list, set and map with five elements each."""
-    table = _table(
+    table = shape_table(
         3,
         Column("items", "regular", "frozen<list<text>>"),
         Column("numbers", "regular", "frozen<set<int>>"),
@@ -172,26 +174,26 @@ def _frozen(distinct: int) -> Shape:
         numbers = i32(5) + joined(*(i32(number + n) for n in range(5)))
         scores = i32(5) + b"".join(joined(b"key%d" % n, struct.pack(">d", number / 8 + n)) for n in range(5))
         values = {"items": items, "numbers": numbers, "scores": scores}
-        return _insert(table, number, *((name, _cell(value, number)) for name, value in values.items()))
+        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in values.items()))
 
     return Shape((table,), tuple(one(number) for number in range(distinct)))
 
 
 def _blobs(distinct: int) -> Shape:
     """Blobs of 64 KiB to 1 MiB."""
-    table = _table(4, Column("body", "regular", "blob"))
+    table = shape_table(4, Column("body", "regular", "blob"))
     chance = random.Random(4)
     sizes = [chance.randrange(1 << 16, 1 << 20) for _ in range(distinct)]
     return Shape(
         (table,),
-        tuple(_insert(table, n, ("body", _cell(chance.randbytes(size), n))) for n, size in enumerate(sizes)),
+        tuple(insert_of(table, n, ("body", cell_of(chance.randbytes(size), n))) for n, size in enumerate(sizes)),
     )
 
 
 def _mixed(distinct: int) -> Shape:
     """200 tables by turns, the rows like those of the perf segment."""
     tables = tuple(
-        _table(
+        shape_table(
             100 + n,
             Column(f"flag{n}", "regular", "boolean"),
             Column(f"name{n}", "regular", "text"),
@@ -203,6 +205,6 @@ def _mixed(distinct: int) -> Shape:
     def one(number: int) -> bytes:
         n = number % len(tables)
         cells = {f"flag{n}": b"\1", f"name{n}": b"alpha", f"value{n}": struct.pack(">d", number / 2)}
-        return _insert(tables[n], number, *((name, _cell(value, number)) for name, value in cells.items()))
+        return insert_of(tables[n], number, *((name, cell_of(value, number)) for name, value in cells.items()))
 
     return Shape(tables, tuple(one(number) for number in range(distinct)))

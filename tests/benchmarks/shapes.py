@@ -1,8 +1,9 @@
 """Does any shape of log cost much more a byte than plain rows do?
 
-Segments of one shape each, written by the tests' log writer (`shape_logs.py`), decoded by the range reader as in
-`decode.py`: time per plain byte, by that of the perf segment in the same rounds. Wide rows, collections, frozen ones,
-blobs of 64 KiB to 1 MiB, 200 tables mixed; and batch sync, which makes a section of each commit: the perf segment's own
+Segments of one shape each, written by the tests' log writer (`shape_logs.py`,
+`shape_changes.py`), decoded by the range reader as in `decode.py`: time per plain byte, by that of the perf segment in
+the same rounds. Wide rows, collections, frozen ones, blobs of 64 KiB to 1 MiB, 200 tables mixed, element updates,
+counters, range deletes, decimals; and batch sync, which makes a section of each commit: the perf segment's own
 entries, one a section, plain and LZ4.
 
     python -m tests.benchmarks.shapes PERF_ARCHIVE --keep
@@ -33,6 +34,7 @@ from tests.benchmarks.decoding import (
     works,
 )
 from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, ratio, result, summed
+from tests.benchmarks.shape_changes import changes
 from tests.benchmarks.shape_logs import shapes, write
 
 NAME = "shapes"
@@ -57,7 +59,7 @@ def run(perf: Path, table: str, rounds: int, size: int, distinct: int) -> dict[s
         parent = Path(name)
         plain = copy_of(perf, parent)
         folders = {PERF: Folder(plain, table)}
-        for shape, made in shapes(distinct).items():
+        for shape, made in (shapes(distinct) | changes(distinct)).items():
             folders[shape] = Folder(write(made, parent / shape, size), made.typed)
         for codec in ("plain", "lz4"):
             folders[f"batch sync, {codec}"] = Folder(_batch_sync(plain, parent / f"batch-{codec}", size, codec), table)

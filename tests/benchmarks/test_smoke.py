@@ -182,7 +182,7 @@ def test_writer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     result = told(capsys)
     check_figures(result)
     (run,) = result["runs"]
-    assert len(run) == len(writer.POLICIES) * 2 * len(writer.COUNTS) + 3
+    assert len(run) == len(writer.POLICIES) * 2 * len(writer.COUNTS) + 5
     assert {name: set(cases) for name, cases in run.items() if "log" not in cases} == {}
     assert run["batch threads 64"]["log"].keys() >= {"rows", "per_second", "p50", "p99"}
     assert list(tmp_path.iterdir()) == []

@@ -2,8 +2,9 @@
 
 Appends a second and the time until a row is durable, for each sync policy and 1, 8 and 64 writers, as threads and as
 tasks of one event loop. Behind each case, in the same round: the floor, the same bytes with the same syncs written bare
-(`pwrite` + `fdatasync`) into a file that is there already. Then SQLite's WAL with one insert a transaction; and how
-fast one thread on one core appends under `periodic` without waiting.
+(`pwrite` + `fdatasync`) into a file that is there already. Then SQLite's WAL with one insert a transaction; how fast
+one thread on one core encodes and appends under `periodic` without waiting, row by row and many at once; and one that
+waits for each 64 rows under `batch`.
 
     python -m tests.benchmarks.writer --seconds 2 --repeat 5 --keep
 """
@@ -21,7 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.measured import CORES, facts, figure, percentiles, pin, publish, result
-from tests.benchmarks.writer_cases import WRITERS, Run, WatchedFiles, floor, one_core, opened, sqlite
+from tests.benchmarks.writer_cases import (
+    WRITERS,
+    Run,
+    WatchedFiles,
+    floor,
+    many_a_sync,
+    one_core,
+    one_core_many,
+    opened,
+    sqlite,
+)
 from writer_hooks import batch, group, periodic
 
 NAME = "writer"
@@ -29,13 +40,25 @@ QUESTION = "How many rows a second does a log make durable, and how soon, by the
 TARGETS = {
     "batch_64_by_floor": 0.75,
     "batch_64_by_sqlite_full": 5.0,
-    "periodic_appends_per_second_on_one_core": 150_000,
+    "batch_tasks_64_per_second": 60_000,
+    "periodic_rows_per_second_on_one_core": 150_000,
+    "periodic_rows_per_second_many_at_once": 400_000,
+    "rows_per_second_64_a_sync": 200_000,
 }
 POLICIES = {"batch": batch(), "group 2 ms": group(2), "periodic 10 ms": periodic(10)}
 COUNTS = (1, 8, 64)
 BEST = ("batch", "threads", 64)
+TOGETHER = 64
 
 Case = tuple[str, str, int]
+
+RATES: dict[Case, str] = {
+    ("batch", "tasks", 64): "batch_tasks_64_per_second",
+    ("one core", "periodic", 1): "periodic_rows_per_second_on_one_core",
+    ("one core", "periodic, many at once", 1): "periodic_rows_per_second_many_at_once",
+    ("one core", f"batch, {TOGETHER} rows a sync", 1): "rows_per_second_64_a_sync",
+}
+"""The cases whose rate has a target."""
 
 
 def measure(folder: Path, seconds: float, rows: int) -> Iterator[tuple[Case, Mapping[str, Run]]]:
@@ -54,6 +77,10 @@ def measure(folder: Path, seconds: float, rows: int) -> Iterator[tuple[Case, Map
     try:
         with opened(folder / "one", periodic(10)) as log:
             yield ("one core", "periodic", 1), {"log": one_core(log, rows)}
+        with opened(folder / "many", periodic(10)) as log:
+            yield ("one core", "periodic, many at once", 1), {"log": one_core_many(log, rows)}
+        with opened(folder / "together", batch()) as log:
+            yield ("one core", f"batch, {TOGETHER} rows a sync", 1), {"log": many_a_sync(log, rows, TOGETHER)}
     finally:
         os.sched_setaffinity(0, CORES)
 
@@ -81,7 +108,7 @@ def figures(rounds: Sequence[Mapping[Case, Mapping[str, Run]]]) -> Iterator[dict
     for case in rounds[0]:
         name = " ".join(map(str, case)) + (" writers" if case[0] in POLICIES else "")
         runs = [each[case]["log"] for each in rounds]
-        target = TARGETS["periodic_appends_per_second_on_one_core"] if case[0] == "one core" else None
+        target = TARGETS.get(RATES.get(case, ""))
         yield figure(name, "rows/s", _high([run.rate for run in runs]), at_least=target)
         if runs[0].waits:
             for mark in ("p50", "p99"):

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from writer_hooks import SegmentLog, Table
 from writer_hooks.change import Change
-from writer_hooks.declared_table import Column
 from writer_hooks.disk import RealFiles
 from writer_hooks.policy import SyncPolicy
 
@@ -26,7 +27,15 @@ SEGMENT_BYTES = 32 << 20
 VALUE = b"x" * 160
 """With its key, its record and the entry's frame such a row takes about 200 bytes in the log."""
 
-ORDERS = Table("bench.orders", [Column("id", "bigint", "partition_key"), Column("value", "blob")])
+
+class Order(msgspec.Struct):
+    """A row."""
+
+    id: int
+    value: bytes
+
+
+ORDERS = Table.of(Order, "bench.orders", key=["id"])
 
 
 class Run(NamedTuple):
@@ -63,7 +72,7 @@ class WatchedFiles(RealFiles):
 
 
 def change(number: int) -> Change:
-    return ORDERS.insert({"id": number, "value": VALUE})
+    return ORDERS.insert(Order(number, VALUE))
 
 
 @contextmanager
@@ -125,15 +134,35 @@ def tasks(log: SegmentLog, writers: int, seconds: float) -> Run:
 
 
 def one_core(log: SegmentLog, rows: int) -> Run:
-    """One thread that appends and does not wait; the last row is durable when the clock stops."""
-    changes = [change(number) for number in range(min(rows, 10_000))]
+    """One thread that encodes rows and appends them and does not wait; the last is durable when the clock stops."""
     began = time.perf_counter()
-    append = log.append
-    ticket = append(changes[0])
+    append, insert = log.append, ORDERS.insert
+    ticket = append(change(0))
     for number in range(1, rows):
-        ticket = append(changes[number % len(changes)])
+        ticket = append(insert(Order(number, VALUE)))
     ticket.wait()
     return Run(rows, time.perf_counter() - began, [])
+
+
+def one_core_many(log: SegmentLog, rows: int) -> Run:
+    """The same rows, appended many at once."""
+    began = time.perf_counter()
+    insert = ORDERS.insert
+    log.append_many(insert(Order(number, VALUE)) for number in range(rows)).wait()
+    return Run(rows, time.perf_counter() - began, [])
+
+
+def many_a_sync(log: SegmentLog, rows: int, together: int) -> Run:
+    """One thread that encodes and appends so many at once, and waits until they are durable."""
+    insert = ORDERS.insert
+    waits: list[float] = []
+    began = now = time.perf_counter()
+    for first in range(0, rows, together):
+        log.append_many([insert(Order(number, VALUE)) for number in range(first, first + together)]).wait()
+        done = time.perf_counter()
+        waits.append(done - now)
+        now = done
+    return Run(len(waits) * together, now - began, waits)
 
 
 def floor(folder: Path, groups: list[list[int]], rows: int) -> Run:

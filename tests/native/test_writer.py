@@ -16,7 +16,8 @@ from tailer.retention.needed import Ages
 from tailer.tail.open import open_tail
 from tests.native.logs import as_rows
 from writer_hooks import SegmentLog
-from writer_hooks.declared_table import Column, Table
+from writer_hooks.declared_table import Table
+from writer_hooks.table_model import Column
 from writer_hooks.transaction import Transaction
 
 TRACKED = Table("shop.t", [Column("id", "int", "partition_key"), Column("v", "text")], id=UUID(int=1))

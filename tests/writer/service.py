@@ -12,14 +12,22 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
+
 from tailer.position import Position
 from writer_hooks import SegmentLog, Table, batch
-from writer_hooks.declared_table import Column
 
-COLUMNS = [Column("id", "bigint", "partition_key"), Column("value", "blob")]
-ROWS = Table("ks.rows", COLUMNS)
-GROUPS = Table("ks.groups", COLUMNS)
-UNSEEN = Table("ks.unseen", COLUMNS, cdc=False)
+
+class Row(msgspec.Struct):
+    """A row of each table."""
+
+    id: int
+    value: bytes
+
+
+ROWS = Table.of(Row, "ks.rows", key=["id"])
+GROUPS = Table.of(Row, "ks.groups", key=["id"])
+UNSEEN = Table.of(Row, "ks.unseen", key=["id"], cdc=False)
 SECOND_THREAD = 1_000_000_000
 SEGMENT_BYTES = 1 << 16
 NOTE_EVERY = 150
@@ -70,7 +78,7 @@ def write_rows(log: SegmentLog, number: int) -> None:
     while True:
         number += 1
         table = UNSEEN if number % 10 == 0 else ROWS
-        log.append(table.insert({"id": number, "value": b"v" * (number * 37 % 2000)})).wait()
+        log.append(table.insert(Row(number, b"v" * (number * 37 % 2000)))).wait()
         tell(number)
 
 
@@ -78,18 +86,18 @@ def write_groups(log: SegmentLog, number: int) -> None:
     """Transactions of three rows, some rolled back whole or to a savepoint; another is open all the time."""
     never = log.begin()
     while True:
-        never.append(GROUPS.insert({"id": 0, "value": b"never"}))
+        never.append(GROUPS.insert(Row(0, b"never")))
         with_rows = log.begin()
         rows = [SECOND_THREAD + number + index for index in (1, 2, 3)]
-        with_rows.append(GROUPS.insert({"id": rows[0], "value": b"v" * 500}))
+        with_rows.append(GROUPS.insert(Row(rows[0], b"v" * 500)))
         with_rows.savepoint("s")
-        with_rows.append(GROUPS.insert({"id": 0, "value": b"void"}))
+        with_rows.append(GROUPS.insert(Row(0, b"void")))
         with_rows.rollback_to("s")
         for row in rows[1:]:
-            with_rows.append(GROUPS.insert({"id": row, "value": b"v"}))
+            with_rows.append(GROUPS.insert(Row(row, b"v")))
         if number % 5 == 4:
             gone = log.begin()
-            gone.append(GROUPS.insert({"id": 0, "value": b"gone"}))
+            gone.append(GROUPS.insert(Row(0, b"gone")))
             gone.rollback()
         with_rows.commit().wait()
         number += 3

@@ -59,6 +59,7 @@ def uses(log: SegmentLog, subscription: Any = None) -> list[Callable[[], object]
     transaction.append(order(0))
     tried: list[Callable[[], object]] = [
         lambda: log.append(order(1)),
+        lambda: log.append_many([order(1)]),
         log.begin,
         log.sync,
         log.replay,

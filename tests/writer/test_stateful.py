@@ -17,10 +17,10 @@ from tests.writer.crash.disk import Disk, Pick, everything_kept, nothing_kept, s
 from tests.writer.crash.files import FakeFiles
 from tests.writer.crash.reader import read_folder
 from tests.writer.crash.session import FOLDER, RAW, Session, open_log
-from tests.writer.crash.tables import A2, PLAIN, A, B, PlainTable
+from tests.writer.crash.tables import A2, CODED, PLAIN, A, AnyTable, B
 from tests.writer.tailing import tailed_disk
 
-TABLE = st.sampled_from((A, B, A2, PLAIN))
+TABLE = st.sampled_from((A, B, A2, PLAIN, CODED))
 ROWS = st.sampled_from((1, 1, 2, 5))
 SIZE = st.sampled_from((40, 40, 400, 1500))
 NAME = st.sampled_from("pqrs")
@@ -44,8 +44,12 @@ class LogMachine(RuleBasedStateMachine):
         return open_log(self.files, boot_id=lambda: f"run {self.machine}")
 
     @rule(table=TABLE, rows=ROWS, size=SIZE)
-    def append(self, table: PlainTable, rows: int, size: int) -> None:
+    def append(self, table: AnyTable, rows: int, size: int) -> None:
         self.run.append(table, rows, size if rows == 1 else 40)
+
+    @rule(tables=st.lists(TABLE, max_size=8), size=SIZE)
+    def append_many(self, tables: list[AnyTable], size: int) -> None:
+        self.run.append_many(tables, size)
 
     @rule(name=NAME)
     def begin(self, name: str) -> None:
@@ -53,7 +57,7 @@ class LogMachine(RuleBasedStateMachine):
             self.run.begin(name)
 
     @rule(name=NAME, table=TABLE, rows=ROWS, size=SIZE)
-    def change(self, name: str, table: PlainTable, rows: int, size: int) -> None:
+    def change(self, name: str, table: AnyTable, rows: int, size: int) -> None:
         if name in self.run.transactions:
             self.run.change(name, table, rows, size if rows == 1 else 40)
 

@@ -15,7 +15,8 @@ from tailer.scan.record.record import decode_record
 from tailer.schema.record_definitions import definition_of
 from writer_hooks.cell_arrays import Delta
 from writer_hooks.declare import Cql
-from writer_hooks.declared_table import Column, Table
+from writer_hooks.declared_table import Table
+from writer_hooks.table_model import Column
 
 
 class Item(msgspec.Struct):

@@ -16,7 +16,8 @@ from tailer.errors import SystemFailedError
 from tailer.jit.addresses import address_of
 from tailer.limits import OFFSET_MAX
 from tailer.rows.typed.arrays import bool_array, fixed_array, text_array
-from tailer.rows.typed.compiled.decode import TOO_LONG, UUID_LETTERS, put_ends, put_fixed, put_texts
+from tailer.rows.typed.compiled import decimals
+from tailer.rows.typed.compiled.decode import TOO_LONG, UUID_LETTERS, put_counters, put_ends, put_fixed, put_texts
 from tailer.rows.typed.form import FormValue
 from tailer.types import forms, printed
 from tailer.types.kinds import BY_NAME, ROWS
@@ -137,6 +138,44 @@ def _uuids(column: FormValue, source: Source, places: Column) -> pa.Array:
     return text_array(column.arrow, ends * UUID_LETTERS, letters, valid, count)
 
 
+def _counters(column: FormValue, source: Source, places: Column) -> pa.Array:
+    rows = len(places.off)
+    memory = np.empty(9 * rows, np.uint8)
+    out, (off, length, bad) = address_of(memory), places.places
+    count = put_counters(source.base, off, length, rows, out, out + 8 * rows, bad)
+    return fixed_array(column.arrow, memory[: 8 * rows], memory[8 * rows :], count)
+
+
+def _decimals(column: FormValue, source: Source, places: Column) -> pa.Array:
+    if not pa.types.is_decimal(column.arrow):
+        return one_by_one(column, source, places)
+    rows, digits = len(places.off), column.arrow.scale
+    memory = np.empty((decimals.WIDTH + 1) * rows, np.uint8)
+    out, (off, length, _) = address_of(memory), places.places
+    values, valid = memory[: decimals.WIDTH * rows], memory[decimals.WIDTH * rows :]
+    has_scale = int(BY_NAME[column.type.kind].printed == printed.DECIMAL)
+    left = decimals.put_decimals(digits, has_scale, source.base, off, length, rows, out, out + len(values))
+    if left:
+        _put_left(column, source, places, values.view(_DECIMAL), valid)
+    return fixed_array(column.arrow, values, valid, int(np.count_nonzero(valid)))
+
+
+_DECIMAL: Final = np.dtype((np.void, decimals.WIDTH))
+
+
+def _put_left(column: FormValue, source: Source, places: Column, values: Numbers, valid: Numbers) -> None:
+    """The decimals that the compiled code has left, a 2 in `valid` each; rows are marked whose value is none."""
+    for row in np.flatnonzero(valid == 2).tolist():
+        off = int(places.off[row])
+        try:
+            value = column.read(source.data[off : off + int(places.length[row])])
+        except ValueError:
+            places.bad[row], valid[row] = 1, 0
+            continue
+        valid[row] = 1
+        values[row] = pa.array([value], column.arrow).buffers()[1].to_pybytes()
+
+
 FIXED: Final[dict[str, tuple[int, int]]] = {
     native.name: (native.form, native.size)
     for native in ROWS
@@ -154,6 +193,8 @@ Maker = Callable[[FormValue, Source, Column], pa.Array]
 SCALARS: Final[dict[str, Maker]] = {
     **dict.fromkeys(FIXED, _fixed),
     **dict.fromkeys(TEXTS, _texts),
+    **{native.name: _counters for native in ROWS if native.printed == printed.COUNTER},
+    **{native.name: _decimals for native in ROWS if native.printed in (printed.DECIMAL, printed.VARINT)},
     **{native.name: _booleans for native in ROWS if native.form == forms.BOOLEAN},
     **{native.name: _uuids for native in ROWS if native.form == forms.UUID},
 }

@@ -17,14 +17,14 @@ from tailer.rows.typed.compiled.straight_rows import StraightRows
 from tailer.rows.typed.form import Form
 from tailer.schema.typed import META
 
-OP_NAMES: Final = ("insert", "update", "delete_row", "delete_partition")
+OP_NAMES: Final = ("insert", "update", "delete_row", "delete_partition", "delete_range")
 """By the operation of a straight row."""
 
 
 def meta_arrays(
     form: Form, table_id: str, place: Place, straight: StraightRows, texts: Mapping[str, pa.Array]
 ) -> list[pa.Array]:
-    """The columns behind the table's own, in order. `texts`: those of `deltas` and `cells` that are not null."""
+    """The columns behind the table's own, in order. `texts`: those that `texts.row_texts` makes."""
     made = _varying(form, straight) | _of_records(place, straight)
     made |= {
         **texts,

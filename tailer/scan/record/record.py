@@ -10,7 +10,7 @@ Values, keys and paths are CQL bytes; a position is `bin` of 16 bytes, segment a
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -222,10 +222,10 @@ def encode_change(
     fingerprint: bytes,
     txn: int | None,
     write_ts: int,
-    rows: list[list[Any]],
+    rows: Sequence[list[Any] | msgspec.Raw],
     attrs: msgspec.Raw | None,
 ) -> bytes:
-    """A `Change`, whose rows are arrays in the order of the fields of `Row` and what it holds. `attrs`: encoded."""
+    """A `Change`. `rows`: arrays in the order of the fields of `Row` and what it holds, or encoded. `attrs`: so too."""
     return _ENCODER.encode((CHANGE, table_id, fingerprint, txn, write_ts, rows, attrs))
 
 

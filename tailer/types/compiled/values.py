@@ -9,6 +9,7 @@ from tailer.jit.memory import call, load, store
 from tailer.jit.words import get
 from tailer.types import printed as k
 from tailer.types.compiled import plan as p
+from tailer.types.compiled.counters import put_counter
 from tailer.types.compiled.digits import LEFT, NO_ROOM, literal, put, put_copy, put_number, read_signed
 from tailer.types.compiled.floats import put_double, put_float
 from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_quoted_uuid, put_text
@@ -75,6 +76,8 @@ def _put_rarer(pos: int, kind: int, off: int, length: int) -> int:
         return put_duration(pos, off, length)
     if kind == k.INET:
         return put_inet(pos, off, length)
+    if kind == k.COUNTER:
+        return put_counter(pos, off, length)
     return LEFT
 
 

@@ -22,6 +22,7 @@ from tailer.scan.index import (
     HAS_TTL,
     NO_DELETION,
     PARTITION_DELETION,
+    RANGE_BOUNDARY,
     RANGE_END,
     RANGE_START,
     ROW,
@@ -83,16 +84,35 @@ def add_update(made: Made, entry: int, number: int, table: TableDefinition) -> N
     key = parts[0] if len(parts) == 1 else b"".join(struct.pack(">H", len(part)) + part + b"\0" for part in parts)
     update = len(made.updates)
     made.updates.append((entry, number, *made.put(key)))
-    # Numbers run on through an entry; a row takes two where it is deleted and written.
-    first = 2 * sum(made.updates[line[0]][0] == entry for line in made.rows)
-    for row in range(first, first + 2 * made.draw(st.integers(0, 4)), 2):
+    # Numbers run on through an entry; a row takes two where it is deleted and written, two ranges with one up to three.
+    first = 4 * sum(made.updates[line[0]][0] == entry for line in made.rows)
+    for row in range(first, first + 4 * made.draw(st.integers(0, 4)), 4):
         kind = made.draw(st.sampled_from([ROW_LINE] * 12 + [STATIC_ROW, PARTITION_DELETION, RANGE_START]))
         if kind == RANGE_START:
-            at = (len(made.values), 0, len(made.cells), 0)
-            made.rows.append((update, row, RANGE_START, 0, TS, 0, 0, NO_DELETION, *at))
-            made.rows.append((update, row, RANGE_END, 0, NO_DELETION, 0, 0, TS, *at))
+            add_range(made, update, row, table)
         else:
             add_row(made, update, row, kind, table)
+
+
+def add_range(made: Made, update: int, number: int, table: TableDefinition) -> None:
+    """One range, or two that meet; maybe around a row."""
+    add_bound(made, update, number, RANGE_START, table)
+    if made.draw(st.integers(0, 3)) == 0:
+        add_row(made, update, number + 1, ROW_LINE, table)
+    elif made.draw(st.booleans()):
+        add_bound(made, update, number + 1, RANGE_BOUNDARY, table)
+    add_bound(made, update, number + 2, RANGE_END, table)
+
+
+def add_bound(made: Made, update: int, number: int, kind: int, table: TableDefinition) -> None:
+    values_at, draw = len(made.values), made.draw
+    for column in table.clustering[: draw(st.integers(0, len(table.clustering)))]:
+        null = draw(st.integers(0, 9)) == 0
+        made.values.append((0, -1) if null else made.value(parse_type(column.type, TYPES)))
+    opened = NO_DELETION if kind == RANGE_END else draw(TIMESTAMPS)
+    closed = NO_DELETION if kind == RANGE_START else draw(TIMESTAMPS)
+    at = (values_at, len(made.values) - values_at, len(made.cells), 0)
+    made.rows.append((update, number, kind, draw(st.integers(0, 3)), opened, 0, 0, closed, *at))
 
 
 def add_row(made: Made, update: int, number: int, kind: int, table: TableDefinition) -> None:

@@ -6,14 +6,14 @@ The steps of a workload are this class's methods. Knows the writer's public inte
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from tailer.errors import CdcError
 from tailer.position import Position
-from tests.writer.crash.tables import STAMP, TABLES, PlainChange, PlainTable
+from tests.writer.crash.tables import STAMP, TABLES, AnyChange, AnyTable, change_of
 from writer_hooks import SegmentLog, batch
 from writer_hooks.disk import Files
 
@@ -50,7 +50,7 @@ class _Open:
     """An open transaction: the log's own object, its changes so far, how many there were at each savepoint."""
 
     log: Any
-    changes: list[PlainChange] = field(default_factory=list)
+    changes: list[AnyChange] = field(default_factory=list)
     saved: dict[str, int] = field(default_factory=dict)
 
 
@@ -100,14 +100,23 @@ class Session:
         assert all(commit.acknowledged for commit in self.commits[:count])
         return count
 
-    def append(self, table: PlainTable, rows: int = 1, size: int = 40) -> None:
+    def append(self, table: AnyTable, rows: int = 1, size: int = 40) -> None:
         change = self._change(table, rows, size)
         self._commit([change], lambda: self.log.append(change))
+
+    def append_many(self, tables: Sequence[AnyTable], size: int = 40) -> None:
+        """A row of each, one commit each; nothing of it may be refused."""
+        changes = [self._change(table, 1, size) for table in tables]
+        commits = [_commit_of([change]) for change in changes]
+        self.commits += commits
+        ticket = self.log.append_many(changes)
+        for commit in commits:
+            commit.ticket = ticket
 
     def begin(self, name: str) -> None:
         self.transactions[name] = _Open(self.log.begin())
 
-    def change(self, name: str, table: PlainTable, rows: int = 1, size: int = 40) -> None:
+    def change(self, name: str, table: AnyTable, rows: int = 1, size: int = 40) -> None:
         change = self._change(table, rows, size)
         self.transactions[name].log.append(change)
         self.transactions[name].changes.append(change)
@@ -152,19 +161,22 @@ class Session:
     def close(self) -> None:
         self.log.close()
 
-    def _change(self, table: PlainTable, rows: int, size: int) -> PlainChange:
+    def _change(self, table: AnyTable, rows: int, size: int) -> AnyChange:
         numbers = tuple(range(self.next_number, self.next_number + rows))
         self.next_number += rows
-        return PlainChange(table, numbers, size)
+        return change_of(table, numbers, size)
 
-    def _commit(self, changes: list[PlainChange], make: Callable[[], Ticket]) -> None:
+    def _commit(self, changes: list[AnyChange], make: Callable[[], Ticket]) -> None:
         """Registered before the call: a crash inside it may leave the commit in the log."""
-        rows = [number for change in changes for number in change.numbers]
-        cdc = [number for change in changes if change.table.cdc for number in change.numbers]
-        commit = Commit(rows, cdc)
+        commit = _commit_of(changes)
         self.commits.append(commit)
         try:
             commit.ticket = make()
         except CdcError:
             self.commits.remove(commit)
             raise
+
+
+def _commit_of(changes: Sequence[AnyChange]) -> Commit:
+    rows = [number for change in changes for number in change.numbers]
+    return Commit(rows, [number for change in changes if change.table.cdc for number in change.numbers])

@@ -10,7 +10,7 @@ from contextlib import suppress
 from tailer.errors import RefusedError, SystemFailedError
 from tests.writer.crash.crashes import Recorder
 from tests.writer.crash.files import Fault
-from tests.writer.crash.tables import A2, PLAIN, A, B
+from tests.writer.crash.tables import A2, CODED, PLAIN, A, B
 
 Script = Callable[[Recorder], None]
 
@@ -23,6 +23,21 @@ def rows_only(run: Recorder) -> None:
         if number % 3 != 2:
             run.sync()
         run.append(B, 2, size=480)
+    run.sync()
+
+
+def many_at_once(run: Recorder) -> None:
+    """Runs of rows, of a table that a class declares and of others, over roll-overs, each synced or not."""
+    for number in range(5):
+        run.append_many([CODED] * 6 + [PLAIN, A, CODED], size=160)
+        if number % 2:
+            run.sync()
+        run.append(CODED, 2, size=480)
+        run.append_many([PLAIN, CODED], size=40)
+    run.begin("one")
+    run.change("one", CODED, 2)
+    run.append_many([CODED, A], size=800)
+    run.commit("one")
     run.sync()
 
 
@@ -153,7 +168,7 @@ def random_script(seed: int, *, steps: int = 40, tidy: bool = True) -> Script:
 
 
 def step(run: Recorder, rng: random.Random, names: Iterator[str], *, tidy: bool) -> None:
-    table = rng.choice((A, A2, B, PLAIN))
+    table = rng.choice((A, A2, B, PLAIN, CODED))
     rows, size = rng.choice((1, 1, 2)), rng.choice((40, 40, 400, 800))
     name = rng.choice(list(run.transactions) or [""])
     kind = rng.choice(("append", "append", "sync", "sync", "begin", "change", "change", "end", "save", "back", "tidy"))
@@ -237,6 +252,7 @@ def fail(run: Recorder) -> None:
 
 SCRIPTS = [
     rows_only,
+    many_at_once,
     plain_only,
     transactions,
     discards,

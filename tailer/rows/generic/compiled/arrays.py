@@ -36,6 +36,7 @@ OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partitio
 INSERT: Final = 0
 UPDATE: Final = 1
 DELETE_ROW: Final = 2
+DELETE_RANGE: Final = 3
 DELETE_PARTITION: Final = 4
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
@@ -58,6 +59,7 @@ class Rows(NamedTuple):
     clustering: Texts
     columns: Texts
     cells: Texts
+    range: Texts
 
 
 def empty_texts(rows: int, size: int) -> Texts:

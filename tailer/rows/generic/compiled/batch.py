@@ -11,7 +11,7 @@ import numpy as np
 
 from tailer.rows.batch import COLUMNS, ChangeBatch, Row, arrow_schema
 from tailer.rows.generic.compiled import arrays as a
-from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, texts_of
+from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, text_bytes, texts_of
 from tailer.rows.generic.compiled.lines import Frame, event_ids, json_lines, picked
 from tailer.rows.place import Txn
 from tailer.rows.prepared import PreparedTable
@@ -35,12 +35,11 @@ _NUMBERS: Final = {
 class ArrayBatch:
     """Change rows of one segment. The same methods as ChangeBatch, the same rows.
 
-    `range`, `attrs`: None if no row has one. `tables`: those that TABLE in `rows.fixed` counts. `txn`: of all rows, or
+    `attrs`: None if no row has them. `tables`: those that TABLE in `rows.fixed` counts. `txn`: of all rows, or
     by their offset.
     """
 
     arrays: Rows
-    range: Texts | None
     tables: Sequence[PreparedTable]
     node: str
     segment: int
@@ -56,8 +55,7 @@ class ArrayBatch:
         stop = max(start, stop)
         fixed, *texts = self.arrays
         rows = Rows(fixed[:, start:stop], *(_sliced(column, start, stop) for column in texts))
-        ranges, attrs = (texts and _sliced(texts, start, stop) for texts in (self.range, self.attrs))
-        return replace(self, arrays=rows, range=ranges, attrs=attrs)
+        return replace(self, arrays=rows, attrs=self.attrs and _sliced(self.attrs, start, stop))
 
     def column(self, name: str) -> list[Any]:
         """The values of one column."""
@@ -76,8 +74,7 @@ class ArrayBatch:
         """One JSON object a row, each ended by a newline: nested objects, compact, UTF-8, all columns in order."""
         if isinstance(self.txn, Mapping):
             return b"".join(part.json_lines() for part in self._by_txn(self.txn))
-        ranges, attrs = (texts or no_texts(len(self)) for texts in (self.range, self.attrs))
-        return json_lines(self.arrays, ranges, attrs, self._frame())
+        return json_lines(self.arrays, self.attrs or no_texts(len(self)), self._frame())
 
     def _by_txn(self, txns: Mapping[int, str]) -> Iterator[ArrayBatch]:
         """The rows of one transaction after another's, and those of none between them."""
@@ -104,8 +101,10 @@ class ArrayBatch:
             valid = None if has is None else fixed[has] != 0
             return _primitive(np.ascontiguousarray(fixed[line], type_), valid)
         if name in ("partition_key", "clustering", "columns", "cells", "range", "attrs"):
-            texts = getattr(self if name in ("range", "attrs") else self.arrays, name.removeprefix("partition_"))
-            return pyarrow.nulls(len(self), pyarrow.string()) if texts is None else _strings(texts)
+            texts = self.attrs if name == "attrs" else getattr(self.arrays, name.removeprefix("partition_"))
+            if texts is None or not text_bytes(texts):
+                return pyarrow.nulls(len(self), pyarrow.string())
+            return _strings(texts)
         if name == "is_static":
             bits = np.packbits(fixed[a.IS_STATIC] != 0, bitorder="little")
             return pyarrow.Array.from_buffers(pyarrow.bool_(), len(self), [None, pyarrow.py_buffer(bits)])

@@ -22,13 +22,14 @@ from tailer.rows.generic.compiled.tables import BuildTables, tables_of
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.scan.compiled import lines as ln
-from tailer.scan.index import HAS_DELETION, ROW_LINE, Index
+from tailer.scan.index import HAS_DELETION, RANGE_START, ROW_LINE, Index
 from tailer.types.compiled.plan import Numbers
 
 # How much text is expected; what is wrong costs only that a buffer is copied.
 _LEAST: Final = 1024
 _KEY_BYTES: Final = 32
 _LABEL_BYTES: Final = 24
+_RANGE_BYTES: Final = 128
 _TEXT_PER_BYTE: Final = 2
 
 
@@ -42,7 +43,7 @@ def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
         attrs = _attrs(np.ascontiguousarray(rows.fixed[a.ENTRY]), place.attrs)
         if attrs is None:
             return plain_build(index, data, prepared, place)
-    batch = ArrayBatch(rows, None, prepared.tables, place.node, place.segment, place.txn, attrs)
+    batch = ArrayBatch(rows, prepared.tables, place.node, place.segment, place.txn, attrs)
     if not len(odd):
         return Built(batch, [])
     plain = plain_build(lines_of_entries(index, odd), data, prepared, place)
@@ -93,6 +94,7 @@ def _expected(index: Index) -> Rows:
         _KEY_BYTES * len(index.values),
         _LABEL_BYTES * (count + len(cells)) + _TEXT_PER_BYTE * int(cells["value_len"].sum()),
         0,
+        _RANGE_BYTES * int(np.count_nonzero(lines["kind"] == RANGE_START)),
     )
     texts = (empty_texts(count, min(size + _LEAST, a.TEXT_BYTES_MAX)) for size in sizes)
     return Rows(np.empty((a.FIXED, count), np.int64), *texts)

@@ -12,7 +12,7 @@ from tailer.jit.decorators import compiled
 from tailer.jit.memory import store
 from tailer.jit.words import get
 from tailer.rows.generic.compiled.tables import LIST, MAP, SET, SHAPE, SIMPLE, UDT
-from tailer.rows.generic.compiled.times import differs
+from tailer.rows.generic.compiled.times import differs, whole_deletion
 from tailer.rows.generic.compiled.work import DATA, WRITER
 from tailer.scan.compiled import lines as ln
 from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION
@@ -185,13 +185,11 @@ def _put_name(pos: int, limit: int, work: int, column: int, cell: int) -> int:
 @compiled
 def put_multi_times(pos: int, limit: int, work: int, column: int, cell: int, end: int, times: Any) -> int:
     """What `cells` has for one non-frozen column: `pos` itself where nothing differs."""
-    write_ts = times[0]
     begun = pos
     if get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
         deletion = get(cell, ln.C_TS)
         cell += ln.CELL_BYTES
-        # An overwrite deletes what was a microsecond before the statement.
-        if deletion != (write_ts if cell == end else write_ts - 1):
+        if deletion != whole_deletion(cell == end, times):
             pos = put_number(put(pos + 1, _DELETED_TS), deletion)
     first = True
     for line in range(cell, end, ln.CELL_BYTES):

@@ -57,14 +57,22 @@ def put_partition_key(work: int, table: int, update: int, row: int) -> int:
 @compiled
 def put_clustering(work: int, table: int, line: int, row: int) -> int:
     """The object of a row's clustering values, which becomes the row's; none if there are none."""
-    count = get(line, ln.R_VALUES_N)
-    if count == 0:
+    if get(line, ln.R_VALUES_N) == 0:
         add_no_text(work, w.CLUSTERING, row)
         return 0
     pos, limit = text_end(work, w.CLUSTERING, row), full(work, w.CLUSTERING)
+    pos = put_values(pos, limit, work, get(table, CLUSTERING), line)
+    if pos < 0:
+        return pos
+    add_text(work, w.CLUSTERING, row, pos)
+    return 0
+
+
+@compiled
+def put_values(pos: int, limit: int, work: int, column: int, line: int) -> int:
+    """The object of the clustering values of a row or bound, at least one; NO_ROOM or LEFT. `column`: the first's."""
     value = get(work, w.VALUES) + ln.VALUE_BYTES * get(line, ln.R_VALUES)
-    column = get(table, CLUSTERING)
-    for number in range(count):
+    for number in range(get(line, ln.R_VALUES_N)):
         at = get(work, w.DATA) + get(value, ln.V_OFF)
         pos = _put_field(work, pos, limit, column, at, get(value, ln.V_LENGTH), number == 0)
         if pos < 0:
@@ -72,8 +80,7 @@ def put_clustering(work: int, table: int, line: int, row: int) -> int:
         column += COLUMN_BYTES
         value += ln.VALUE_BYTES
     store(pos, 0x7D)
-    add_text(work, w.CLUSTERING, row, pos + 1)
-    return 0
+    return pos + 1
 
 
 @compiled

@@ -115,18 +115,18 @@ def put_lines(work: int) -> int:
     return pos - begun
 
 
-def json_lines(rows: Rows, ranges: Texts, attrs: Texts, frame: Frame) -> bytes:
+def json_lines(rows: Rows, attrs: Texts, frame: Frame) -> bytes:
     """The rows as JSON lines."""
     count = rows.fixed.shape[1]
     heads = frame.heads.offsets[1:] - frame.heads.offsets[:-1]
-    room = sum(map(text_bytes, (*rows[1:], ranges, attrs))) + int(heads[frame.head].sum())
+    room = sum(map(text_bytes, (*rows[1:], attrs))) + int(heads[frame.head].sum())
     out = np.empty(room + count * (_LINE_ROOM + len(frame.segment) + len(frame.event) + len(frame.txn)), np.uint8)
     # A line of `fixed` may be longer than there are rows: this is a part of larger arrays then.
     fixed_room = rows.fixed.strides[0] // rows.fixed.itemsize
     block = [address_of(out), count, address_of(rows.fixed), fixed_room, address_of(frame.head)]
     for text in (frame.segment, frame.event, frame.txn):
         block += (address_of(text), len(text))
-    for texts in (frame.heads, *rows[1:], ranges, attrs):
+    for texts in (frame.heads, *rows[1:], attrs):
         block += (address_of(texts.offsets), address_of(texts.valid), address_of(texts.data))
     numbers = np.array(block, np.int64)
     return out[: put_lines(address_of(numbers))].tobytes()

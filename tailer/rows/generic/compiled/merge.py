@@ -23,13 +23,13 @@ def merged(batch: ArrayBatch, plain: Batch) -> ArrayBatch | None:
     # Numbers count through a transaction, whose rows all stand at one offset.
     order = np.lexsort((fixed[a.NUMBER], fixed[a.OFFSET]))
     names = ("partition_key", "clustering", "columns", "cells", "range", "attrs")
-    ours = (*batch.arrays[1:], *(texts or no_texts(len(batch)) for texts in (batch.range, batch.attrs)))
+    ours = (*batch.arrays[1:], batch.attrs or no_texts(len(batch)))
     pairs = [(texts, texts_of(plain.column(name))) for texts, name in zip(ours, names, strict=True)]
     if any(text_bytes(one) + text_bytes(other) > a.TEXT_BYTES_MAX for one, other in pairs):
         return None
-    *texts, ranges, attrs = (picked(_joined(*pair), order) for pair in pairs)
+    *texts, attrs = (picked(_joined(*pair), order) for pair in pairs)
     rows = Rows(np.ascontiguousarray(fixed[:, order]), *texts)
-    return replace(batch, arrays=rows, range=ranges, attrs=attrs if attrs.valid.any() else None)
+    return replace(batch, arrays=rows, attrs=attrs if attrs.valid.any() else None)
 
 
 def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:

@@ -1,7 +1,7 @@
 """The change rows of an index, compiled: see `generic.build` and `generic.update`. Knows no Arrow and no JSON line.
 
-An entry that holds anything rare or odd (range deletions, counters, a value that does not print here or is none of its
-type) gives no rows; its number is put down among `odd`, for the plain build to make its rows or say what is wrong.
+An entry that holds anything rare or odd (a truncation, a value that does not print here or is none of its type) gives
+no rows; its number is put down among `odd`, for the plain build to make its rows or say what is wrong.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from tailer.jit.words import put as give
 from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled import work as w
 from tailer.rows.generic.compiled.columns import put_clustering, put_columns, put_partition_key
-from tailer.rows.generic.compiled.tables import DELIVERED, LEFT_TO_PLAIN, READING
+from tailer.rows.generic.compiled.ranges import put_range
+from tailer.rows.generic.compiled.tables import CLUSTERING, DELIVERED, LEFT_TO_PLAIN, READING
 from tailer.rows.generic.compiled.times import times_of_cells
-from tailer.rows.generic.compiled.work import add_no_text, add_text, copy_text, give_fixed
+from tailer.rows.generic.compiled.work import add_no_text, add_text, copy_text, full, give_fixed, text_end
 from tailer.scan.compiled import lines as ln
-from tailer.scan.index import HAS_DELETION, HAS_TIMESTAMP, HAS_TTL, PARTITION_DELETION, ROW_LINE, STATIC_ROW
+from tailer.scan.index import HAS_DELETION, HAS_TIMESTAMP, HAS_TTL, PARTITION_DELETION, RANGE_END, ROW_LINE, STATIC_ROW
 from tailer.types.compiled.digits import LEFT, NO_ROOM
 from tailer.types.compiled.token import token
 
@@ -27,14 +28,17 @@ from tailer.types.compiled.token import token
 def _add_line(work: int, line: int, update: int, row: int, update_row: int) -> int:
     """How many change rows the line gave, from number `row` on; NO_ROOM or LEFT."""
     kind = get(line, ln.R_KIND)
-    if kind != ROW_LINE and kind != STATIC_ROW and kind != PARTITION_DELETION:
-        return LEFT
+    if kind == RANGE_END:
+        return 0
     table = w.table_of(work, update)
     end = _add_key(work, table, update, row, update_row)
     if end < 0:
         return end
+    if kind > ROW_LINE:
+        return _add_range(work, table, line, row)
+    add_no_text(work, w.RANGE, row)
     if kind == PARTITION_DELETION:
-        _add_deletion(work, a.DELETE_PARTITION, line, row, 0)
+        _add_deletion(work, a.DELETE_PARTITION, line, row, 0, get(line, ln.R_DELETION))
         add_no_text(work, w.CLUSTERING, row)
         return 1
     end = put_clustering(work, table, line, row)
@@ -44,17 +48,30 @@ def _add_line(work: int, line: int, update: int, row: int, update_row: int) -> i
 
 
 @compiled
+def _add_range(work: int, table: int, line: int, row: int) -> int:
+    """A range deletion, where it opens."""
+    _add_deletion(work, a.DELETE_RANGE, line, row, 0, get(line, ln.R_TS))
+    add_no_text(work, w.CLUSTERING, row)
+    end = put_range(text_end(work, w.RANGE, row), full(work, w.RANGE), work, get(table, CLUSTERING), line)
+    if end < 0:
+        return end
+    add_text(work, w.RANGE, row, end)
+    return 1
+
+
+@compiled
 def _add_data(work: int, table: int, update: int, line: int, row: int, is_static: int) -> int:
     """A row whose key and clustering are there: its deletion, then its data."""
     flags, deleted = get(line, ln.R_FLAGS), 0
     if flags & HAS_DELETION:
-        _add_deletion(work, a.DELETE_ROW, line, row, is_static)
+        _add_deletion(work, a.DELETE_ROW, line, row, is_static, get(line, ln.R_DELETION))
         if not flags & HAS_TIMESTAMP and get(line, ln.R_CELLS_N) == 0:
             return 1
         deleted = 1
         row += 1
         if _add_key(work, table, update, row, row - 1) < 0 or copy_text(work, w.CLUSTERING, row - 1, row) < 0:
             return NO_ROOM
+        add_no_text(work, w.RANGE, row)
     times = _times(work, line)
     give_fixed(work, a.OP, row, a.INSERT if flags & HAS_TIMESTAMP and not is_static else a.UPDATE)
     _add_times(work, row, is_static, get(line, ln.R_NUMBER) + deleted, times)
@@ -63,9 +80,9 @@ def _add_data(work: int, table: int, update: int, line: int, row: int, is_static
 
 
 @compiled
-def _add_deletion(work: int, op: int, line: int, row: int, is_static: int) -> None:
+def _add_deletion(work: int, op: int, line: int, row: int, is_static: int, deletion: int) -> None:
     give_fixed(work, a.OP, row, op)
-    _add_times(work, row, is_static, get(line, ln.R_NUMBER), (get(line, ln.R_DELETION), 0, 0, 0))
+    _add_times(work, row, is_static, get(line, ln.R_NUMBER), (deletion, 0, 0, 0))
     add_no_text(work, w.COLUMNS, row)
     add_no_text(work, w.CELLS, row)
 

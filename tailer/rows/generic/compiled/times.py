@@ -43,3 +43,25 @@ def differs(cell: int, times: Any) -> bool:
     if not flags & CELL_EXPIRING:
         return has_ttl != 0
     return has_ttl == 0 or get(cell, ln.C_TTL) != ttl or get(cell, ln.C_EXPIRES) != expires
+
+
+@compiled
+def multi_differs(cell: int, end: int, times: Any) -> bool:
+    """Whether `cells` has anything of a non-frozen column, whose cells are the lines from `cell` to before `end`."""
+    if get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
+        deletion = get(cell, ln.C_TS)
+        cell += ln.CELL_BYTES
+        if deletion != whole_deletion(cell == end, times):
+            return True
+    while cell < end:
+        if differs(cell, times):
+            return True
+        cell += ln.CELL_BYTES
+    return False
+
+
+@compiled
+def whole_deletion(is_empty: bool, times: Any) -> int:
+    """When a column is deleted that is assigned with its row: a microsecond before the elements that there are."""
+    write_ts: int = times[0]
+    return write_ts if is_empty else write_ts - 1

@@ -46,9 +46,10 @@ KEY: Final = 15
 CLUSTERING: Final = 19
 COLUMNS: Final = 23
 CELLS: Final = 27
-SIZE: Final = 31
+RANGE: Final = 31
+SIZE: Final = 35
 
-TEXTS: Final = {KEY: "key", CLUSTERING: "clustering", COLUMNS: "columns", CELLS: "cells"}
+TEXTS: Final = {KEY: "key", CLUSTERING: "clustering", COLUMNS: "columns", CELLS: "cells", RANGE: "range"}
 _OFFSETS: Final = 0
 _VALID: Final = 1
 _BYTES: Final = 2

@@ -14,6 +14,7 @@ from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import half_word, put, word
 from tailer.limits import OFFSET_MAX
+from tailer.types.compiled.counters import sum_shards
 from tailer.types.compiled.digits import put_uuid
 from tailer.types.compiled.runs import copy_run
 from tailer.types.forms import BOOLEAN, BYTE, DATE, INT, LONG, MILLIS, SHORT, UUID
@@ -116,6 +117,23 @@ def put_fixed(form: int, data: int, off: int, length: int, rows: int, out: int, 
                 _put_zero(form, row, out)
             if have > 0:
                 store(bad + row, 1)
+    return count
+
+
+@entry_point
+def put_counters(data: int, off: int, length: int, rows: int, out: int, valid: int, bad: int) -> int:
+    """The sums of counters' shards. How many there are."""
+    count = 0
+    for row in range(rows):
+        have = get_offset(length, row)
+        total: Any = np.int64(0)
+        good = False
+        if have > 0:
+            total, good = sum_shards(data + get_offset(off, row), have)
+            store(bad + row, load(bad + row) | np.int64(not good))
+        put(out, row, total)
+        store(valid + row, good)
+        count += good
     return count
 
 

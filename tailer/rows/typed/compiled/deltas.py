@@ -1,30 +1,37 @@
-"""`_deltas` and `_cells` of straight rows: what the generic form has of their non-frozen columns.
+"""`_deltas`, `_cells` and `_range` of straight rows: what the generic form has of the same lines of the index.
 
 Compiled; works on addresses: whoever calls keeps the arrays alive.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from tailer.jit.decorators import compiled, entry_point
-from tailer.jit.memory import get_offset, give_offset, store
+from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import get, put
+from tailer.rows.generic.compiled.cells import is_simple
 from tailer.rows.generic.compiled.columns import put_change, put_times
+from tailer.rows.generic.compiled.ranges import put_range
+from tailer.rows.generic.compiled.tables import CLUSTERING, COLUMN_BYTES, COLUMNS
+from tailer.rows.generic.compiled.times import differs, multi_differs
+from tailer.rows.typed.compiled.straight import DELETE_RANGE, DELETE_ROW, NO_TTL
 from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.digits import NO_ROOM
+from tailer.types.compiled.plan import KIND, PART
+from tailer.types.printed import COUNTER
 
-# Numbers of `work`. What is read: the block of the generic form; the index's cells; by slot the column's line of the
-# plan, zero if it has one cell; what `straight` wrote of the rows.
+# Numbers of `work`. What is read: the block of the generic form; the index's rows and cells; the table's line of the
+# plan; by straight row what `straight` wrote.
 BLOCK: Final = 0
-CELLS: Final = 1
-COLUMNS: Final = 2
-SETS: Final = 3
-ENDS: Final = 4
-OFF: Final = 5
-LENGTH: Final = 6
-LINE: Final = 7
-TS: Final = 8
+LINES: Final = 1
+CELLS: Final = 2
+TABLE: Final = 3
+INDEX_ROW: Final = 4
+OP: Final = 5
+TS: Final = 6
+TTL: Final = 7
+EXPIRES: Final = 8
 ROWS: Final = 9
 WHAT: Final = 10
 # What is written: the texts' offsets, whether there is one, marks of rows that are left; the texts and where room for
@@ -42,40 +49,64 @@ SIZE: Final = 18
 # WHAT is made.
 DELTAS: Final = 0
 TIMES: Final = 1
+RANGES: Final = 2
+
+
+@compiled
+def _row_times(work: int, row: int) -> Any:
+    ttl = get_offset(get(work, TTL), row)
+    return get(get(work, TS), row), 0 if ttl == NO_TTL else 1, ttl, get(get(work, EXPIRES), row)
+
+
+@compiled
+def _put_columns(work: int, begin: int, row: int, line: int) -> int:
+    """The object of one row's columns, nothing if it has none; its end, NO_ROOM or LEFT."""
+    block, limit, columns = get(work, BLOCK), get(work, LIMIT), get(get(work, TABLE), COLUMNS)
+    times = _row_times(work, row)
+    cell = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
+    end = cell + ln.CELL_BYTES * get(line, ln.R_CELLS_N)
+    pos = begin
+    while cell < end:
+        first, number = cell, get(cell, ln.C_COLUMN)
+        column = columns + COLUMN_BYTES * number
+        simple = is_simple(column)
+        cell += ln.CELL_BYTES
+        while not simple and cell < end and get(cell, ln.C_COLUMN) == number:
+            cell += ln.CELL_BYTES
+        if get(work, WHAT) == TIMES:
+            if not simple or differs(first, times):
+                pos = put_times(pos, limit, block, column, first, cell, times)
+        elif not simple or get(get(column, PART), KIND) == COUNTER:
+            pos = put_change(pos, limit, block, column, first, cell)
+            if not simple and get(work, HAS_CELLS) == 0 and multi_differs(first, cell, times):
+                put(work, HAS_CELLS, 1)
+        if pos < 0:
+            return pos
+    return _closed(begin, pos, limit)
+
+
+@compiled
+def _closed(begin: int, pos: int, limit: int) -> int:
+    """Each part has a comma before it; the first one's makes way for the bracket."""
+    if pos == begin:
+        return pos
+    if pos + 1 > limit:
+        return NO_ROOM
+    store(begin, 0x7B)
+    store(pos, 0x7D)
+    return pos + 1
 
 
 @compiled
 def _put_row(work: int, begin: int, row: int) -> int:
-    """The object of one row's columns, nothing if it has none; its end, NO_ROOM or LEFT."""
-    sets, ends, limit = get(work, SETS), get(work, ENDS), get(work, LIMIT)
-    pos = begin
-    for place in range(get_offset(ends, row), get_offset(ends, row + 1)):
-        slot = get_offset(sets, place)
-        column = get(get(work, COLUMNS), slot)
-        if column != 0:
-            first = get_offset(get(work, OFF) + slot * get(work, LINE), row)
-            count = max(get_offset(get(work, LENGTH) + slot * get(work, LINE), row), 0)
-            cell = get(work, CELLS) + ln.CELL_BYTES * (first - 1)
-            end = cell + ln.CELL_BYTES * (count + 1)
-            ts = get(get(work, TS), row)
-            # With elements all times are the row's own.
-            differs = count == 0 and get(cell, ln.C_TS) != ts
-            if get(work, WHAT) == DELTAS:
-                pos = put_change(pos, limit, get(work, BLOCK), column, cell, end)
-                if differs:
-                    put(work, HAS_CELLS, 1)
-            elif differs:
-                pos = put_times(pos, limit, get(work, BLOCK), column, cell, end, (ts, 0, 0, 0))
-            if pos < 0:
-                return pos
-    if pos > begin:
-        if pos + 1 > limit:
-            return NO_ROOM
-        # Each part has a comma before it; the first one's makes way for the bracket.
-        store(begin, 0x7B)
-        store(pos, 0x7D)
-        pos += 1
-    return pos
+    """The text of one row, nothing if it has none; its end, NO_ROOM or LEFT."""
+    op, number = load(get(work, OP) + row), get(get(work, INDEX_ROW), row)
+    line = get(work, LINES) + ln.ROW_BYTES * number
+    if get(work, WHAT) == RANGES:
+        if op != DELETE_RANGE:
+            return begin
+        return put_range(begin, get(work, LIMIT), get(work, BLOCK), get(get(work, TABLE), CLUSTERING), line)
+    return begin if op >= DELETE_ROW or number < 0 else _put_columns(work, begin, row, line)
 
 
 @entry_point

@@ -1,13 +1,13 @@
 """Typed rows column by column: the twin of `plain` that makes the same batch from arrays and compiled kernels.
 
-Rows that are more than values with the row's own times (range deletions, single elements, counters, cells with times of
-their own, what does not fit its type) are left to the plain twin, an entry with a fault as a whole; order is kept.
+What is not straight (a deletion with values, elements removed from a whole value, columns of another type than the
+form's) is left to the plain twin, an entry with a fault as a whole; order is kept.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,14 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.columns import Column, Source
-from tailer.rows.typed.compiled.multi import elements_array, meta_texts, multi_columns, straightened
+from tailer.rows.typed.compiled.multi import elements_array, multi_columns, straightened
 from tailer.rows.typed.compiled.nested import column_array
 from tailer.rows.typed.compiled.sparse_arrays import SparseValues, sparse_array, sparse_values
-from tailer.rows.typed.compiled.straight import SLOW
+from tailer.rows.typed.compiled.straight import CHANGES, SLOW
 from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows, Table, straight_rows
+from tailer.rows.typed.compiled.texts import row_texts
 from tailer.rows.typed.compiled.wide import is_wide, sparse_rows
+from tailer.rows.typed.compiled.woven import woven
 from tailer.rows.typed.form import MISSING, Bound, Form, FormColumn
 from tailer.rows.typed.meta import meta_arrays
 from tailer.rows.typed.plain import build_plain
@@ -66,12 +68,12 @@ class _Part(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The straight rows of one table with its number, its columns by the form's. `marks`: `multi_columns` if any."""
+    """The straight rows of one table with its number, its columns by the form's. `has_deltas`: see `row_texts`."""
 
     bound: Bound
     straight: StraightRows
     number: int
-    marks: Numbers | None
+    has_deltas: bool
 
 
 class _Build:
@@ -91,9 +93,9 @@ class _Build:
     def attempt(self, one_row: Chosen | None) -> TypedBuilt | None:
         """The rows; None where entries turned out to have faults, and it is to be tried again without them."""
         slow = np.zeros(len(self.index.rows), np.uint8)
-        chosen = [] if one_row is None else [one_row]
-        if len(slow):
-            chosen += self._choose(slow)
+        chosen = self._choose(slow) if len(slow) else []
+        if one_row is not None:
+            chosen = _with_noted(one_row, chosen)
         rest = self._slow_rows(slow)
         if rest is not None and self._force(_doubtful(rest)):
             return None
@@ -132,12 +134,13 @@ class _Build:
         """The rows of one table that are plain; the others of it are marked in `slow`."""
         marks = multi_columns(bound)
         lines, is_multi = self.lines, bool(marks.any())
+        has_deltas = is_multi or any(column.type.shape is Shape.COUNTER for column in bound.table.columns)
         if is_multi:
             lines = straightened(lines, number, marks)
         columns = len(self.form.columns)
         find = sparse_rows if not is_multi and is_wide(lines, columns) else straight_rows
         straight = find(lines, table_of(number, bound, columns, marks), self.forced, slow)
-        return Chosen(bound, straight, number, marks if is_multi else None)
+        return Chosen(bound, straight, number, has_deltas)
 
     def _tables(self) -> list[int]:
         """The numbers of the tables that updates are of."""
@@ -160,15 +163,13 @@ class _Build:
 
     def _part(self, chosen: Chosen, end: int) -> _Part | None:
         """The straight rows of the entries before `end`; None where some of them have a fault."""
-        bound, straight, number, marks = chosen
+        bound, straight, number, has_deltas = chosen
         if straight.entry[-1] >= end:
             straight = straight.cut(int(np.searchsorted(straight.entry, end)))
             if not straight.rows:
                 return _Part(straight.offset, straight.number, self._no_rows())
         arrays = self._columns(bound, straight)
-        texts = {}
-        if marks is not None:
-            texts = meta_texts(self.prepared, number, bound, marks, self.lines, straight)
+        texts = row_texts(self.prepared, number, self.lines, straight, has_deltas)
         if straight.bad.view(np.bool_).any():
             self._force(set(straight.entry[straight.bad.astype(bool)].tolist()))
             return None
@@ -237,16 +238,28 @@ def _doubtful(rest: TypedBuilt) -> set[int]:
     return found if rest.misfit is None else found | {rest.misfit.entry}
 
 
-def table_of(number: int, bound: Bound, columns: int, marks: Numbers) -> Table:
+def _with_noted(noted: Chosen, chosen: list[Chosen]) -> list[Chosen]:
+    """The rows of the index with those that the scan noted by the column."""
+    same = [each for each in chosen if each.number == noted.number]
+    if same:
+        noted = same[0]._replace(straight=woven(noted.straight, same[0].straight))
+    return [noted, *(each for each in chosen if each.number != noted.number)]
+
+
+_ONE_CELL: Final = (Shape.SIMPLE, Shape.COUNTER)
+
+
+def table_of(number: int, bound: Bound, columns: int, marks: Numbers, one_cell: tuple[Shape, ...] = _ONE_CELL) -> Table:
     """A table to find straight rows of, with SLOW for columns whose values need the plain twin.
 
-    Those assigned whole come once more, behind all of them.
+    The marked ones come twice more, behind all of them: as they are assigned whole, and where elements are changed.
     """
     described = zip(bound.table.columns, bound.slots, bound.same, strict=True)
     slots = [
-        slot if same and slot != MISSING and column.type.shape is Shape.SIMPLE else SLOW
-        for column, slot, same in described
+        slot if same and slot != MISSING and column.type.shape in one_cell else SLOW for column, slot, same in described
     ]
-    slots += [slot if mark else SLOW for slot, mark in zip(bound.slots, marks.tolist(), strict=True)]
+    marked = list(zip(bound.slots, marks.tolist(), strict=True))
+    slots += [slot if mark else SLOW for slot, mark in marked]
+    slots += [CHANGES - slot if mark else SLOW for slot, mark in marked]
     key, clustering = np.array(bound.key, np.int64), np.array(bound.clustering, np.int64)
     return Table(number, np.array(slots, np.int32), key, clustering, columns)

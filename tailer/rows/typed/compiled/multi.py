@@ -1,4 +1,4 @@
-"""Non-frozen columns that rows assign whole: straight as columns of one cell are, then made of their elements.
+"""Non-frozen columns: straight as columns of one cell are; where rows assign them whole, made of their elements.
 
 What the cells of such a column look like there is in `straight_multi`.
 """
@@ -12,25 +12,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailer.jit.addresses import address_of
-from tailer.rows.generic.compiled import work as w
-from tailer.rows.generic.compiled.arrays import TEXT_BYTES_MAX
-from tailer.rows.generic.compiled.tables import COLUMN_BYTES, COLUMNS, tables_of
-from tailer.rows.prepared import Prepared
-from tailer.rows.typed.arrays import list_array, map_array, struct_array, text_array
-from tailer.rows.typed.columns import Column, Source, too_long
-from tailer.rows.typed.compiled import deltas as d
+from tailer.rows.typed.arrays import list_array, map_array, struct_array
+from tailer.rows.typed.columns import Column, Source
 from tailer.rows.typed.compiled import straight_multi as m
 from tailer.rows.typed.compiled.nested import field_arrays, has_plain_keys, key_marks, no_places, part_array
-from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows
+from tailer.rows.typed.compiled.straight_rows import Lines
 from tailer.rows.typed.form import MISSING, Bound, FormColumn
 from tailer.scan.compiled import lines as ln
-from tailer.types.compiled.values import write_value
 
 Numbers = npt.NDArray[Any]
-
-_ROW_LETTERS: Final = 64
-_ELEMENT_LETTERS: Final = 64
-"""How much text is expected; what is wrong costs only that it is copied."""
 
 
 def multi_columns(bound: Bound) -> Numbers:
@@ -112,49 +102,3 @@ def _one_by_one(column: FormColumn, source: Source, cells: Numbers, places: Colu
             places.bad[row] = 1
         values.append(value)
     return pa.array(values, column.arrow)
-
-
-def meta_texts(
-    prepared: Prepared, table: int, bound: Bound, marks: Numbers, lines: Lines, straight: StraightRows
-) -> dict[str, pa.Array]:
-    """`_deltas`, and `_cells` if there are any, of rows of straightened lines; `lines` are the index's own."""
-    tables = tables_of(prepared)
-    block = np.zeros(w.SIZE, np.int64)
-    block[w.DATA], block[w.WRITER] = lines.base, write_value
-    columns = np.zeros(straight.off.shape[0], np.int64)
-    first = int(tables.tables[table, COLUMNS])
-    for column in np.flatnonzero(marks).tolist():
-        columns[bound.slots[column]] = first + COLUMN_BYTES * column
-    work = np.zeros(d.SIZE, np.int64)
-    work[d.BLOCK : d.ENDS + 1] = [address_of(a) for a in (block, lines.cells, columns, straight.sets, straight.ends)]
-    work[d.OFF : d.LINE + 1] = straight.places.off, straight.places.length, straight.places.line
-    work[d.TS : d.ROWS + 1], work[d.BAD] = (address_of(straight.ts), straight.rows), straight.places.bad
-    made = {"deltas": _texts(work, _ROW_LETTERS * straight.rows + _ELEMENT_LETTERS * len(lines.cells))}
-    if work[d.HAS_CELLS]:
-        work[d.WHAT] = d.TIMES
-        made["cells"] = _texts(work, _ROW_LETTERS * straight.rows)
-    return made
-
-
-def _texts(work: Numbers, expected: int) -> pa.Array:
-    """The texts of all rows. `expected`: how many letters they may have."""
-    rows = int(work[d.ROWS])
-    ends, valid = np.empty(rows + 1, np.int32), np.empty(rows, np.uint8)
-    letters = np.empty(min(expected, TEXT_BYTES_MAX), np.uint8)
-    work[d.OFFSETS : d.VALID + 1], work[d.NEXT] = (address_of(ends), address_of(valid)), 0
-    work[d.BEGIN : d.LIMIT + 1] = _extent(letters)
-    while d.put_deltas(address_of(work)):
-        if len(letters) == TEXT_BYTES_MAX:
-            raise too_long("_deltas")
-        more = np.empty(min(2 * len(letters), TEXT_BYTES_MAX), np.uint8)
-        more[: len(letters)] = letters
-        letters = more
-        work[d.BEGIN : d.LIMIT + 1] = _extent(letters)
-    # In place: a copy would need both in memory at once.
-    letters.resize(ends[-1], refcheck=False)
-    return text_array(pa.string(), ends, letters, valid, int(np.count_nonzero(valid)))
-
-
-def _extent(letters: Numbers) -> tuple[int, int]:
-    begin = address_of(letters)
-    return begin, begin + len(letters)

@@ -14,6 +14,8 @@ from tailer.rows.typed.columns import SCALARS, ZERO, Column, Maker, Source, mark
 from tailer.rows.typed.compiled.parts import (
     LIST,
     MAP,
+    PAIRWISE,
+    TABLE_SHARE,
     TOO_LONG,
     VECTOR,
     check_keys,
@@ -58,7 +60,9 @@ def key_marks(key: FormValue, source: Source, keys: Column, ends: Numbers, bad: 
     least = 0 if key.type.kind in ZERO else 1
     flip = _FIRST_BIT if key.type.kind in _SIGNED else 0
     off, length, _ = keys.places
-    check_keys(source.base, off, length, address_of(ends), len(bad), least, flip, address_of(bad))
+    most = int(np.diff(ends).max(initial=0))
+    table = np.empty(TABLE_SHARE * most if most > PAIRWISE else 0, np.int32)
+    check_keys(source.base, off, length, address_of(ends), len(bad), least, flip, address_of(table), address_of(bad))
 
 
 def _lists(value: FormValue, source: Source, places: Column) -> pa.Array:

@@ -26,6 +26,7 @@ from tailer.scan.mutation.scan import Offsets
 from tailer.scan.record.compiled.scan import scan_records
 from tailer.scan.record.scan import Scanned
 from tailer.scan.tables import NO_COLUMN
+from tailer.types import Shape
 
 Numbers = npt.NDArray[Any]
 
@@ -93,7 +94,8 @@ class _Room:
 
     def __init__(self, number: int, bound: Bound, columns: int, rows: int) -> None:
         self.number, self.bound = number, bound
-        self.table: Table = table_of(number, bound, columns, multi_columns(bound))
+        # Counters have `_deltas`, which are made of the index.
+        self.table: Table = table_of(number, bound, columns, multi_columns(bound), (Shape.SIMPLE,))
         self.rows = rows
         # Off and length of each column.
         self.places = np.empty((2, columns, rows), np.int32)
@@ -106,7 +108,7 @@ class _Room:
         """The rows, if there are any."""
         if not self.one_row.count:
             return None
-        return Chosen(self.bound, self.straight(data, np.asarray(place.offsets, np.int64)), self.number, None)
+        return Chosen(self.bound, self.straight(data, np.asarray(place.offsets, np.int64)), self.number, False)
 
     def straight(self, data: bytes, offsets: Numbers) -> StraightRows:
         """The rows, as `straight_rows` gives them."""
@@ -115,11 +117,10 @@ class _Room:
         offset, token = np.empty(rows, np.int64), np.empty(rows, np.int64)
         nothing, none, bad = np.zeros(rows, np.int64), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
         op = w.UPDATE if one_row.is_update else w.INSERT
-        off, length = self.places
-        held, work = np.frombuffer(data, np.uint8), np.zeros(w.SIZE, np.int64)
-        given = ((w.ENTRY, entry), (w.OFFSETS, offsets), (w.OFFSET, offset), (w.TOKEN, token), (w.DATA, held))
-        made = ((w.OFF, off), (w.LENGTH, length), (w.BAD, bad), (w.KEY_SLOTS, self.table.key))
-        for number, array in (*given, *made):
+        (off, length), work = self.places, np.zeros(w.SIZE, np.int64)
+        given = ((w.ENTRY, entry), (w.OFFSETS, offsets), (w.OFFSET, offset), (w.TOKEN, token))
+        made = ((w.DATA, np.frombuffer(data, np.uint8)), (w.OFF, off), (w.LENGTH, length), (w.BAD, bad))
+        for number, array in (*given, *made, (w.KEY_SLOTS, self.table.key)):
             work[number] = address_of(array)
         work[w.KEY_COUNT], work[w.ROOM] = len(self.table.key), self.rows
         w.put_keys(address_of(work), rows, address_of(keys), address_of(lengths))
@@ -135,6 +136,7 @@ class _Room:
             ttl=nothing,
             expires=nothing,
             token=token,
+            index_row=nothing,
             sets=sets,
             ends=np.arange(rows + 1, dtype=np.int32) * len(sets),
             off=off[:, :rows],
@@ -145,5 +147,6 @@ class _Room:
             has_ttl=False,
             has_number=False,
             mixed=False,
+            has_cells=False,
             sparse=False,
         )

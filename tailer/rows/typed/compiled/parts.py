@@ -16,6 +16,7 @@ from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import half_word, is_same
 from tailer.limits import OFFSET_MAX
 from tailer.types.compiled.times import read_vint, vint_size
+from tailer.types.compiled.token import token
 
 # Forms of values: elements, pairs of key and value, a vector's elements with lengths; else a dense vector, whose
 # elements have that many bytes each.
@@ -27,8 +28,14 @@ TOO_LONG: Final = -1
 
 _NULL: Final = -1
 _BAD: Final = -2
-_PAIRWISE: Final = 32
-"""More keys than these are not compared with each other, but must be in order."""
+PAIRWISE: Final = 32
+"""More keys than these are not compared with each other, but put into a table if they are not in order."""
+
+TABLE_SHARE: Final = 4
+"""A table has room for so many times the keys at most; it is a power of two, and twice as many at least."""
+
+_LOOKS: Final = 16
+"""So many places are looked at for each key: with more, keys were chosen to lie at the same ones."""
 
 _SIGN: Final = 0x8000_0000
 
@@ -87,7 +94,7 @@ def _fill(form: int, to_off: int, to_length: int, place: int, end: int, values: 
 
 
 @inlined
-def _are_keys(data: int, off: int, length: int, begin: int, end: int, least: int, flip: int) -> bool:
+def _are_keys(data: int, off: int, length: int, begin: int, end: int, least: int, flip: int, table: int) -> bool:
     rising = True
     for place in range(begin, end):
         if get_offset(length, place) < least:
@@ -95,7 +102,9 @@ def _are_keys(data: int, off: int, length: int, begin: int, end: int, least: int
         rising = rising and (place == begin or _is_less(data, off, length, place - 1, place, flip))
     if rising:
         return True
-    return end - begin <= _PAIRWISE and _are_different(data, off, length, begin, end)
+    if end - begin <= PAIRWISE:
+        return _are_different(data, off, length, begin, end)
+    return _are_different_by_table(data, off, length, begin, end, table)
 
 
 @compiled
@@ -115,11 +124,37 @@ def _are_different(data: int, off: int, length: int, begin: int, end: int) -> bo
     """Whether no two parts have the same bytes."""
     for one in range(begin, end):
         for other in range(begin, one):
-            size = get_offset(length, one)
-            if size != get_offset(length, other):
-                continue
-            if is_same(data, get_offset(off, one), data, get_offset(off, other), size):
+            if _is_equal(data, off, length, one, other):
                 return False
+    return True
+
+
+@compiled
+def _is_equal(data: int, off: int, length: int, one: int, other: int) -> bool:
+    size = get_offset(length, one)
+    same = size == get_offset(length, other)
+    return same and is_same(data, get_offset(off, one), data, get_offset(off, other), size)
+
+
+@compiled
+def _are_different_by_table(data: int, off: int, length: int, begin: int, end: int, table: int) -> bool:
+    """The same in time that grows with their number; also no where that cannot be told soon."""
+    size = 1
+    while size < 2 * (end - begin):
+        size *= 2
+    for place in range(size):
+        give_offset(table, place, _NULL)
+    looks = _LOOKS * (end - begin)
+    for one in range(begin, end):
+        place = token(data + get_offset(off, one), get_offset(length, one)) & (size - 1)
+        other = get_offset(table, place)
+        while other != _NULL:
+            looks -= 1
+            if looks < 0 or _is_equal(data, off, length, one, other):
+                return False
+            place = (place + 1) & (size - 1)
+            other = get_offset(table, place)
+        give_offset(table, place, one)
     return True
 
 
@@ -209,14 +244,16 @@ def cut_fields(
 
 
 @entry_point
-def check_keys(data: int, off: int, length: int, ends: int, rows: int, least: int, flip: int, bad: int) -> Any:
+def check_keys(
+    data: int, off: int, length: int, ends: int, rows: int, least: int, flip: int, table: int, bad: int
+) -> Any:
     """Marks maps with a key of less than `least` bytes, which is null, or with two of the same bytes.
 
-    Also some of many keys that are not in order. `flip`: a number whose bits are turned in the first byte of keys
-    before they are compared.
+    `flip`: a number whose bits are turned in the first byte of keys before they are compared. `table`: room for
+    TABLE_SHARE 32-bit numbers a key of the largest map, if that has more keys than PAIRWISE.
     """
     for row in range(rows):
         begin, end = get_offset(ends, row), get_offset(ends, row + 1)
-        if not _are_keys(data, off, length, begin, end, least, flip):
+        if not _are_keys(data, off, length, begin, end, least, flip, table):
             store(bad + row, 1)
     return 0

@@ -1,8 +1,8 @@
 """Which rows of an index are typed column by column, their times and where their values lie. Compiled.
 
-A row is straight where all that it has is plain: liveness or none, simple cells with the row's own times, or nothing
-but a deletion. Every other row is marked, for the plain twin. Works on addresses (`tailer.jit.words`): whoever calls
-keeps the arrays alive.
+A row is straight where it has one value of each column at most, or nothing but a deletion; a range is where it opens.
+Every other row is marked, for the plain twin: a deletion with values, a column that comes twice. Works on addresses
+(`tailer.jit.words`): whoever calls keeps the arrays alive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import get, put
-from tailer.rows.generic.compiled.times import times_of_cells
+from tailer.rows.generic.compiled.times import differs, times_of_cells
 from tailer.scan.compiled import lines as ln
 from tailer.scan.index import (
     CELL_DELETED,
@@ -23,6 +23,7 @@ from tailer.scan.index import (
     HAS_TIMESTAMP,
     HAS_TTL,
     PARTITION_DELETION,
+    RANGE_END,
     ROW_LINE,
     STATIC_ROW,
 )
@@ -32,13 +33,21 @@ INSERT: Final = 0
 UPDATE: Final = 1
 DELETE_ROW: Final = 2
 DELETE_PARTITION: Final = 3
+DELETE_RANGE: Final = 4
 
 ABSENT: Final = -1
 DELETED: Final = -2
-"""In place of a length: the row has no such value; it deletes the column."""
+CHANGED: Final = -3
+"""In place of a length: the row has no such value; it deletes the column; it changes elements of it."""
 
 SLOW: Final = -1
 """In place of a slot: a row with a value of this column is not straight."""
+
+CHANGES: Final = -2
+"""Less the slot, in its place: elements of the column are changed, which sets no value."""
+
+IS_TIMED: Final = 0x100
+"""A flag of a row of the index without liveness: its times are those of its cells."""
 
 NO_TTL: Final = -1
 
@@ -78,13 +87,16 @@ OFF: Final = 27
 LENGTH: Final = 28
 ROOM: Final = 29
 # Of all rows at once: operations as bits; whether one is static, has a TTL, has a number but 0, sets other columns than
-# the first.
+# the first, has a cell with other times than its own.
 SEEN_OPS: Final = 30
 SEEN_STATIC: Final = 31
 SEEN_TTL: Final = 32
 SEEN_NUMBER: Final = 33
 MIXED: Final = 34
-SIZE: Final = 35
+SEEN_CELLS: Final = 35
+# By straight row the number of its line in the index.
+LINE: Final = 36
+SIZE: Final = 37
 
 
 _NOT: Final = -1
@@ -112,9 +124,10 @@ def _take_rows(work: int) -> int:
                     end = _take_row(work, line, count, place)
             if end == _NOT:
                 store(slow + row, 1)
-            else:
+            elif get(line, ln.R_KIND) != RANGE_END:
                 width, place = end - place, end
                 last = _put_head(work, line, update, count, last)
+                put(get(work, LINE), count, row)
                 seen_static |= np.int64(get(line, ln.R_KIND) == STATIC_ROW)
                 seen_number |= get(line, ln.R_NUMBER)
                 count += 1
@@ -138,7 +151,7 @@ def _take_alike(work: int, line: int, at: int, place: int, width: int) -> int:
     for taken in range(place, place + width):
         slot = get_offset(slots, get(cell, ln.C_COLUMN))
         if slot != get_offset(sets, taken - width) or get(cell, ln.C_FLAGS) & _TIMED or get(cell, ln.C_TS) != ts:
-            _forget(work, at, place, taken)
+            _forget(work, line, at, taken - place)
             return _NOT
         give_offset(off + slot * room, at, get(cell, ln.C_VALUE))
         give_offset(length + slot * room, at, get(cell, ln.C_VALUE_LENGTH))
@@ -150,16 +163,19 @@ def _take_alike(work: int, line: int, at: int, place: int, width: int) -> int:
 
 
 @compiled
-def _forget(work: int, at: int, begin: int, end: int) -> None:
-    """Takes back the values of the row at `at` that it sets so far."""
-    length, sets, room = get(work, LENGTH), get(work, SETS), 4 * get(work, ROOM)
-    for taken in range(begin, end):
-        give_offset(length + get_offset(sets, taken) * room, at, ABSENT)
+def _forget(work: int, line: int, at: int, count: int) -> None:
+    """Takes back what the first cells of a row gave the row at `at`."""
+    length, slots, room = get(work, LENGTH), get(work, SLOTS), 4 * get(work, ROOM)
+    cell = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
+    for _ in range(count):
+        slot = get_offset(slots, get(cell, ln.C_COLUMN))
+        give_offset(length + (CHANGES - slot if slot <= CHANGES else slot) * room, at, ABSENT)
+        cell += ln.CELL_BYTES
 
 
 @compiled
 def _take_row(work: int, line: int, at: int, place: int) -> int:
-    """Where its sets end, or _NOT where the row is not plain."""
+    """Where its sets end, or _NOT where the row is not plain. The end of a range is no row."""
     kind, flags, count = get(line, ln.R_KIND), get(line, ln.R_FLAGS), get(line, ln.R_CELLS_N)
     if kind == PARTITION_DELETION or (kind <= ROW_LINE and flags & HAS_DELETION):
         if kind != PARTITION_DELETION and (flags & HAS_TIMESTAMP or count):
@@ -168,14 +184,18 @@ def _take_row(work: int, line: int, at: int, place: int) -> int:
         put(get(work, TS), at, get(line, ln.R_DELETION))
         return place
     if kind > ROW_LINE:
-        return _NOT
-    first = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
+        store(get(work, OP) + at, DELETE_RANGE)
+        put(get(work, TS), at, get(line, ln.R_TS))
+        return place
     ts, ttl, expires = get(line, ln.R_TS), np.int64(NO_TTL), np.int64(0)
     if flags & HAS_TTL:
         ttl, expires = get(line, ln.R_TTL), get(line, ln.R_EXPIRES)
-    if not flags & HAS_TIMESTAMP:
+    if not flags & (HAS_TIMESTAMP | IS_TIMED):
+        if count == 0:
+            return _NOT
+        first = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
         ts, ttl, expires = _newest(first, count)
-    end = _take_cells(work, first, count, at, place, ts, ttl, expires)
+    end = _take_cells(work, line, at, place, ts, ttl, expires)
     if end != _NOT:
         store(get(work, OP) + at, INSERT if flags & HAS_TIMESTAMP and kind == ROW_LINE else UPDATE)
         put(get(work, TS), at, ts)
@@ -187,28 +207,29 @@ def _take_row(work: int, line: int, at: int, place: int) -> int:
 
 
 @inlined
-def _take_cells(work: int, cell: int, count: int, at: int, place: int, ts: int, ttl: int, expires: int) -> int:
+def _take_cells(work: int, line: int, at: int, place: int, ts: int, ttl: int, expires: int) -> int:
     slots, sets = get(work, SLOTS), get(work, SETS)
     off, length, room = get(work, OFF), get(work, LENGTH), 4 * get(work, ROOM)
-    begin = place
-    for _ in range(count):
-        slot, flags = get_offset(slots, get(cell, ln.C_COLUMN)), get(cell, ln.C_FLAGS)
-        size = np.int64(DELETED)
-        plain = slot != SLOW and get(cell, ln.C_TS) == ts
-        if not flags & CELL_DELETED:
+    cell, differing = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS), np.int64(0)
+    times = ts, np.int64(ttl != NO_TTL), ttl, expires
+    for taken in range(get(line, ln.R_CELLS_N)):
+        slot, size = get_offset(slots, get(cell, ln.C_COLUMN)), np.int64(DELETED)
+        is_change = slot <= CHANGES
+        if is_change:
+            slot, size = CHANGES - slot, np.int64(CHANGED)
+        elif not get(cell, ln.C_FLAGS) & CELL_DELETED:
             size = get(cell, ln.C_VALUE_LENGTH)
-            if flags & CELL_EXPIRING:
-                plain &= get(cell, ln.C_TTL) == ttl and get(cell, ln.C_EXPIRES) == expires
-            else:
-                plain &= ttl == NO_TTL
-        if not plain or get_offset(length + slot * room, at) != ABSENT:
-            _forget(work, at, begin, place)
+        if slot == SLOW or get_offset(length + slot * room, at) != ABSENT:
+            _forget(work, line, at, taken)
             return _NOT
+        differing |= np.int64(differs(cell, times))
         give_offset(off + slot * room, at, get(cell, ln.C_VALUE))
         give_offset(length + slot * room, at, size)
-        give_offset(sets, place, slot)
-        place += 1
+        if not is_change:
+            give_offset(sets, place, slot)
+            place += 1
         cell += ln.CELL_BYTES
+    put(work, SEEN_CELLS, get(work, SEEN_CELLS) | differing)
     return place
 
 
@@ -220,6 +241,8 @@ def _put_head(work: int, line: int, update: int, at: int, last: int) -> int:
     put(get(work, NUMBER), at, get(line, ln.R_NUMBER))
     store(get(work, STATIC) + at, get(line, ln.R_KIND) == STATIC_ROW)
     _put_key(work, at, entry, key, get(update, ln.U_KEY_LENGTH), last)
+    if get(line, ln.R_KIND) > ROW_LINE:
+        return key
     slots = get(work, CLUSTERING_SLOTS)
     value = get(work, VALUES) + ln.VALUE_BYTES * get(line, ln.R_VALUES)
     for column in range(min(get(work, CLUSTERING_COUNT), get(line, ln.R_VALUES_N))):

@@ -1,7 +1,6 @@
-"""Non-frozen columns that a row assigns whole: their cells as one, for `straight` to see, and where the elements lie.
+"""Non-frozen columns: their cells as one, for `straight` to see, and where the elements of whole values lie.
 
-A column is assigned whole where all that was there is deleted a microsecond before the elements, all written at once,
-or where it is deleted without any: a microsecond before the row's other values if it is assigned an empty one.
+A column is assigned whole where all that was there is deleted before its elements; else elements of it are changed.
 Compiled; works on addresses: whoever calls keeps the arrays alive.
 """
 
@@ -15,12 +14,14 @@ from tailer.jit.decorators import entry_point, inlined
 from tailer.jit.memory import copy, get_offset, give_offset, load, store
 from tailer.jit.words import get, put
 from tailer.rows.generic.compiled.times import times_of_cells
+from tailer.rows.typed.compiled.straight import IS_TIMED
 from tailer.scan.compiled import lines as ln
 from tailer.scan.index import (
     CELL_DELETED,
     CELL_EXPIRING,
     COMPLEX_DELETION,
     HAS_TIMESTAMP,
+    HAS_TTL,
     ROW_LINE,
 )
 
@@ -38,96 +39,84 @@ TO_CELLS: Final = 8
 SIZE: Final = 9
 
 
-_NOT: Final = -1
 _NO_ELEMENT: Final = CELL_DELETED | COMPLEX_DELETION
 
 
 @inlined
-def _straighten_row(work: int, first: int, count: int, begin: int) -> Any:
-    """How many cells there are now, from `begin` on."""
+def _straighten_row(work: int, line: int, timed: int, begin: int) -> Any:
+    """How many cells there are now, from `begin` on. `timed`: the row with its times."""
     cells, marks = get(work, CELLS), get(work, MARKS)
-    to, number, end = begin, first, first + count
+    number, to = get(line, ln.R_CELLS), begin
+    end = number + get(line, ln.R_CELLS_N)
     while number < end:
         cell = cells + ln.CELL_BYTES * number
         copy(to, cell, ln.CELL_BYTES)
-        number += 1
         if load(marks + get(cell, ln.C_COLUMN)):
-            after = _straighten_column(work, cell, number, end, to)
-            if after == _NOT:
-                copy(begin, cell, ln.CELL_BYTES)
-                return 1
-            number = after
+            number = _straighten_column(work, timed, number, end, to)
+        else:
+            number += 1
         to += ln.CELL_BYTES
     return (to - begin) // ln.CELL_BYTES
 
 
 @inlined
-def _straighten_column(work: int, deletion: int, first: int, end: int, to: int) -> Any:
-    """Makes the cell at `to` that of a whole column whose elements begin at number `first`; the one behind, or _NOT."""
-    if not get(deletion, ln.C_FLAGS) & COMPLEX_DELETION:
-        return _NOT
-    cells, column, number = get(work, CELLS), get(deletion, ln.C_COLUMN), first
-    one = cell = cells + ln.CELL_BYTES * first
+def _straighten_column(work: int, timed: int, first: int, end: int, to: int) -> Any:
+    """Makes the cell at `to` that of all cells of a column, the first of which has number `first`; the one behind.
+
+    The cell's column stays as it is where these are neither a whole value nor changes of elements.
+    """
+    cell = get(work, CELLS) + ln.CELL_BYTES * first
+    column, is_whole = get(cell, ln.C_COLUMN), get(cell, ln.C_FLAGS) & COMPLEX_DELETION != 0
+    begin = first + 1 if is_whole else first
+    left_out = _NO_ELEMENT if is_whole else COMPLEX_DELETION
+    number, plain = begin, True
+    cell += ln.CELL_BYTES * (begin - first)
     while number < end and get(cell, ln.C_COLUMN) == column:
-        if get(cell, ln.C_FLAGS) & _NO_ELEMENT or not _is_alike(cell, one):
-            return _NOT
+        plain &= get(cell, ln.C_FLAGS) & left_out == 0
         number += 1
         cell += ln.CELL_BYTES
-    put(to, ln.C_FLAGS, CELL_DELETED)
-    if number > first:
-        if get(deletion, ln.C_TS) != get(one, ln.C_TS) - 1:
-            return _NOT
-        for field in (ln.C_TS, ln.C_TTL, ln.C_EXPIRES):
-            put(to, field, get(one, field))
-        put(to, ln.C_FLAGS, get(one, ln.C_FLAGS) & CELL_EXPIRING)
-    put(to, ln.C_COLUMN, column + get(work, COLUMNS))
-    put(to, ln.C_VALUE, first)
-    put(to, ln.C_VALUE_LENGTH, number - first)
+    if plain:
+        put(to, ln.C_COLUMN, column + get(work, COLUMNS) * (1 if is_whole else 2))
+        put(
+            to, ln.C_FLAGS, CELL_DELETED if number == begin else CELL_EXPIRING * (get(timed, ln.R_FLAGS) & HAS_TTL != 0)
+        )
+        for field, of_row in ((ln.C_TS, ln.R_TS), (ln.C_TTL, ln.R_TTL), (ln.C_EXPIRES, ln.R_EXPIRES)):
+            put(to, field, get(timed, of_row))
+        put(to, ln.C_VALUE, begin)
+        put(to, ln.C_VALUE_LENGTH, number - begin)
     return number
 
 
 @inlined
-def _straighten_times(work: int, line: int, first: int, count: int) -> None:
-    """Gives columns that are assigned empty the row's own time, as those that are deleted have it."""
-    columns, ts = get(work, COLUMNS), get(line, ln.R_TS)
+def _time_row(work: int, line: int, to_line: int) -> None:
+    """Gives a row without liveness the times that its cells give it."""
+    count = get(line, ln.R_CELLS_N)
     if not get(line, ln.R_FLAGS) & HAS_TIMESTAMP and count:
-        ts = times_of_cells(first, first + ln.CELL_BYTES * count)[0]
-    cell = first
-    for _ in range(count):
-        if get(cell, ln.C_COLUMN) >= columns and get(cell, ln.C_FLAGS) & CELL_DELETED and get(cell, ln.C_TS) == ts - 1:
-            put(cell, ln.C_TS, ts)
-        cell += ln.CELL_BYTES
-
-
-@inlined
-def _is_alike(cell: int, one: int) -> Any:
-    """Whether two elements were written at once."""
-    expiring = get(cell, ln.C_FLAGS) & CELL_EXPIRING
-    same = get(cell, ln.C_TS) == get(one, ln.C_TS) and expiring == get(one, ln.C_FLAGS) & CELL_EXPIRING
-    return same and (
-        not expiring
-        or (get(cell, ln.C_TTL) == get(one, ln.C_TTL) and get(cell, ln.C_EXPIRES) == get(one, ln.C_EXPIRES))
-    )
+        cell = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
+        ts, has_ttl, ttl, expires = times_of_cells(cell, cell + ln.CELL_BYTES * count)
+        put(to_line, ln.R_FLAGS, get(line, ln.R_FLAGS) | IS_TIMED | (HAS_TTL if has_ttl else 0))
+        put(to_line, ln.R_TS, ts)
+        put(to_line, ln.R_TTL, ttl)
+        put(to_line, ln.R_EXPIRES, expires)
 
 
 @entry_point
 def straighten(work: int) -> Any:
     """Writes the cells of the table's rows one behind the other, and in the rows where they are.
 
-    Of a marked column that is assigned whole there is one, with the column's number and that of all columns: its
-    value are the number of the first element's cell and how many there are. A row that has other cells of a marked
-    column has just the first of those.
+    Of a marked column there is one, with the row's times. Where the column is assigned whole, it has the column's
+    number and that of all columns; where elements are changed, twice that. Its value are the number of the first
+    element's cell and how many there are. Rows without liveness get their times (IS_TIMED).
     """
     line, to_line, table = get(work, ROWS), get(work, TO_ROWS), get(work, TABLE)
     first = 0
     for _ in range(get(work, ROW_COUNT)):
         update = get(work, UPDATES) + ln.UPDATE_BYTES * get(line, ln.R_UPDATE)
         if get(update, ln.U_TABLE) == table and get(line, ln.R_KIND) <= ROW_LINE:
-            begin = get(work, TO_CELLS) + ln.CELL_BYTES * first
-            count = _straighten_row(work, get(line, ln.R_CELLS), get(line, ln.R_CELLS_N), begin)
+            _time_row(work, line, to_line)
+            count = _straighten_row(work, line, to_line, get(work, TO_CELLS) + ln.CELL_BYTES * first)
             put(to_line, ln.R_CELLS, first)
             put(to_line, ln.R_CELLS_N, count)
-            _straighten_times(work, line, begin, count)
             first += count
         line += ln.ROW_BYTES
         to_line += ln.ROW_BYTES

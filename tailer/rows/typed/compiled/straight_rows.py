@@ -19,7 +19,8 @@ class StraightRows(NamedTuple):
     """Rows in order, what each is, and where its values lie; see `straight` for the fields.
 
     `off`, `length`: a line a column of the form; `places` has their addresses, that of `bad`, and the bytes from one
-    line to the next. The facts are of all rows together. `sparse`: the lines are other ones, see `wide`.
+    line to the next. `index_row`: number of the row's line in the index. The facts are of all rows together;
+    `has_cells`: whether cells have other times than their row. `sparse`: the lines are other ones, see `wide`.
     """
 
     bad: Numbers
@@ -32,6 +33,7 @@ class StraightRows(NamedTuple):
     ttl: Numbers
     expires: Numbers
     token: Numbers
+    index_row: Numbers
     sets: Numbers
     ends: Numbers
     off: Numbers
@@ -42,6 +44,7 @@ class StraightRows(NamedTuple):
     has_ttl: bool
     has_number: bool
     mixed: bool
+    has_cells: bool
     sparse: bool
 
     @property
@@ -81,13 +84,13 @@ class Lines:
         self._held = [np.ascontiguousarray(array).view(np.int64).reshape(-1, len(fields)) for array, fields in kinds]
         self._data = np.frombuffer(data, np.uint8)
         self._offsets = np.ascontiguousarray(offsets, np.int64)
-        self.updates, self.rows, _, self.cells = self._held
+        self.updates, self.rows, self.values, self.cells = self._held
         self.base = address_of(self._data)
 
     def with_cells(self, rows: Numbers, cells: Numbers) -> Lines:
         """The same with other rows and cells."""
         other = copy(self)
-        other._held = [self.updates, rows, self._held[2], cells]
+        other._held = [self.updates, rows, self.values, cells]
         other.rows, other.cells = rows, cells
         return other
 
@@ -113,7 +116,7 @@ class Table(NamedTuple):
 _KEPT: Final = ((w.OFFSET, np.int64), (w.NUMBER, np.int64), (w.TS, np.int64), (w.TOKEN, np.int64))
 _RARE: Final = ((w.EXPIRES, np.int64), (w.TTL, np.int32))
 _ARRAYS: Final = (
-    w.BAD, w.ENTRY, w.OFFSET, w.NUMBER, w.OP, w.STATIC, w.TS, w.TTL, w.EXPIRES, w.TOKEN, w.SETS, w.ENDS,
+    w.BAD, w.ENTRY, w.OFFSET, w.NUMBER, w.OP, w.STATIC, w.TS, w.TTL, w.EXPIRES, w.TOKEN, w.LINE, w.SETS, w.ENDS,
 )  # fmt: skip
 _FIELDS: Final = (UPDATE_FIELDS, ROW_FIELDS, VALUE_FIELDS, CELL_FIELDS)
 _BYTES: Final = (w.OP, w.STATIC, w.BAD)
@@ -135,7 +138,7 @@ def straight_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) ->
     # What becomes Arrow's memory, what seldom does, and what never does.
     made = _taken(work, [(number, type_, rows) for number, type_ in _KEPT])
     made |= _taken(work, [*((number, type_, rows) for number, type_ in _RARE), (w.ENDS, np.int32, rows + 1)])
-    passing: list[_Room] = [(w.ENTRY, np.int64, rows)]
+    passing: list[_Room] = [(w.ENTRY, np.int64, rows), (w.LINE, np.int64, rows)]
     passing += [(number, np.int32, columns * rows) for number in (w.OFF, w.LENGTH)]
     passing += [(w.SETS, np.int32, len(lines.cells)), *((number, np.uint8, rows) for number in _BYTES)]
     made |= _taken(work, passing)
@@ -147,7 +150,8 @@ def straight_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) ->
     found: list[Any] = [made[number] for number in _ARRAYS]
     found += [made[number].reshape(columns, rows) for number in (w.OFF, w.LENGTH)]
     found += [Places(facts[w.OFF], facts[w.LENGTH], facts[w.BAD], 4 * rows), facts[w.SEEN_OPS]]
-    found += map(bool, (facts[w.SEEN_STATIC], facts[w.SEEN_TTL], facts[w.SEEN_NUMBER], facts[w.MIXED], 0))
+    seen = (w.SEEN_STATIC, w.SEEN_TTL, w.SEEN_NUMBER, w.MIXED, w.SEEN_CELLS)
+    found += [*(bool(facts[number]) for number in seen), False]
     return StraightRows._make(found).cut(count)
 
 

@@ -111,13 +111,19 @@ def _good(kind: Type) -> st.SearchStrategy[bytes]:
                 lambda drawn: b"".join(svint(part * drawn[1]) for part in drawn[0])
             )
         case "counter":
-            return st.integers(-(2**62), 2**62).map(_shard)
+            return st.lists(st.tuples(st.sampled_from([-1, 0, 1]), totals), max_size=3).map(_shards)
         case _:
             return _composite(kind)
 
 
-def _shard(total: int) -> bytes:
-    return struct.pack(">hh16sqq", 1, -(2**15), ID.bytes, 7, total)
+totals = st.one_of(st.integers(-9, 9), st.integers(-(2**62), 2**62), st.sampled_from([-(2**63), 2**63 - 1]))
+
+
+def _shards(shards: list[tuple[int, int]]) -> bytes:
+    """Shards by kind (global, local, remote) and total: a header element for each that is not remote."""
+    numbers = [number + kind * 2**15 for number, (kind, _) in enumerate(shards) if kind <= 0]
+    header = struct.pack(f">{len(numbers) + 1}h", len(numbers), *numbers)
+    return header + b"".join(struct.pack(">16sqq", ID.bytes, 7 - total % 9, total) for _, total in shards)
 
 
 @st.composite
@@ -215,14 +221,40 @@ def updates(draw: st.DrawFn, table: Table) -> Update:
         key = b"\0"
     found: list[Row | Marker] = [draw(rows(table)) for _ in range(draw(st.integers(0, 4)))]
     clustered = bool(table.of_kind("clustering"))
-    if clustered and draw(st.integers(0, 4)) == 0:
-        deleted = (Deletion(TS, NOW),)
-        found = [Marker(Bound.INCL_START, (), deleted), *found, Marker(Bound.INCL_END, (), deleted)]
+    if clustered and draw(st.integers(0, 2)) == 0:
+        found = draw(ranges(table, found))
     static = draw(rows(table, static=True)) if table.of_kind("static") and draw(st.booleans()) else None
     if static is not None and not static.cells:
         static = None
     deletion = Deletion(TS, NOW) if draw(st.integers(0, 9)) == 0 else None
     return Update(table, key, tuple(found), static, deletion)
+
+
+@st.composite
+def ranges(draw: st.DrawFn, table: Table, found: list[Row | Marker]) -> list[Row | Marker]:
+    """Range deletions before the rows, between or around them; one may end where the next begins."""
+    deletions = [Deletion(TS + number, NOW) for number in range(3)]
+    opens, closes = [Bound.INCL_START, Bound.EXCL_START], [Bound.INCL_END, Bound.EXCL_END]
+    boundaries = [Bound.EXCL_END_INCL_START, Bound.INCL_END_EXCL_START]
+    cut = draw(st.integers(0, len(found)))
+    made: list[Row | Marker] = [draw(_marker(table, opens, (deletions[0],)))]
+    made += found[:cut]
+    if draw(st.booleans()):
+        made.append(draw(_marker(table, boundaries, (deletions[0], deletions[1]))))
+        made.append(draw(_marker(table, closes, (deletions[1],))))
+    else:
+        made.append(draw(_marker(table, closes, (deletions[0],))))
+    if draw(st.booleans()):
+        made.append(draw(_marker(table, opens, (deletions[2],))))
+        made.append(draw(_marker(table, closes, (deletions[2],))))
+    return made + found[cut:]
+
+
+@st.composite
+def _marker(draw: st.DrawFn, table: Table, kinds: list[Bound], deletions: tuple[Deletion, ...]) -> Marker:
+    columns = table.of_kind("clustering")
+    prefix = [draw(values(kind_of(c.type), whole=True)) for c in columns[: draw(st.integers(0, len(columns)))]]
+    return Marker(draw(st.sampled_from(kinds)), tuple(prefix), deletions)
 
 
 def _key(parts: Sequence[bytes]) -> bytes:

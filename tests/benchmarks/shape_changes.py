@@ -1,0 +1,146 @@
+"""More segments of one shape each: rows that are no plain inserts. See `shape_logs.py`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from uuid import UUID
+
+from tests.benchmarks.shape_logs import Shape, cell_of, insert_of, shape_table
+from tests.helpers.log_writer import (
+    TS,
+    Bound,
+    Cell,
+    Column,
+    Complex,
+    Deletion,
+    Marker,
+    Mutation,
+    Row,
+    Table,
+    Update,
+    encode_mutation,
+    i32,
+)
+
+_NOW = TS // 1_000_000
+_WIDE = 500
+
+
+def changes(distinct: int) -> dict[str, Shape]:
+    """All of them, each of about that many different mutations."""
+    return {
+        "element updates": _elements(distinct),
+        "one element update in ten": _tenth(distinct),
+        "counters": _counters(distinct),
+        "range deletes": _ranges(distinct),
+        "decimals": _decimals(distinct),
+        "wide rows, all set": _whole(max(4, distinct // 25)),
+    }
+
+
+def _shape(table: Table, one: Callable[[int], bytes], distinct: int) -> Shape:
+    return Shape((table,), tuple(one(number) for number in range(distinct)))
+
+
+def _update(table: Table, number: int, name: str, value: Cell | Complex) -> bytes:
+    row = Row((struct.pack(">q", number),), None, None, ((name, value),))
+    mutation: Mutation = (Update(table, i32(number % 997), (row,)),)
+    return encode_mutation(mutation)
+
+
+def _appended(number: int) -> Complex:
+    path = UUID(int=number << 64 | 0x11EE << 48 | 0x8888).bytes
+    return Complex((Cell(b"item %d" % number, TS + number, path=path),), None)
+
+
+def _elements(distinct: int) -> Shape:
+    """By turns a list's append, a map's put, a set's remove."""
+    table = shape_table(
+        5,
+        Column("items", "regular", "list<text>"),
+        Column("numbers", "regular", "set<int>"),
+        Column("scores", "regular", "map<text, int>"),
+    )
+
+    def one(number: int) -> bytes:
+        if number % 3 == 0:
+            return _update(table, number, "items", _appended(number))
+        if number % 3 == 1:
+            put = Cell(i32(number), TS + number, path=b"key%d" % (number % 7))
+            return _update(table, number, "scores", Complex((put,), None))
+        gone = Cell(ts=TS + number, deleted=_NOW, path=i32(number % 7))
+        return _update(table, number, "numbers", Complex((gone,), None))
+
+    return _shape(table, one, distinct)
+
+
+def _tenth(distinct: int) -> Shape:
+    """Nine inserts of three columns, then a list's append."""
+    table = shape_table(
+        6,
+        Column("flag", "regular", "boolean"),
+        Column("items", "regular", "list<text>"),
+        Column("name", "regular", "text"),
+        Column("value", "regular", "double"),
+    )
+
+    def one(number: int) -> bytes:
+        if number % 10 == 9:
+            return _update(table, number, "items", _appended(number))
+        cells = {"flag": b"\1", "name": b"alpha", "value": struct.pack(">d", number / 2)}
+        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in cells.items()))
+
+    return _shape(table, one, distinct)
+
+
+def _counters(distinct: int) -> Shape:
+    """One counter with one shard, as a server writes it that has counted all of it."""
+    table = shape_table(7, Column("hits", "regular", "counter"))
+
+    def one(number: int) -> bytes:
+        held = struct.pack(">hh16sqq", 1, -(2**15), UUID(int=7).bytes, number + 1, 3 * number)
+        return _update(table, number, "hits", Cell(held, TS + number))
+
+    return _shape(table, one, distinct)
+
+
+def _ranges(distinct: int) -> Shape:
+    """A range of rows from a first to before a last one."""
+    table = shape_table(8, Column("value", "regular", "text"))
+
+    def one(number: int) -> bytes:
+        deletion = (Deletion(TS + number, _NOW),)
+        bounds = (
+            Marker(Bound.INCL_START, (struct.pack(">q", number),), deletion),
+            Marker(Bound.EXCL_END, (struct.pack(">q", number + 10),), deletion),
+        )
+        mutation: Mutation = (Update(table, i32(number % 997), bounds, regular=("value",)),)
+        return encode_mutation(mutation)
+
+    return _shape(table, one, distinct)
+
+
+def _decimals(distinct: int) -> Shape:
+    """Three decimals of other scales."""
+    table = shape_table(9, *(Column(name, "regular", "decimal") for name in ("price", "quantity", "total")))
+
+    def one(number: int) -> bytes:
+        values = {"price": (2, number), "quantity": (0, number % 50), "total": (4, number * number)}
+        cells = ((name, i32(scale) + whole.to_bytes(6, "big")) for name, (scale, whole) in values.items())
+        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in cells))
+
+    return _shape(table, one, distinct)
+
+
+def _whole(distinct: int) -> Shape:
+    """500 columns, all of them set."""
+    types = ("int", "text", "double", "timestamp")
+    names = [f"column_{n:03}" for n in range(_WIDE)]
+    table = shape_table(10, *(Column(name, "regular", types[n % 4]) for n, name in enumerate(names)))
+
+    def one(number: int) -> bytes:
+        held = (i32(number), b"text %d" % number, struct.pack(">d", number / 4), struct.pack(">q", TS + number))
+        return insert_of(table, number, *((name, cell_of(held[n % 4], number)) for n, name in enumerate(names)))
+
+    return _shape(table, one, distinct)

@@ -1,0 +1,55 @@
+"""What the type of a field says, as it was written. Knows no CQL and no class with fields."""
+
+from __future__ import annotations
+
+import types
+from enum import Enum
+from typing import Annotated, Any, Final, Literal, TypeGuard, Union, get_args, get_origin
+
+import msgspec
+
+ANY: Final[Any] = Any
+"""The hint of a value of which nothing is known."""
+
+
+def bare(hint: Any) -> Any:
+    """A field's type without what is said beside it: `Annotated`, `None`, `UNSET`."""
+    if get_origin(hint) is Annotated:
+        return bare(get_args(hint)[0])
+    if is_union(hint):
+        rest = [each for each in get_args(hint) if each not in (type(None), msgspec.UnsetType)]
+        return bare(rest[0]) if len(rest) == 1 else ANY
+    return hint
+
+
+def may_be(hint: Any, kind: type) -> bool:
+    """Whether a field's type names that one as one that its value may have."""
+    if get_origin(hint) is Annotated:
+        return may_be(get_args(hint)[0], kind)
+    return is_union(hint) and kind in get_args(hint)
+
+
+def is_union(hint: Any) -> bool:
+    """One type or another."""
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def is_enum(hint: Any) -> TypeGuard[type[Enum]]:
+    """An enumeration."""
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def types_of_values(hint: Any) -> tuple[Any, ...]:
+    """The types of what an enumeration's members stand for, or of a `Literal`'s values, each once; else none."""
+    values: tuple[Any, ...] = ()
+    if is_enum(hint):
+        values = tuple(member.value for member in hint)
+    elif get_origin(hint) is Literal:
+        values = tuple(value for value in get_args(hint) if value is not None)
+    return tuple(dict.fromkeys(map(type, values)))
+
+
+def part_hints(hint: Any, count: int) -> tuple[Any, ...]:
+    """The hints of a container's parts."""
+    arguments = get_args(bare(hint))
+    return arguments if len(arguments) == count else (ANY,) * count

@@ -24,6 +24,7 @@ from tailer.scan.record.record import (
     State,
     decode_position,
     decode_record,
+    record_kind,
 )
 from tailer.schema.record_definitions import definition_key, definition_of
 from tailer.segments.run import Run
@@ -36,51 +37,60 @@ GivesRows = Callable[[bytes], bool]
 """Whether a change of the table with this key may give a row."""
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """An entry: where it begins, and its bytes."""
+
     start: Position
     payload: bytes
 
 
 class RecordFinds:
-    """What runs of native segments held, until somebody asks."""
+    """What runs of native segments held, until somebody asks. `pending`: definitions that were met, by their ends."""
 
     def __init__(self) -> None:
-        self._pending: dict[Position, _Found] = {}
+        self.pending: dict[Position, Found] = {}
         self._restarts: OrderedDict[Position, Position] = OrderedDict()
 
-    def collect(self, segment: int, run: Run, may_deliver: GivesRows, schema_rows: bool) -> bool:
-        """Note what a run holds; whether it may give a row."""
+    def collect(self, segment: int, run: Run) -> None:
+        """Note the definitions in a run."""
         kinds = kinds_of(run.data, run.starts, run.sizes)
-        definitions = (kinds == DEFINITION).nonzero()[0].tolist()
-        for number in definitions:
+        for number in (kinds == DEFINITION).nonzero()[0].tolist():
             start, size, offset = int(run.starts[number]), int(run.sizes[number]), int(run.offsets[number])
             end = Position(segment, offset + ENTRY_OVERHEAD + size)
-            self._pending[end] = _Found(Position(segment, offset), run.data[start : start + size])
-        if len(kinds) and kinds[-1] == STATE:
-            self._note_restart(segment, run)
-        if (kinds == COMMIT).any() or (schema_rows and definitions):
-            return True
-        seen: set[bytes] = set()
-        for start in run.starts[(kinds == CHANGE) | (kinds == IN_TRANSACTION)].tolist():
-            key = run.data[start + TABLE_AT : start + TABLE_AT + 16] + run.data[start + FINGERPRINT_AT : start + TXN_AT]
-            if key not in seen and may_deliver(key):
-                return True
-            seen.add(key)
-        return False
+            self.pending[end] = Found(Position(segment, offset), run.data[start : start + size])
+
+    def note_restart(self, segment: int, run: Run) -> None:
+        """Note what a run's last record says of its end."""
+        if not len(run.starts):
+            return
+        start = int(run.starts[-1])
+        payload = run.data[start : start + int(run.sizes[-1])]
+        try:
+            state = decode_record(payload) if record_kind(payload) == STATE else None
+        except CdcError:
+            # Without it a reader begins where it did before: earlier than need be, and right.
+            return
+        if isinstance(state, State):
+            self.keep_restart(Position(segment, run.edge), decode_position(state.restart))
+
+    def keep_restart(self, edge: Position, restart: Position) -> None:
+        """A section's last record says where a reader that stands at its end must begin."""
+        self._restarts[edge] = restart
+        self._restarts.move_to_end(edge)
+        if len(self._restarts) > EDGES_MAX:
+            self._restarts.popitem(last=False)
 
     def restart(self, edge: Position) -> Position | None:
         """Where a reader that stands at a section's end must begin; None where that section was not seen here."""
         return self._restarts.get(edge)
 
-    def learn_collected(
+    def learnt(
         self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]
     ) -> list[DefinitionRecord]:
-        """The definitions met since the last call that are news, in log order. `refuse` gets what does not decode."""
-        found = [(end, self._pending[end]) for end in sorted(self._pending)]
-        self._pending.clear()
+        """Those of the pending definitions that are news, in log order. `refuse` gets what does not decode."""
         records: list[DefinitionRecord] = []
         newest: dict[str, str] = {}
-        for end, item in found:
+        for end, item in sorted(self.pending.items()):
             try:
                 record = decode_record(item.payload, item.start)
                 if not isinstance(record, Definition):
@@ -95,16 +105,16 @@ class RecordFinds:
             newest[definition.id] = key
         return records
 
-    def _note_restart(self, segment: int, run: Run) -> None:
-        start = int(run.starts[-1])
-        try:
-            state = decode_record(run.data[start : start + int(run.sizes[-1])])
-        except CdcError:
-            # Without it a reader begins where it did before: earlier than need be, and right.
-            return
-        if isinstance(state, State):
-            edge = Position(segment, run.edge)
-            self._restarts[edge] = decode_position(state.restart)
-            self._restarts.move_to_end(edge)
-            if len(self._restarts) > EDGES_MAX:
-                self._restarts.popitem(last=False)
+
+def may_give_rows(run: Run, may_deliver: GivesRows, *, schema_rows: bool) -> bool:
+    """Whether a run may give a row. `schema_rows`: definitions are rows."""
+    kinds = kinds_of(run.data, run.starts, run.sizes)
+    if (kinds == COMMIT).any() or (schema_rows and (kinds == DEFINITION).any()):
+        return True
+    seen: set[bytes] = set()
+    for start in run.starts[(kinds == CHANGE) | (kinds == IN_TRANSACTION)].tolist():
+        key = run.data[start + TABLE_AT : start + TABLE_AT + 16] + run.data[start + FINGERPRINT_AT : start + TXN_AT]
+        if key not in seen and may_deliver(key):
+            return True
+        seen.add(key)
+    return False

@@ -7,17 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
 from tailer.definitions.history import DefinitionHistory
-from tailer.definitions.in_records import RecordFinds
+from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
+from tailer.framing.peek import TABLE_ID_BYTES
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.position import Position, Span
 from tailer.rows.explain import explain
@@ -34,7 +36,7 @@ from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import entries_of, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
-from tailer.state.journal_records import LOG, DefinitionRecord, SchemaRecord
+from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, SchemaRecord
 
 BEGINNING: Final = Position(0, 0)
 
@@ -60,7 +62,8 @@ class Definitions:
         records = journal.read()
         self._taken = journal.count
         self._history = DefinitionHistory(records)
-        self._digests = {_digest(r.source, r.deltas): r.at for r in records if isinstance(r, SchemaRecord)}
+        self._digests: dict[bytes, Position] = {}
+        self._note_digests(records)
         self._pending: dict[Position, _Found] = {}
         self._notices: list[str] = []
         self._about = DefinitionNotices(selection)
@@ -71,7 +74,9 @@ class Definitions:
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
         self.entries = 0
-        """How many were collected."""
+        """How many were collected, or passed over."""
+        self.left_out: set[int] = set()
+        """Segments in which something was left out that could not be decoded."""
 
     @property
     def history(self) -> DefinitionHistory:
@@ -90,43 +95,62 @@ class Definitions:
         """What was collected so far needs nobody's attention any more."""
         self._touched = False
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is collected that was not learnt yet."""
+        return not (self._pending or self.in_records.pending)
+
     def collect(self, segment: int, run: Run) -> None:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
-        self.entries += len(run.starts)
+        self.pass_over(segment, run)
         if run.native:
-            ask = self._may_deliver
-            self._touched |= self.in_records.collect(segment, run, ask.change, ask.schema_rows)
+            self.in_records.collect(segment, run)
             return
-        if not self._touched:
-            self._touched = any(map(self._may_deliver.mutation, payloads(run)))
         for offset, payload in entries_of(run, _schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)
 
+    def pass_over(self, segment: int, run: Run) -> None:
+        """The same of a run whose definitions are known: whether it may give rows, and where a restart begins."""
+        self.entries += len(run.starts)
+        ask = self._may_deliver
+        if run.native:
+            self.in_records.note_restart(segment, run)
+            self._touched = self._touched or may_give_rows(run, ask.change, schema_rows=ask.schema_rows)
+        elif not self._touched:
+            self._touched = any(map(ask.mutation, payloads(run)))
+
     def learn_collected(self, planned: Position | None) -> None:
         """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.
 
-        A native log's definitions count where they stand, planned or not: nothing else goes by their keys.
+        A native log's definitions count where they stand, planned or not: nothing else goes by their keys. What raises
+        an error is collected still, and raises it again.
         """
-        self._add(self.in_records.learn_collected(self._history, self._refuse))
-        found = [self._pending[at] for at in sorted(self._pending)]
-        self._pending.clear()
+        self._add(self.in_records.learnt(self._history, self._refuse))
         records: list[SchemaRecord] = []
-        for item in found:
+        digests: dict[bytes, Position] = {}
+        for _, item in sorted(self._pending.items()):
             changes = self._decode(item)
             if not changes:
                 continue
             late = planned is not None and item.end <= planned
             at, found_at = (planned, item.end) if planned is not None and late else (item.end, None)
-            records.extend(self._fresh(at, LOG, changes, found_at))
+            digest = _digest(LOG, changes)
+            if self._is_news(digest, at, digests):
+                digests[digest] = at
+                records.append(SchemaRecord(at=at, source=LOG, deltas=changes, found=found_at))
         self._add(records)
+        self._pending.clear()
+        self.in_records.pending.clear()
 
     def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
         """What a file or a server says, valid from `at`; whether that is news."""
         given = tuple(changes)
         before = len(self._history.events)
-        records = self._fresh(at, source, given)
-        if not records and self._history.state_at(at).apply(given):
+        records = []
+        if self._is_news(_digest(source, given), at):
+            records = [SchemaRecord(at=at, source=source, deltas=given)]
+        elif self._history.state_at(at).apply(given):
             # Known, but overruled or taken back since: who gives it again wants it to count.
             records = [SchemaRecord(at=at, source=source, deltas=given, again=self._taken)]
         self._add(records)
@@ -143,6 +167,11 @@ class Definitions:
     def newest_of(self, id: str) -> TableDefinition | None:
         """The newest definition of one table, by its id as 32 hex digits; of the server's own tables too."""
         return self._history.newest_of(id) or builtin().get(id)
+
+    def is_newest(self, key: bytes, at: Position) -> bool:
+        """Whether a native log's table had the definition of this key last, at a position."""
+        id = key[:TABLE_ID_BYTES].hex()
+        return self._history.native_key(id, at) == key.hex()
 
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
         """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
@@ -190,32 +219,34 @@ class Definitions:
         fresh, self._taken = self._journal.read(upto=count, after=self._taken), count
         before = len(self._history.events)
         self._history.extend(fresh)
-        for record in fresh:
-            if isinstance(record, SchemaRecord):
-                self._digests.setdefault(_digest(record.source, record.deltas), record.at)
+        self._note_digests(fresh)
         for event in self._history.events[before:]:
             self._notices.extend(self._about.about(event.changed.values()))
 
     def _refuse(self, error: CdcError, at: Position) -> None:
         if not self._tolerant:
             raise error
-        self._notices.append(f"a definition at {at} was left out: {error.sentence()}")
+        self._leave_out(at, f"a definition at {at} was left out: {error.sentence()}")
+
+    def _leave_out(self, at: Position, notice: str) -> None:
+        self.left_out.add(at.segment)
+        self._notices.append(notice)
 
     def _add(self, records: Sequence[SchemaRecord | DefinitionRecord]) -> None:
         if records:
             self._journal.append(records)
             self.sync()
 
-    def _fresh(
-        self, at: Position, source: str, changes: tuple[SchemaDelta, ...], found: Position | None = None
-    ) -> list[SchemaRecord]:
-        """The record, unless the same is known from this position or an earlier one."""
-        digest = _digest(source, changes)
-        known = self._digests.get(digest)
-        if known is not None and known <= at:
-            return []
-        self._digests[digest] = at
-        return [SchemaRecord(at=at, source=source, deltas=changes, found=found)]
+    def _is_news(self, digest: bytes, at: Position, others: Mapping[bytes, Position] = MappingProxyType({})) -> bool:
+        """Unless the same is known from this position or an earlier one; `others`: what is about to be known."""
+        known = [each[digest] for each in (self._digests, others) if digest in each]
+        return not known or min(known) > at
+
+    def _note_digests(self, records: Iterable[AnyRecord]) -> None:
+        for record in records:
+            if isinstance(record, SchemaRecord):
+                digest = _digest(record.source, record.deltas)
+                self._digests[digest] = min(record.at, self._digests.get(digest, record.at))
 
     def _decode(self, found: _Found) -> tuple[SchemaDelta, ...]:
         prepared = _schema_tables()
@@ -229,7 +260,7 @@ class Definitions:
             placed = error if error.at is not None else _placed(error, found.start)
             if not self._tolerant:
                 raise placed from None
-            self._notices.append(f"a schema change at {found.start} was left out: {placed.sentence()}")
+            self._leave_out(found.start, f"a schema change at {found.start} was left out: {placed.sentence()}")
             return ()
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.limits import KIB
+from tailer.position import Position
 from tailer.scan.record.head import FINGERPRINT_AT, IN_TRANSACTION, TABLE_AT, TXN_AT
 from tailer.scan.record.kinds import kinds_of
 from tailer.scan.record.record import CHANGE, DEFINITION, Definition, decode_record
@@ -21,32 +22,44 @@ from tailer.segments.run import Run
 from tailer.segments.runs import read_run
 from tailer.segments.segment import SegmentFile
 
+IsNewest = Callable[[bytes, Position], bool]
+"""Whether a key is that of the definition that its table had last at a position, by what is known."""
+
 HEAD_RUN_BYTES: Final = 256 * KIB
 """What is read of a head at once: a table's definition stands before its first row, mostly near the beginning."""
 
 
 @dataclass(slots=True)
 class _Head:
-    """A head that was left out: how far it was walked, where it ends, and the keys that the segment defines."""
+    """A head that was left out: where reading begins behind it, how far it was walked, where it ends, and the keys that
+    the segment defines."""
 
+    behind: Edge
     walked: Edge
     end: int
     defined: set[bytes] = field(default_factory=set)
 
 
 class Heads:
-    """The heads that one reader leaves out. `collect`: given the runs that are read of them."""
+    """The heads that one reader leaves out. `collect`: given the runs that are read of them.
 
-    def __init__(self, collect: Callable[[int, Run], None]) -> None:
+    `is_newest`: for a key that is nothing is looked for, as nothing would be learnt. Without it none is.
+    """
+
+    def __init__(self, collect: Callable[[int, Run], None], is_newest: IsNewest | None = None) -> None:
         self._collect = collect
+        self._is_newest = is_newest
         self._heads: dict[int, _Head] = {}
 
     def begin(self, file: SegmentFile, first: int) -> Edge | None:
         """Where reading begins that leaves out the head before `first`; None where nothing can be left out."""
+        head = self._heads.get(file.segment)
+        if head is not None:
+            return head.behind
         edge = captured_edge(file, first)
-        if edge is not None and file.segment not in self._heads:
+        if edge is not None:
             begin = file.known_header().length
-            self._heads[file.segment] = _Head(Edge(begin, begin), first)
+            self._heads[file.segment] = _Head(edge, Edge(begin, begin), first)
         return edge
 
     def define(self, file: SegmentFile, run: Run) -> None:
@@ -56,6 +69,9 @@ class Heads:
             return
         head.defined |= _defined(run)
         unknown = _used(run) - head.defined
+        if self._is_newest is not None:
+            at = Position(file.segment, int(run.sections[0]))
+            unknown = {key for key in unknown if not self._is_newest(key, at)}
         while unknown and (found := self._walk(file, head)) is not None:
             head.defined |= (keys := _defined(found))
             unknown -= keys

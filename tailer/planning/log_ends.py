@@ -5,6 +5,8 @@ Decides nothing about where a log ends: that is `planning/reach.py`'s.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tailer.errors import LossError
 from tailer.options.tail import TailOptions
 from tailer.planning.reach import Reacher
@@ -12,7 +14,7 @@ from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.position import Position
 from tailer.state.journal import Journal
-from tailer.state.journal_records import SegmentEndRecord
+from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 
 
 class LogEnds:
@@ -42,10 +44,10 @@ class LogEnds:
             for segment in [segment for segment in closed if segment < lowest]:
                 del closed[segment]
 
-    def record(self) -> None:
-        """Journal the ends and the losses that were found since the last call."""
+    def record(self, others: Sequence[AnyRecord] = ()) -> None:
+        """Journal the ends and the losses that were found since the last call; with other records, all at once."""
         consumer = self._options.consumer
-        found = []
+        found = list(others)
         for segment in self._reacher.closed:
             closed = self._survey.closed[segment]
             how = self._survey.sighting(segment).finished or COMPLETED

@@ -95,6 +95,9 @@ def _latest(view: View, reach: ReachSegment) -> NodeOffset:
         return NodeOffset(p=tuple((segment, 0) for segment in sorted(view) if view[segment].log))
     ends: dict[int, tuple[int, bool]] = {}
     for segment in promised:
+        if (closed := view[segment].closed) is not None:
+            ends[segment] = closed, True
+            continue
         found = reach(segment, 0, OFFSET_MAX)
         if found.error is not None:
             raise found.error

@@ -15,15 +15,17 @@ from tailer.framing.forms import CHECK_SHARE
 from tailer.framing.section import MARKER_BYTES, NoSection, Section
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, OFFSET_MAX
-from tailer.planning.heads import Heads
+from tailer.planning.heads import Heads, IsNewest
+from tailer.planning.learnt import LearntSegments
 from tailer.planning.plan import Reach
 from tailer.planning.sighting import Closed, Sighting
-from tailer.planning.survey import FEW_SIGHTINGS, Survey
+from tailer.planning.survey import Survey
 from tailer.position import Position, Span
 from tailer.segments.fault import SKIP_SEGMENT, Fault, check_section, goes_on, marker_fault, pointer_fault
 from tailer.segments.run import Run, run_of
 from tailer.segments.runs import read_run
 from tailer.segments.segment import SegmentFile
+from tailer.state.learnt import RULES, Learnt
 
 Collect = Callable[[int, Run], None]
 """Called with the segment and the sections in it that were found good."""
@@ -44,7 +46,9 @@ class _Walk:
 class Reacher:
     """`plan.ReachSegment` over a survey. What was closed or given up meanwhile stands in `closed` and `losses`.
 
-    `only_captured`: rows of tables that do not capture are not wanted, so that heads without others are left out.
+    `pass_over`: called in the place of `collect` for sections of which all is `learnt` that they say of definitions.
+    `only_captured`: rows of tables that do not capture are not wanted, so that heads without others are left out;
+    `is_newest`: see `Heads`.
     """
 
     def __init__(
@@ -55,21 +59,24 @@ class Reacher:
         visible_within: float,
         quarantine: bool = False,
         accept_loss: bool = False,
+        pass_over: Collect | None = None,
+        learnt: LearntSegments | None = None,
         only_captured: bool = False,
+        is_newest: IsNewest | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.closed: list[int] = []
         self.losses: list[Position] = []
         self._survey = survey
         self._collect = collect
+        self._pass_over = pass_over or collect
         self._visible_within = visible_within
         self._quarantine = quarantine
         self._accept_loss = accept_loss
         self._clock = clock
-        self._heads = Heads(collect) if only_captured else None
+        self._heads = Heads(collect, is_newest) if only_captured else None
         self._waiting: dict[int, tuple[int, float]] = {}
-        self._learnt: dict[int, int] = {}
-        self._learnt_most = FEW_SIGHTINGS
+        self._learnt = learnt if learnt is not None else LearntSegments()
 
     def __call__(self, segment: int, offset: int, budget: int) -> Reach:
         sighting = self._survey.sighting(segment)
@@ -105,38 +112,43 @@ class Reacher:
         `ahead`: its rows from this offset on are read soon, so that what is walked of them is kept, as far as there is
         room.
         """
+        learnt, closed = self._learnt.of(segment), self._survey.closed.get(segment)
+        if learnt is not None and closed is not None and closed.end <= learnt.end:
+            return None
         try:
             with self._survey.opened(segment) as file:
                 if file.header() is None:
                     return None
-                start, at = self._place(file, self._learnt.get(segment, 0))
+                start, at = self._place(file, 0) if learnt is None else (learnt.end, learnt.at)
+                sighting = self._survey.sighting(segment)
+                promised = max(sighting.end, sighting.published)
+                if learnt is not None and start >= promised and isinstance(next(file.sections(start, at)), NoSection):
+                    return None
                 # No limit: definitions need not be durable. They only name bytes, and a row that needs them stands
                 # behind them in the same log.
                 walk = self._walk(file, start, at, limit=None, budget=None, learns=True, ahead=ahead)
                 file.remember(walk.edge, walk.at)
                 self._forget_gone()
-            sighting = self._survey.sighting(segment)
-            promised = walk.edge < max(sighting.end, sighting.published)
-            return walk.fault.error if promised and walk.fault is not None else None
+            return walk.fault.error if walk.edge < promised and walk.fault is not None else None
         except FileNotFoundError:
             return None
         except CdcError as error:
             return error
 
     def _forget_gone(self) -> None:
-        """What was learnt of segments that are gone: nobody learns from them again."""
-        if len(self._learnt) > self._learnt_most:
-            there = set(self._survey.segments())
-            self._learnt = {segment: edge for segment, edge in self._learnt.items() if segment in there}
-            self._learnt_most = 2 * max(len(self._learnt), FEW_SIGHTINGS)
-            if self._heads is not None:
-                self._heads.keep_only(there)
+        left = self._learnt.forget_gone(self._survey.segments)
+        if left is not None and self._heads is not None:
+            self._heads.keep_only(left)
 
     def _place(self, file: SegmentFile, offset: int) -> tuple[int, int]:
         """The section edge to read on from, logical and in the file: a head that nobody wants is left out."""
         first = self._survey.sighting(file.segment).first
-        edge = self._heads.begin(file, first) if self._heads is not None and offset < first else None
-        return file.place(offset) if edge is None else edge
+        edge = self._heads.begin(file, first) if self._heads is not None and first else None
+        if edge is not None and offset < first:
+            return edge
+        if (known := self._learnt.edge(file.segment, offset)) is not None:
+            file.remember(*known)
+        return file.place(offset)
 
     def _walk(
         self,
@@ -166,7 +178,8 @@ class Reacher:
                 run = self._look(file, walk, limit, published)
             if run is None:
                 break
-            self._collect(file.segment, run)
+            known = self._learnt.is_known(file.segment, walk.edge, run.edge)
+            (self._pass_over if known else self._collect)(file.segment, run)
             if self._heads is not None:
                 self._heads.define(file, run)
             if ahead is not None and run.edge > ahead:
@@ -177,9 +190,13 @@ class Reacher:
 
     def _note_learnt(self, file: SegmentFile, walk: _Walk) -> None:
         """Whatever it was for, a walk that goes on from where all is learnt need not be made again to learn."""
-        learnt = self._learnt.get(file.segment, 0) or self._place(file, 0)[0]
-        if walk.start <= learnt < walk.edge:
-            self._learnt[file.segment] = walk.edge
+        learnt = self._learnt.of(file.segment)
+        if learnt is None:
+            header = file.known_header().length
+            begin = self._place(file, 0)[0]
+            learnt = Learnt(file.segment, begin, 0, 0 if begin == header else begin, RULES)
+        if walk.start <= learnt.end < walk.edge:
+            self._learnt.note(Learnt(file.segment, walk.edge, walk.at, learnt.begin, RULES))
 
     def _expect(self, segment: int, start: int, budget: int | None) -> None:
         """How much is about to be checked, as far as the sidecar tells."""

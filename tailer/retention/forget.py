@@ -19,6 +19,7 @@ from tailer.state.journal_records import (
     LOG,
     AnyRecord,
     DefinitionRecord,
+    LearntRecord,
     LossRecord,
     OptionsRecord,
     RecountRecord,
@@ -76,6 +77,8 @@ def _behind(record: AnyRecord, segment: int) -> bool:
     match record:
         case SegmentEndRecord():
             return record.segment < segment
+        case LearntRecord():
+            return record.of.segment < segment
         case LossRecord():
             return record.end <= Position(segment, 0)
         case SkipRecord() | RecountRecord():
@@ -85,14 +88,20 @@ def _behind(record: AnyRecord, segment: int) -> bool:
 
 
 def _said_again(records: Sequence[AnyRecord]) -> set[int]:
-    """Of what each consumer said of itself only the last counts."""
+    """Of what each consumer said of itself only the last counts; so does what says most of a segment."""
     last: dict[tuple[type, str | None], int] = {}
+    learnt: dict[int, LearntRecord] = {}
     gone = set()
     for record in records:
         if isinstance(record, OptionsRecord | StartRecord):
             if (before := last.get((type(record), record.consumer))) is not None:
                 gone.add(before)
             last[type(record), record.consumer] = record.n
+        elif isinstance(record, LearntRecord):
+            less = learnt.get(record.of.segment)
+            if less is not None and not less.of.says_more(record.of):
+                gone.add(less.n)
+            learnt[record.of.segment] = record
     return gone
 
 

@@ -12,6 +12,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
@@ -284,7 +286,7 @@ class Node:
                 )
             self._marks = Marks([Mark(state.offset, state.memory, state.restart), *state.ahead])
             self._first = state.initial
-        self._tail.go_on(offset, self._marks.memory_at(offset))
+        self._tail.go_on(offset, self._marks.memory_at(offset), state)
         self._journal_options()
         self.base = offset
         self._hold()
@@ -387,5 +389,6 @@ class Node:
         return file
 
     def _save(self) -> None:
-        state = self._marks.state(self._first)
+        learnt = self._tail.learnt_at(self._marks.first.offset)
+        state = msgspec.structs.replace(self._marks.state(self._first), learnt=learnt)
         self._consumer.save(self.name, state, moved=time.time(), program=self.options.program)

@@ -18,6 +18,7 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
+from tailer.state.learnt import Learnt
 from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file, sync_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import read_versioned
@@ -45,7 +46,8 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
     """One node's part of a consumer: its offset, where reading must begin after a restart, what the planner remembers.
 
     `initial` is the first offset that was handed out, returned again until the consumer has moved past it. `ahead`:
-    marks beyond `offset`, in order, wherever the memory changed: a checkpoint may stand there.
+    marks beyond `offset`, in order, wherever the memory changed: a checkpoint may stand there. `learnt`: of the segment
+    that it stands in, up to the offset or further; with it `restart` was read there too.
     """
 
     offset: NodeOffset
@@ -53,6 +55,7 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
     restart: tuple[int, int] = (0, 0)
     initial: NodeOffset | None = None
     ahead: tuple[Mark, ...] = ()
+    learnt: Learnt | None = None
 
 
 class ConsumerFile(msgspec.Struct, frozen=True):

@@ -81,6 +81,11 @@ class Journal:
         return self._count
 
     @property
+    def writable(self) -> bool:
+        """Whether what is appended here is there for others, and for a later run."""
+        return self._writable
+
+    @property
     def folder(self) -> Path:
         """The state folder."""
         return self._folder

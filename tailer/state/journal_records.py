@@ -17,6 +17,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_texts_or_deltas, to_texts
+from tailer.state.learnt import Learnt
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -151,6 +152,17 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
     not_holes: Ids = NO_IDS
 
 
+class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="learnt"):
+    """What a segment says of definitions is in the records before this one, as far as `of` tells; holds for everyone.
+
+    It saves work, and decides nothing.
+    """
+
+    pins: ClassVar[bool] = False
+
+    of: Learnt
+
+
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
     """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
 
@@ -172,6 +184,7 @@ AnyRecord = (
     | OptionsRecord
     | RecountRecord
     | MemoryRecord
+    | LearntRecord
     | CompactedRecord
     | StateRecord
 )

@@ -11,6 +11,8 @@ from tailer.definitions.outside import OutsideSources
 from tailer.limits import SETTLE_SECONDS
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import BatchTasks
+from tailer.planning.learnt import LearntSegments
+from tailer.planning.learnt_journal import LearntJournal
 from tailer.planning.log_ends import LogEnds
 from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
@@ -90,7 +92,8 @@ def _parts(
     shared = state_folder(folder)
     cleaned = Cleaned(shared)
     survey = _survey(folder, options, cleaned, wall)
-    reacher = _reacher(survey, definitions, options, clock)
+    learnt = _learnt(definitions, options)
+    reacher = _reacher(survey, definitions, learnt, options, clock)
     outside = OutsideSources(options, definitions, clock)
     quarantine = Quarantine(state if writes else None, options.consumer, options.node)
     return TailParts(
@@ -103,6 +106,7 @@ def _parts(
         survey=survey,
         reacher=reacher,
         log_ends=LogEnds(journal, survey, reacher, options),
+        learnt=LearntJournal(journal, definitions, survey, learnt),
         batches=BatchTasks(options.node, journal, options.consumer, survey.file),
         reader=Reader(),
         faults=Faults(options, journal, quarantine, survey, outside),
@@ -134,13 +138,27 @@ def _survey(folder: Path, options: TailOptions, cleaned: Cleaned, wall: Callable
     )
 
 
-def _reacher(survey: Survey, definitions: Definitions, options: TailOptions, clock: Callable[[], float]) -> Reacher:
+def _learnt(definitions: Definitions, options: TailOptions) -> LearntSegments:
+    only_captured = options.selection.only_captured(options.schema_changes)
+    return LearntSegments(heads_left_out=only_captured, late=definitions.history.late)
+
+
+def _reacher(
+    survey: Survey,
+    definitions: Definitions,
+    learnt: LearntSegments,
+    options: TailOptions,
+    clock: Callable[[], float],
+) -> Reacher:
     return Reacher(
         survey,
         definitions.collect,
+        pass_over=definitions.pass_over,
+        learnt=learnt,
         visible_within=SETTLE_SECONDS if options.settle_seconds is None else options.settle_seconds,
         quarantine=options.quarantine,
         accept_loss=options.accept_loss,
-        only_captured=options.selection.only_captured(options.schema_changes),
+        only_captured=learnt.heads_left_out,
+        is_newest=definitions.is_newest,
         clock=clock,
     )

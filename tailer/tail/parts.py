@@ -10,6 +10,7 @@ from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import BatchTasks
+from tailer.planning.learnt_journal import LearntJournal
 from tailer.planning.log_ends import LogEnds
 from tailer.planning.reach import Reacher
 from tailer.planning.survey import Survey
@@ -34,6 +35,7 @@ class TailParts:
     survey: Survey
     reacher: Reacher
     log_ends: LogEnds
+    learnt: LearntJournal
     batches: BatchTasks
     reader: Reader
     faults: Faults

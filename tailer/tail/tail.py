@@ -35,10 +35,12 @@ from tailer.segments.view import View, ids_of
 from tailer.segments.wake import Waker, open_waker
 from tailer.state.consumers import NodeState
 from tailer.state.file_system import network_notices
+from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.beginning import Beginning
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.holding import Holding
+from tailer.tail.learning import Learning
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
@@ -64,6 +66,7 @@ class Tail:
         self.resumed = False
         self.named = NamedTables(parts)
         self._beginning = Beginning(parts)
+        self._learning = Learning(parts)
         self._parts = parts
         self._journal = parts.journal
         self._definitions = parts.definitions
@@ -78,7 +81,7 @@ class Tail:
         self._holding = Holding(parts.hold, self._needed, parts.wall)
         self._saved: NodeOffset | None = None
         self._others = parts.journal.foreign
-        parts.log_ends.load()
+        self._learning.take_over()
 
     @property
     def quarantined(self) -> int:
@@ -102,7 +105,7 @@ class Tail:
                 self.save()
         else:
             self.resumed = True
-            self.go_on(node.offset, node.memory)
+            self.go_on(node.offset, node.memory, node)
             self._saved = self.offset
             if self.options.start != "earliest":
                 stands = f"goes on at {self.offset.position}; --from is for its start"
@@ -118,7 +121,7 @@ class Tail:
         """A first start, where the options say."""
         with self._holding.beginning():
             self._find_place()
-        self._learn_below()
+        self._learning.below(self.offset)
         self._parts.outside.give(None)
         self.named.check(None)
 
@@ -136,12 +139,17 @@ class Tail:
         if options.start == "earliest":
             self._beginning.began(self._view)
 
-    def go_on(self, offset: NodeOffset, memory: Memory) -> None:
-        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit."""
+    def go_on(self, offset: NodeOffset, memory: Memory, held: NodeState | None = None) -> None:
+        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit.
+
+        `held`: what its consumer's file says, perhaps of a lower offset.
+        """
         self._journal.check(offset)
         self.seek(offset, memory)
+        if held is not None:
+            self._learning.recall(held)
         self._view = self._survey.look(offset)
-        self._learn_around(offset)
+        self._learning.around(offset, self.restart())
         self._parts.outside.give(offset.position)
         self.named.check(offset.position)
 
@@ -199,8 +207,7 @@ class Tail:
             self._holding.go_on()
             if (others := self._journal.foreign) != self._others:
                 self._others = others
-                self._definitions.sync()
-                self._parts.log_ends.load()
+                self._learning.take_over()
             made = self._look_and_plan(budget)
             # What others journalled after the look must not count for this plan, but has numbers below our own.
             if self._journal.foreign == others:
@@ -251,13 +258,17 @@ class Tail:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
         if (consumer := self._parts.consumer) is not None:
             memory = self.memory if self._rows.offset is None else self._rows.memory()
-            state = NodeState(self.taken, memory, restart=self.restart(self.taken))
+            state = NodeState(self.taken, memory, self.restart(self.taken), learnt=self.learnt_at(self.taken))
             consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
         self._saved = self.taken
 
     def restart(self, offset: NodeOffset | None = None) -> Position:
         """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
         return restart_of(offset or self.offset, self._survey, self._definitions.in_records.restart)
+
+    def learnt_at(self, offset: NodeOffset) -> Learnt | None:
+        """What a later start at an offset need not search for definitions again; None where nothing is sure."""
+        return self._learning.held_at(offset)
 
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
@@ -349,10 +360,7 @@ class Tail:
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
         else:
             self._absent = []
-        for segment in sorted({*made.passed, *(segment for segment, _ in made.offset.p)}):
-            self._parts.reacher.learn(segment)
-        self._parts.log_ends.record()
-        self._definitions.learn_collected(self.offset.position)
+        self._learning.planned(made.passed, self.offset.position, made.offset)
         return made
 
     def _as_step(self, made: Plan) -> Step:
@@ -380,20 +388,5 @@ class Tail:
 
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
-        for segment in self._survey.segments():
-            self._parts.reacher.learn(segment, ahead=self.offset.rest_of(segment))
-        self._definitions.learn_collected(planned)
+        self._learning.everything(self.offset, planned)
         self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
-
-    def _learn_around(self, offset: NodeOffset) -> None:
-        """Definitions of a native log stand in each segment, and a consumer may have been moved over some."""
-        if self._survey.is_native(offset.s):
-            for segment in self._survey.between(self.restart().segment, offset.s):
-                self._parts.reacher.learn(segment, ahead=self.offset.rest_of(segment))
-            self._definitions.learn_collected(None)
-
-    def _learn_below(self) -> None:
-        for segment in self._survey.segments():
-            if (begins := self.offset.rest_of(segment)) != 0:
-                self._parts.reacher.learn(segment, ahead=begins)
-        self._definitions.learn_collected(None)

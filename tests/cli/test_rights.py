@@ -54,7 +54,7 @@ def test_no_file_of_the_state_is_open_to_others(folder: LogFolder, monkeypatch: 
     commands = [
         [*follow, "--consumer", "billing"],
         [*follow, "--consumer", "other", "--until", f"{ONE}:60"],
-        ["schema", "retract", "4", folder.path],
+        ["schema", "retract", "1", folder.path],
         ["consumers", folder.path, "seek", "billing", "latest"],
         ["clean", folder.path, "--max-bytes", "0k", "--force"],
         ["consumers", folder.path, "drop", "other"],

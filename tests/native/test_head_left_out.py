@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tailer
 from tailer.errors import CdcError, DefinitionError
 from tailer.options.tail import TailOptions
 from tailer.planning.batch_tasks import BatchTasks
@@ -113,6 +114,31 @@ def test_it_is_the_same_with_a_consumer_that_begins_again_at_each_section(tmp_pa
             break
     assert told(found) == BEHIND
     assert short(found)[1][5] == f"{NAME}-1"
+
+
+def test_who_wants_the_head_searches_it_though_another_left_it_out(tmp_path: Path, read: Read) -> None:
+    """And who leaves it out searches nothing again, whoever was first."""
+    folder = folder_of(tmp_path, written())
+
+    def taken(consumer: str, **options: Any) -> list[tuple[Any, ...]]:
+        log = tailer.open(folder, consumer=consumer, **options)
+        return told(as_rows(log.follow(once=True)))
+
+    assert taken("captured") == BEHIND
+    assert [key for key, _ in taken("named", tables=["shop.notes"])] == [0, *range(SECTIONS), 101]
+    for consumer, options in (("captured", {}), ("named", {"tables": ["shop.notes"]})):
+        read.parts.clear()
+        assert taken(consumer, **options) == []
+        # Headers alone.
+        assert read.bytes < 5_000
+
+
+def test_a_key_that_is_known_is_not_looked_for(tmp_path: Path, read: Read) -> None:
+    folder = folder_of(tmp_path, written())
+    assert told(as_rows(tailer.open(folder).follow(once=True))) == BEHIND
+    read.parts.clear()
+    assert told(rows_of(folder)) == BEHIND
+    assert 0 < read.bytes < 100_000
 
 
 def test_tables_that_are_named_have_their_rows_of_the_head(tmp_path: Path) -> None:

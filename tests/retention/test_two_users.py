@@ -210,7 +210,7 @@ class TestRoot:
         for words in (["seek", "billing", "earliest"], ["drop", "billing"]):
             found = node.shared.run(None, ["consumers", node.log.path, *words])
             assert (found.code, found.err.count(said)) == (0, 1), found.err
-        retracted = node.shared.run(None, ["schema", "retract", "5", node.log.path])
+        retracted = node.shared.run(None, ["schema", "retract", "1", node.log.path])
         assert (retracted.code, retracted.err.count(said)) == (0, 1), retracted.err
         assert set(self.owners(node).values()) == {(reader, group)}
 

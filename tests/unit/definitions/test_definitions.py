@@ -10,7 +10,7 @@ import pytest
 
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, SystemFailedError
 from tailer.framing.entry import Entries
 from tailer.framing.section import NoSection, Section
 from tailer.options.tail import TailOptions
@@ -192,6 +192,29 @@ def test_a_second_run_adds_nothing(folder: Path, tmp_path: Path) -> None:
     assert second.latest() == first.latest()
 
 
+def test_what_the_disk_refused_is_journalled_by_the_next_attempt(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = learnt(folder, tmp_path / "whole")
+    known = definitions_in(tmp_path / "refused")
+    collect(known, folder)
+
+    def full(*given: object) -> None:
+        raise SystemFailedError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", full)
+        with pytest.raises(SystemFailedError):
+            known.learn_collected(None)
+        assert not known.settled
+    known.learn_collected(None)
+    assert known.settled
+    assert known.latest() == expected.latest()
+    assert (tmp_path / "refused" / "journal").read_bytes().count(b"\n") == (
+        tmp_path / "whole" / "journal"
+    ).read_bytes().count(b"\n")
+
+
 def test_a_late_segment_counts_from_the_planner_on_and_at_once_inside_itself(
     set_dir: Path, folder: Path, altering: int, tmp_path: Path
 ) -> None:
@@ -294,6 +317,9 @@ def test_a_schema_change_that_cannot_be_decoded_stops_or_is_left_out(folder: Pat
     assert f"{first}:{section.start + start}" in notice
     assert tolerant.latest() == {}
     assert tolerant.take_notices() == []
+    assert tolerant.left_out == {first}
+    with pytest.raises(DefinitionError, match=str(first)):
+        strict.learn_collected(None)
 
 
 def payloads(found: tuple[Section, bytes, Entries]) -> list[bytes]:

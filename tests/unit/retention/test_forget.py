@@ -16,6 +16,7 @@ from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.journal_records import (
     AnyRecord,
+    LearntRecord,
     LossRecord,
     OptionsRecord,
     RecountRecord,
@@ -25,6 +26,7 @@ from tailer.state.journal_records import (
     SkipRecord,
     StartRecord,
 )
+from tailer.state.learnt import Learnt
 from tailer.state.offset import NodeOffset
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, user_type
 
@@ -87,6 +89,15 @@ def test_what_speaks_of_segments_behind_the_floor_goes() -> None:
     ]  # fmt: skip
     assert left(records, 5) == [2, 5, 7, 9]
     assert left(records, 0) == list(range(1, 10))
+
+
+def test_of_what_says_how_far_a_segment_was_searched_the_furthest_stays() -> None:
+    def searched(segment: int, upto: int, begin: int = 0) -> LearntRecord:
+        return LearntRecord(of=Learnt(segment, upto, upto, begin))
+
+    records = [searched(4, 100), searched(5, 100), searched(5, 200), searched(6, 100), searched(6, 200, begin=50)]
+    assert left(records, 5) == [3, 4, 5], "the first of segment 6 counts for who leaves no head out"
+    assert left(records, 0) == [1, 3, 4, 5]
 
 
 def test_what_some_offset_does_not_count_yet_stays() -> None:

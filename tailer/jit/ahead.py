@@ -36,6 +36,7 @@ COMPILED: Final = (
     ("tailer.rows.typed.compiled.straight", "find_straight"),
     ("tailer.rows.typed.compiled.straight", "put_keys"),
     ("tailer.rows.typed.compiled.decode", "put_fixed"),
+    ("tailer.rows.typed.compiled.decode", "put_fixed_columns"),
     ("tailer.rows.typed.compiled.decode", "put_ends"),
     ("tailer.rows.typed.compiled.decode", "put_texts"),
     ("tailer.rows.typed.compiled.decode", "put_counters"),
@@ -55,6 +56,11 @@ COMPILED: Final = (
     ("tailer.rows.typed.compiled.sparse", "put_sparse_texts"),
     ("tailer.rows.typed.compiled.deltas", "put_deltas"),
     ("tailer.rows.typed.compiled.events", "put_event_ids"),
+    ("tailer.rows.typed.compiled.chosen", "put_chosen_ends"),
+    ("tailer.rows.typed.compiled.chosen", "put_chosen_texts"),
+    ("tailer.rows.typed.compiled.weave", "put_before"),
+    ("tailer.rows.typed.compiled.weave", "weave"),
+    ("tailer.rows.typed.compiled.weave", "weave_sets"),
 )
 """Every function that Python calls compiled. By name: those who call some of them stand above this folder."""
 

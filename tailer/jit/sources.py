@@ -15,7 +15,8 @@ _SOURCES: Final = {
     "tailer.scan.compiled": ("block", "lines", "one_row"),
     "tailer.scan.mutation": ("flags", "walk"),
     "tailer.scan.mutation.compiled": (
-        "bounds", "columns", "flat", "ids", "mutations", "rows", "straight", "times", "updates",
+        "bounds", "columns", "flat", "ids", "mutations", "rows", "straight", "straight_timed", "straight_values",
+        "times", "updates",
     ),
     "tailer.scan.record": ("cells", "head", "heads", "record", "rows", "scan", "times", "walk"),
     "tailer.scan.record.compiled": (
@@ -27,7 +28,8 @@ _SOURCES: Final = {
         "arrays", "cells", "columns", "lines", "ranges", "rows", "tables", "times", "work",
     ),
     "tailer.rows.typed.compiled": (
-        "decimals", "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight", "straight_multi",
+        "chosen", "decimals", "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight",
+        "straight_multi", "weave",
     ),
 }  # fmt: skip
 

@@ -30,6 +30,9 @@ NO_DELETION: Final = -(2**63)
 
 NULL_LENGTH: Final = -1
 
+NO_TTL: Final = -1
+"""In place of a TTL, where one may be none: a scan refuses bytes that say one below zero."""
+
 UPDATE_FIELDS: Final = ("entry", "table", "key_off", "key_len")
 
 ROW_FIELDS: Final = (

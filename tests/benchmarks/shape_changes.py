@@ -14,6 +14,7 @@ from tests.helpers.log_writer import (
     Column,
     Complex,
     Deletion,
+    Liveness,
     Marker,
     Mutation,
     Row,
@@ -36,6 +37,11 @@ def changes(distinct: int) -> dict[str, Shape]:
         "range deletes": _ranges(distinct),
         "decimals": _decimals(distinct),
         "wide rows, all set": _whole(max(4, distinct // 25)),
+        "rows with a TTL": _timed(
+            11, Liveness(TS, 60, _NOW + 60), Cell(b"alpha", TS, 60, _NOW + 60, like_row=2), distinct
+        ),
+        "rows with a null": _timed(12, Liveness(TS), Cell(ts=TS, deleted=_NOW, like_row=1), distinct),
+        "updates": _timed(13, None, Cell(b"alpha", TS), distinct),
     }
 
 
@@ -90,6 +96,20 @@ def _tenth(distinct: int) -> Shape:
             return _update(table, number, "items", _appended(number))
         cells = {"flag": b"\1", "name": b"alpha", "value": struct.pack(">d", number / 2)}
         return insert_of(table, number, *((name, cell_of(value, number)) for name, value in cells.items()))
+
+    return _shape(table, one, distinct)
+
+
+def _timed(table_number: int, live: Liveness | None, name: Cell, distinct: int) -> Shape:
+    """Two columns; `name`: the cell of one of them, whose times the other's has too where it is a value."""
+    table = shape_table(table_number, Column("name", "regular", "text"), Column("value", "regular", "double"))
+    like = 0 if live is None else 1 if live.ttl is None else 2
+
+    def one(number: int) -> bytes:
+        value = Cell(struct.pack(">d", number / 2), TS, name.ttl, name.expires, like_row=like)
+        row = Row((struct.pack(">q", number),), live, None, (("name", name), ("value", value)))
+        mutation: Mutation = (Update(table, i32(number % 997), (row,)),)
+        return encode_mutation(mutation)
 
     return _shape(table, one, distinct)
 

@@ -24,8 +24,13 @@ RowTimes = tuple[int, int | None, int | None]
 
 
 def times_of_cells(flat: list[int]) -> RowTimes:
-    """Of a row without liveness: those of its newest value, the first on a tie; else of its newest deletion."""
+    """Of a row without liveness: those of its newest value, the first on a tie; else of its newest deletion.
+
+    ValueError for a row without cells, which no scan gives.
+    """
     cells = split_cells(flat)
+    if not cells:
+        raise ValueError("a row with neither a time nor a cell")
     values = [cell for cell in cells if not cell[1] & _NO_VALUE]
     if not values:
         return max(cell[2] for cell in cells), None, None

@@ -68,11 +68,6 @@ def number_array(type_: pa.DataType, values: Numbers) -> pa.Array:
     return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(values)], 0)
 
 
-def chosen_texts(texts: tuple[str, ...], choice: Numbers) -> pa.Array:
-    """Of few texts, each row with the number of its own."""
-    return pa.array(texts, pa.string()).take(pa.array(choice))
-
-
 class Repeated:
     """Arrays of one value, or null, in each row. Their memory is kept, and shared by all arrays of that value."""
 

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from tailer.jit.addresses import address_of
 from tailer.rows.place import Place
-from tailer.rows.typed.arrays import bool_array, chosen_texts, fixed_array, list_array, number_array, text_array
+from tailer.rows.typed.arrays import bool_array, fixed_array, list_array, number_array, text_array
+from tailer.rows.typed.chosen import chosen_texts
 from tailer.rows.typed.compiled.events import NUMBERS_MAX, put_event_ids
-from tailer.rows.typed.compiled.straight import DELETE_ROW, NO_TTL
+from tailer.rows.typed.compiled.straight import DELETE_ROW
 from tailer.rows.typed.compiled.straight_rows import StraightRows
 from tailer.rows.typed.form import Form
+from tailer.scan.index import NO_TTL
 from tailer.schema.typed import META
 
 OP_NAMES: Final = ("insert", "update", "delete_row", "delete_partition", "delete_range")
@@ -59,7 +61,9 @@ def _varying(form: Form, straight: StraightRows) -> dict[str, Any]:
     """Arrays of those that are not one value in all rows, and values that are not null of the others."""
     ops = straight.ops
     made: dict[str, Any] = {
-        "op": chosen_texts(OP_NAMES, straight.op) if ops & (ops - 1) else OP_NAMES[ops.bit_length() - 1],
+        "op": chosen_texts("_op", OP_NAMES, straight.op.astype(np.int32))
+        if ops & (ops - 1)
+        else OP_NAMES[ops.bit_length() - 1],
         "set": _sets(form, straight),
         "is_static": bool_array(straight.static, straight.static, straight.rows) if straight.has_static else False,
         "write_ts": number_array(pa.int64(), straight.ts),
@@ -81,7 +85,7 @@ def _sets(form: Form, straight: StraightRows) -> pa.Array | tuple[str, ...] | No
     if not straight.mixed and not straight.ops >> DELETE_ROW:
         return tuple(names[slot] for slot in straight.sets[: straight.ends[1]])
     valid = (straight.op < DELETE_ROW).view(np.uint8)
-    elements = chosen_texts(names, straight.sets)
+    elements = chosen_texts("_set", names, straight.sets)
     return list_array(pa.list_(pa.string()), straight.ends, elements, valid, int(np.count_nonzero(valid)))
 
 

@@ -67,7 +67,7 @@ ROWS_ROOM: Final = 20
 VALUES_ROOM: Final = 21
 CELLS_ROOM: Final = 22
 SKIPS_ROOM: Final = 23
-# Addresses in the block: of the lines, and of what the scan keeps for itself: two column lists of each table and the
+# Addresses in the block: of the lines, and of what the scan keeps for itself: column lists of each table and the
 # columns of one row, as addresses of lines of `flat.columns`; where in the data each list was read last; marks of
 # columns while a list is read. Behind them, in the same order, how far from the beginning of the block each lies.
 UPDATES_AT: Final = 24

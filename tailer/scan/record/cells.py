@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION, NULL_LENGTH, Status
+from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION, NO_TTL, NULL_LENGTH, Status
 from tailer.scan.record.heads import (
     NIL,
     BadRecordError,
@@ -20,7 +20,7 @@ from tailer.scan.record.heads import (
     read_int,
     skip,
 )
-from tailer.scan.record.times import NO_TTL, read_expiry, read_time, read_ts
+from tailer.scan.record.times import read_expiry, read_time, read_ts
 from tailer.scan.record.walk import RecordScan
 from tailer.scan.tables import ScanColumn
 

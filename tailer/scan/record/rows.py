@@ -17,6 +17,7 @@ from tailer.scan.index import (
     HAS_TIMESTAMP,
     HAS_TTL,
     NO_DELETION,
+    NO_TTL,
     OPEN_INCLUSIVE,
     PARTITION_DELETION,
     RANGE_END,
@@ -29,7 +30,7 @@ from tailer.scan.index import (
 from tailer.scan.record.cells import no_cells, scan_cells
 from tailer.scan.record.heads import NIL, BadRecordError, head_at, read_array, read_bool, read_bytes, read_int, skip
 from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE
-from tailer.scan.record.times import NO_TTL, read_expiry, read_ts
+from tailer.scan.record.times import read_expiry, read_ts
 from tailer.scan.record.walk import RecordScan
 
 ROW_ELEMENTS: Final = 9

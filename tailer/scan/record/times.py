@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from tailer.scan.index import Status
+from tailer.scan.index import NO_TTL, Status
 from tailer.scan.record.heads import NIL, BadRecordError, head_at, read_int
 from tailer.scan.record.valid import is_expiry, is_time, is_ttl
-
-NO_TTL: Final = -1
 
 
 def read_ts(data: bytes, at: int, end: int, else_ts: int) -> tuple[int, int]:

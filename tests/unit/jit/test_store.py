@@ -212,7 +212,18 @@ PYTHON = {
     "tailer.scan.record.compiled": {"scan"},
     "tailer.types.compiled": set[str](),
     "tailer.rows.generic.compiled": {"batch", "build", "merge", "subset"},
-    "tailer.rows.typed.compiled": {"fast", "multi", "nested", "one_row", "sparse_arrays", "straight_rows", "wide"},
+    "tailer.rows.typed.compiled": {
+        "blocks",
+        "fast",
+        "multi",
+        "nested",
+        "one_row",
+        "sparse_arrays",
+        "straight_rows",
+        "texts",
+        "wide",
+        "woven",
+    },
 }
 """Modules that call compiled functions and have none."""
 

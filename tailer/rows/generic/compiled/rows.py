@@ -63,9 +63,12 @@ def _add_range(work: int, table: int, line: int, row: int) -> int:
 def _add_data(work: int, table: int, update: int, line: int, row: int, is_static: int) -> int:
     """A row whose key and clustering are there: its deletion, then its data."""
     flags, deleted = get(line, ln.R_FLAGS), 0
+    is_empty = not flags & HAS_TIMESTAMP and get(line, ln.R_CELLS_N) == 0
+    if is_empty and not flags & HAS_DELETION:
+        return LEFT
     if flags & HAS_DELETION:
         _add_deletion(work, a.DELETE_ROW, line, row, is_static, get(line, ln.R_DELETION))
-        if not flags & HAS_TIMESTAMP and get(line, ln.R_CELLS_N) == 0:
+        if is_empty:
             return 1
         deleted = 1
         row += 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import get_offset, give_offset, load, store
-from tailer.jit.words import half_word, put, word
+from tailer.jit.words import get, half_word, put, word
 from tailer.limits import OFFSET_MAX
 from tailer.types.compiled.counters import sum_shards
 from tailer.types.compiled.digits import put_uuid
@@ -95,10 +95,8 @@ def _put_zero(form: int, row: int, out: int) -> None:
         store(out + row, 0)
 
 
-@entry_point
-def put_fixed(form: int, data: int, off: int, length: int, rows: int, out: int, valid: int, bad: int) -> int:
-    """Values of constant size into an array of Arrow's width, booleans as a byte, UUIDs as 36 letters behind
-    one another. How many there are."""
+@compiled
+def _put_fixed(form: int, data: int, off: int, length: int, rows: int, out: int, valid: int, bad: int) -> int:
     size = SIZES[form]
     if form == LONG:
         return _put_longs(data, off, length, rows, out, valid, bad)
@@ -118,6 +116,29 @@ def put_fixed(form: int, data: int, off: int, length: int, rows: int, out: int, 
             if have > 0:
                 store(bad + row, 1)
     return count
+
+
+@entry_point
+def put_fixed(form: int, data: int, off: int, length: int, rows: int, out: int, valid: int, bad: int) -> int:
+    """Values of constant size into an array of Arrow's width, booleans as a byte, UUIDs as 36 letters behind
+    one another. How many there are."""
+    return _put_fixed(form, data, off, length, rows, out, valid, bad)
+
+
+@entry_point
+def put_fixed_columns(
+    form: int, data: int, places: int, columns: int, rows: int, width: int, out: int, valid: int, bad: int, counts: int
+) -> int:
+    """The same of many columns, one's values and `valid` behind another's; `counts` gets how many each has.
+
+    `places`: the addresses of offset and length of each. `width`: of a value in the array.
+    """
+    for column in range(columns):
+        off, length = get(places, 2 * column), get(places, 2 * column + 1)
+        put(counts, column, _put_fixed(form, data, off, length, rows, out, valid, bad))
+        out += width * rows
+        valid += rows
+    return 0
 
 
 @entry_point

@@ -15,8 +15,9 @@ from tailer.rows.generic.compiled.columns import put_change, put_times
 from tailer.rows.generic.compiled.ranges import put_range
 from tailer.rows.generic.compiled.tables import CLUSTERING, COLUMN_BYTES, COLUMNS
 from tailer.rows.generic.compiled.times import differs, multi_differs
-from tailer.rows.typed.compiled.straight import DELETE_RANGE, DELETE_ROW, NO_TTL
+from tailer.rows.typed.compiled.straight import DELETE_RANGE, DELETE_ROW, NO_LINE
 from tailer.scan.compiled import lines as ln
+from tailer.scan.index import NO_TTL
 from tailer.types.compiled.digits import NO_ROOM
 from tailer.types.compiled.plan import KIND, PART
 from tailer.types.printed import COUNTER
@@ -106,7 +107,7 @@ def _put_row(work: int, begin: int, row: int) -> int:
         if op != DELETE_RANGE:
             return begin
         return put_range(begin, get(work, LIMIT), get(work, BLOCK), get(get(work, TABLE), CLUSTERING), line)
-    return begin if op >= DELETE_ROW or number < 0 else _put_columns(work, begin, row, line)
+    return begin if op >= DELETE_ROW or number == NO_LINE else _put_columns(work, begin, row, line)
 
 
 @entry_point

@@ -18,13 +18,14 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.rows.typed.batch import TypedBatch, TypedBuilt
 from tailer.rows.typed.columns import Column, Source
+from tailer.rows.typed.compiled.blocks import block_arrays
 from tailer.rows.typed.compiled.multi import elements_array, multi_columns, straightened
 from tailer.rows.typed.compiled.nested import column_array
 from tailer.rows.typed.compiled.sparse_arrays import SparseValues, sparse_array, sparse_values
 from tailer.rows.typed.compiled.straight import CHANGES, SLOW
 from tailer.rows.typed.compiled.straight_rows import Lines, StraightRows, Table, straight_rows
 from tailer.rows.typed.compiled.texts import row_texts
-from tailer.rows.typed.compiled.wide import is_wide, sparse_rows
+from tailer.rows.typed.compiled.wide import is_wide, most_values, sparse_rows
 from tailer.rows.typed.compiled.woven import woven
 from tailer.rows.typed.form import MISSING, Bound, Form, FormColumn
 from tailer.rows.typed.meta import meta_arrays
@@ -93,7 +94,7 @@ class _Build:
     def attempt(self, one_row: Chosen | None) -> TypedBuilt | None:
         """The rows; None where entries turned out to have faults, and it is to be tried again without them."""
         slow = np.zeros(len(self.index.rows), np.uint8)
-        chosen = self._choose(slow) if len(slow) else []
+        chosen = self._choose(slow, one_row) if len(slow) else []
         if one_row is not None:
             chosen = _with_noted(one_row, chosen)
         rest = self._slow_rows(slow)
@@ -116,29 +117,33 @@ class _Build:
         """Whether some of its rows have a fault."""
         return chosen is not None and bool(self.forced[chosen.straight.entry].any())
 
-    def _choose(self, slow: Numbers) -> list[Chosen]:
+    def _choose(self, slow: Numbers, noted: Chosen | None) -> list[Chosen]:
         """The rows to be made column by column, by table; all others that are wanted are marked in `slow`."""
         chosen: list[Chosen] = []
         for number in self._tables():
             table = self.prepared.tables[number]
             bound = self.form.bind(table) if table.delivered else None
             if bound is not None and bound.misfit is None and table.truncations == NO_COLUMN:
-                part = self._straight(number, bound, slow)
+                part = self._straight(number, bound, slow, noted)
                 if part.straight.rows:
                     chosen.append(part)
             elif table.delivered or table.truncations != NO_COLUMN:
                 slow |= self.lines.updates[self.lines.rows[:, 0], 1] == number
         return chosen
 
-    def _straight(self, number: int, bound: Bound, slow: Numbers) -> Chosen:
-        """The rows of one table that are plain; the others of it are marked in `slow`."""
+    def _straight(self, number: int, bound: Bound, slow: Numbers, noted: Chosen | None) -> Chosen:
+        """The rows of one table that are plain; the others of it are marked in `slow`.
+
+        Those that will be woven into `noted` ones lie as those do.
+        """
         marks = multi_columns(bound)
         lines, is_multi = self.lines, bool(marks.any())
         has_deltas = is_multi or any(column.type.shape is Shape.COUNTER for column in bound.table.columns)
         if is_multi:
             lines = straightened(lines, number, marks)
         columns = len(self.form.columns)
-        find = sparse_rows if not is_multi and is_wide(lines, columns) else straight_rows
+        is_sparse = not is_multi and is_wide(most_values(lines), columns)
+        find = sparse_rows if is_sparse and (noted is None or noted.number != number) else straight_rows
         straight = find(lines, table_of(number, bound, columns, marks), self.forced, slow)
         return Chosen(bound, straight, number, has_deltas)
 
@@ -181,7 +186,8 @@ class _Build:
         slots = range(len(self.form.columns))
         few = sparse_values(straight, len(slots))
         if few is None:
-            return [self._column(slot, slot, straight) for slot in slots]
+            made = block_arrays(self.form, self.source, straight)
+            return [made[slot] if slot in made else self._column(slot, slot, straight) for slot in slots]
         keys = (*bound.key, *bound.clustering)
         first = len(straight.off) - len(keys)
         lines = {slot: first + at if straight.sparse else slot for at, slot in enumerate(keys)}

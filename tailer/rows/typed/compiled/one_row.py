@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from tailer.rows.typed.compiled import straight as w
 from tailer.rows.typed.compiled.fast import Chosen, build_chosen, table_of
 from tailer.rows.typed.compiled.multi import multi_columns
 from tailer.rows.typed.compiled.straight_rows import Places, StraightRows, Table
-from tailer.rows.typed.compiled.wide import COLUMNS_LEAST
+from tailer.rows.typed.compiled.wide import COLUMNS_LEAST, is_wide
 from tailer.rows.typed.form import Bound, Form
 from tailer.scan.compiled.one_row import OneRow
 from tailer.scan.index import Index
@@ -29,6 +30,9 @@ from tailer.scan.tables import NO_COLUMN
 from tailer.types import Shape
 
 Numbers = npt.NDArray[Any]
+
+SAMPLE: Final = 8
+"""So many entries say whether the rows of a wide table set most of its columns."""
 
 
 def read_one_row(
@@ -45,7 +49,12 @@ def read_one_row(
 
     None where no table's rows can be noted so, or where some of those have a fault: entries are to be read again.
     """
-    room = _room(data, len(starts) - first, prepared, form)
+    few = slice(first, first + SAMPLE)
+
+    def sample() -> Index:
+        return scan(data, starts[few], sizes[few], prepared.scan_tables, 0, unsigned_times)
+
+    room = _room(data, len(starts) - first, prepared, form, sample)
     if room is None:
         return None
     index = scan(data, starts, sizes, prepared.scan_tables, first, unsigned_times, room.one_row)
@@ -57,7 +66,12 @@ def read_record_one_row(
     data: bytes, starts: Offsets, sizes: Offsets, prepared: Prepared, first: int, place: Place, form: Form
 ) -> tuple[Scanned, TypedBuilt] | None:
     """The same of entries of a service's log that are no transaction's."""
-    room = _room(data, len(starts) - first, prepared, form)
+    few = slice(first, first + SAMPLE)
+
+    def sample() -> Index:
+        return scan_records(data, starts[few], sizes[few], prepared.scan_tables).index
+
+    room = _room(data, len(starts) - first, prepared, form, sample)
     if room is None:
         return None
     scanned = scan_records(data, starts, sizes, prepared.scan_tables, first, None, room.one_row)
@@ -69,13 +83,21 @@ def read_record_one_row(
     return None if built is None else (scanned, built)
 
 
-def _room(data: bytes, rows: int, prepared: Prepared, form: Form) -> _Room | None:
-    """Room for rows of one table; None where none can be noted so."""
-    bound = _bound(prepared, form)
-    # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
-    if bound is None or len(data) > OFFSET_MAX or len(form.columns) >= COLUMNS_LEAST:
+def _room(data: bytes, rows: int, prepared: Prepared, form: Form, sample: Callable[[], Index]) -> _Room | None:
+    """Room for rows of one table; None where none can be noted so. `sample`: the index of the first entries."""
+    bound, columns = _bound(prepared, form), len(form.columns)
+    if bound is None or len(data) > OFFSET_MAX:
         return None
-    return _Room(*bound, len(form.columns), rows)
+    # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
+    if columns >= COLUMNS_LEAST and is_wide(_most_values(sample(), bound[0]), columns):
+        return None
+    return _Room(*bound, columns, rows)
+
+
+def _most_values(index: Index, table: int) -> int:
+    """The most that a row of the table has."""
+    of_table = index.updates["table"][index.rows["update"]] == table
+    return int(index.rows["cells_n"][of_table].max(initial=0))
 
 
 def _bound(prepared: Prepared, form: Form) -> tuple[int, Bound] | None:
@@ -116,7 +138,7 @@ class _Room:
         entry, ts, keys, lengths = one_row.by_row
         offset, token = np.empty(rows, np.int64), np.empty(rows, np.int64)
         nothing, none, bad = np.zeros(rows, np.int64), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
-        op = w.UPDATE if one_row.is_update else w.INSERT
+        ops = (one_row.updates > 0) << w.UPDATE | (one_row.updates < rows) << w.INSERT
         (off, length), work = self.places, np.zeros(w.SIZE, np.int64)
         given = ((w.ENTRY, entry), (w.OFFSETS, offsets), (w.OFFSET, offset), (w.TOKEN, token))
         made = ((w.DATA, np.frombuffer(data, np.uint8)), (w.OFF, off), (w.LENGTH, length), (w.BAD, bad))
@@ -130,21 +152,21 @@ class _Room:
             entry=entry[:rows],
             offset=offset,
             number=nothing,
-            op=np.full(rows, op, np.uint8),
+            op=one_row.op[:rows],
             static=none,
             ts=ts[:rows],
-            ttl=nothing,
-            expires=nothing,
+            ttl=one_row.ttl[:rows],
+            expires=one_row.expires[:rows],
             token=token,
-            index_row=nothing,
+            index_row=np.full(rows, w.NO_LINE, np.int64),
             sets=sets,
             ends=np.arange(rows + 1, dtype=np.int32) * len(sets),
             off=off[:, :rows],
             length=length[:, :rows],
             places=Places(address_of(off), address_of(length), address_of(bad), 4 * self.rows),
-            ops=1 << op,
+            ops=ops,
             has_static=False,
-            has_ttl=False,
+            has_ttl=one_row.has_ttl,
             has_number=False,
             mixed=False,
             has_cells=False,

@@ -16,27 +16,30 @@ from tailer.jit.memory import get_offset, give_offset, load, store
 from tailer.jit.words import get, put
 from tailer.rows.generic.compiled.times import differs, times_of_cells
 from tailer.scan.compiled import lines as ln
+from tailer.scan.compiled import one_row as o
 from tailer.scan.index import (
     CELL_DELETED,
     CELL_EXPIRING,
     HAS_DELETION,
     HAS_TIMESTAMP,
     HAS_TTL,
+    NO_TTL,
     PARTITION_DELETION,
     RANGE_END,
     ROW_LINE,
     STATIC_ROW,
 )
+from tailer.scan.record import record
 from tailer.types.compiled.token import token
 
-INSERT: Final = 0
-UPDATE: Final = 1
+INSERT: Final = record.INSERT
+UPDATE: Final = record.UPDATE
 DELETE_ROW: Final = 2
 DELETE_PARTITION: Final = 3
 DELETE_RANGE: Final = 4
 
 ABSENT: Final = -1
-DELETED: Final = -2
+DELETED: Final = o.DELETED
 CHANGED: Final = -3
 """In place of a length: the row has no such value; it deletes the column; it changes elements of it."""
 
@@ -49,7 +52,8 @@ CHANGES: Final = -2
 IS_TIMED: Final = 0x100
 """A flag of a row of the index without liveness: its times are those of its cells."""
 
-NO_TTL: Final = -1
+NO_LINE: Final = -1
+"""In place of the number of a row's line in the index: it has none."""
 
 # Numbers of `work`. What is read: addresses of the index's lines, the data, the entries' offsets; the table.
 UPDATES: Final = 0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
 from tailer.rows.typed.compiled import straight as w
-from tailer.scan.index import CELL_FIELDS, ROW_FIELDS, UPDATE_FIELDS, VALUE_FIELDS, Index
+from tailer.scan.index import CELL_FIELDS, NO_TTL, ROW_FIELDS, UPDATE_FIELDS, VALUE_FIELDS, Index
 
 Numbers = npt.NDArray[Any]
 
@@ -144,7 +144,7 @@ def straight_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) ->
     made |= _taken(work, passing)
     made[w.LENGTH].fill(w.ABSENT)
     made[w.BAD].fill(0)
-    made[w.TTL].fill(w.NO_TTL)
+    made[w.TTL].fill(NO_TTL)
     count = w.find_straight(address_of(work))
     facts = work.tolist()
     found: list[Any] = [made[number] for number in _ARRAYS]

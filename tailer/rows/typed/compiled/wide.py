@@ -26,9 +26,9 @@ def most_values(lines: Lines) -> int:
     return int(lines.rows[:, ln.R_CELLS_N].max(initial=0))
 
 
-def is_wide(lines: Lines, columns: int) -> bool:
-    """Whether there are many columns, and no row has a good part of them."""
-    return columns >= COLUMNS_LEAST and _SHARE * most_values(lines) <= columns
+def is_wide(values: int, columns: int) -> bool:
+    """Whether there are many columns, and so many values, the most that a row has, are no good part of them."""
+    return columns >= COLUMNS_LEAST and _SHARE * values <= columns
 
 
 def sparse_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> StraightRows:

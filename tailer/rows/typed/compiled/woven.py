@@ -2,67 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
-from tailer.rows.typed.compiled.straight import NO_TTL
+from tailer.rows.typed.compiled.straight import NO_LINE
 from tailer.rows.typed.compiled.straight_rows import Places, StraightRows
+from tailer.rows.typed.compiled.weave import put_before, weave, weave_sets
+from tailer.scan.index import NO_TTL
 
 Numbers = npt.NDArray[Any]
 
-_VARYING: Final = (
-    ("entry", np.int64), ("offset", np.int64), ("ts", np.int64), ("token", np.int64), ("bad", np.uint8)
-)  # fmt: skip
-"""What differs from row to row in those that were noted; of each other number all of them have the first's."""
+_VARYING: Final = ("entry", "offset", "ts", "token", "bad", "op")
+"""What differs from row to row in those that were noted."""
 
-_ALIKE: Final = (("number", np.int64), ("op", np.uint8), ("static", np.uint8), ("expires", np.int64))
-
-_NO_ROW: Final = -1
+_TIMES: Final = ("ttl", "expires")
+"""The same where some row has a TTL."""
 
 
 def woven(noted: StraightRows, indexed: StraightRows) -> StraightRows:
-    """The rows of both, which have no entry in common and are of one table; neither is without any."""
-    rows = noted.rows + indexed.rows
-    ours = np.searchsorted(indexed.entry, noted.entry) + np.arange(noted.rows)
-    is_ours = np.zeros(rows, np.bool_)
-    is_ours[ours] = True
-    theirs = np.flatnonzero(~is_ours)
-    made: dict[str, Any] = _sets(noted, indexed, is_ours)
-    for name, type_ in _VARYING:
-        made[name] = np.empty(rows, type_)
-        made[name][ours], made[name][theirs] = getattr(noted, name), getattr(indexed, name)
-    for name, type_ in _ALIKE:
-        made[name] = np.full(rows, getattr(noted, name)[0], type_)
-        made[name][theirs] = getattr(indexed, name)
-    made |= {"ttl": np.full(rows, NO_TTL, np.int32), "index_row": np.full(rows, _NO_ROW, np.int64)}
-    made["ttl"][theirs], made["index_row"][theirs] = indexed.ttl, indexed.index_row
-    off, length = (_lines(getattr(noted, name), getattr(indexed, name), ours, theirs) for name in ("off", "length"))
-    return indexed._replace(
-        **made,
-        off=off,
-        length=length,
-        places=Places(address_of(off), address_of(length), address_of(made["bad"]), 4 * rows),
-        ops=noted.ops | indexed.ops,
-        mixed=True,
-    )
+    """The rows of both, which have no entry in common and are of one table; neither is without any, none is sparse."""
+    rows, before = noted.rows + indexed.rows, np.empty(indexed.rows, np.int64)
+    put_before(address_of(noted.entry), noted.rows, address_of(indexed.entry), indexed.rows, address_of(before))
+    has_ttl = noted.has_ttl or indexed.has_ttl
+    made = _alike(indexed, before, rows)
+    lines: list[tuple[int, int, int, int]] = []
+    for name in _VARYING + _TIMES if has_ttl else _VARYING:
+        one = getattr(noted, name)
+        made[name] = np.empty(rows, one.dtype)
+        lines.append((address_of(one), address_of(getattr(indexed, name)), one.itemsize, address_of(made[name])))
+    off, length = np.empty((2, len(noted.off), rows), np.int32)
+    places = Places(address_of(off), address_of(length), address_of(made["bad"]), 4 * rows)
+    lines += _lines(noted.places, indexed.places, places, len(off))
+    work = np.array(lines, np.int64)
+    weave(address_of(work), len(work), noted.rows, indexed.rows, address_of(before))
+    facts: dict[str, Any] = {"ops": noted.ops | indexed.ops, "has_ttl": has_ttl, "mixed": True}
+    made |= _sets(noted, indexed, before)
+    return indexed._replace(**made, off=off, length=length, places=places, **facts)
 
 
-def _lines(noted: Numbers, indexed: Numbers, ours: Numbers, theirs: Numbers) -> Numbers:
-    made = np.empty((len(noted), len(ours) + len(theirs)), np.int32)
-    for line, one, other in zip(made, noted, indexed, strict=True):
-        line[ours], line[theirs] = one, other
+def _alike(indexed: StraightRows, before: Numbers, rows: int) -> dict[str, Any]:
+    """What all that were noted have alike: no TTL mostly; their first number, none is static, none has a line."""
+    theirs = before + np.arange(indexed.rows)
+    made = {"ttl": np.full(rows, NO_TTL, np.int32), "expires": np.empty(rows, np.int64)}
+    made |= {"number": np.zeros(rows, np.int64), "static": np.zeros(rows, np.uint8)}
+    made["index_row"] = np.full(rows, NO_LINE, np.int64)
+    for name, is_there in (("number", indexed.has_number), ("static", indexed.has_static), ("index_row", True)):
+        if is_there:
+            made[name][theirs] = getattr(indexed, name)
     return made
 
 
-def _sets(noted: StraightRows, indexed: StraightRows, is_ours: Numbers) -> dict[str, Numbers]:
-    counts = np.empty(len(is_ours), np.int64)
-    counts[is_ours], counts[~is_ours] = np.diff(noted.ends), np.diff(indexed.ends)
-    ends = np.zeros(len(is_ours) + 1, np.int32)
-    np.cumsum(counts, out=ends[1:])
-    of_ours = np.repeat(is_ours, counts)
-    sets = np.empty(len(of_ours), np.int32)
-    sets[of_ours], sets[~of_ours] = np.tile(noted.sets, noted.rows), indexed.sets
+def _lines(noted: Places, indexed: Places, to: Places, lines: int) -> Iterator[tuple[int, int, int, int]]:
+    """What `weave` needs of each line of offsets, and of each of lengths."""
+    for line in range(lines):
+        ours, theirs, there = line * noted.line, line * indexed.line, line * to.line
+        yield noted.off + ours, indexed.off + theirs, 4, to.off + there
+        yield noted.length + ours, indexed.length + theirs, 4, to.length + there
+
+
+def _sets(noted: StraightRows, indexed: StraightRows, before: Numbers) -> dict[str, Numbers]:
+    width, rows = len(noted.sets), noted.rows + indexed.rows
+    ends, sets = np.empty(rows + 1, np.int32), np.empty(width * noted.rows + len(indexed.sets), np.int32)
+    theirs = address_of(indexed.sets), address_of(indexed.ends), indexed.rows, address_of(before)
+    weave_sets(address_of(noted.sets), width, noted.rows, *theirs, address_of(sets), address_of(ends))
     return {"sets": sets, "ends": ends}

@@ -15,11 +15,20 @@ from tailer.scan.compiled.block import fail, fail_length, fail_name, is_beyond
 from tailer.scan.mutation.compiled import flat as f
 
 BITMAP_COLUMNS: Final = 64
+
+# What is known of the column lists of a table's rows, or of its static ones: where the last one lies in the data, its
+# bytes, how many columns. The same of the one before: where statements of two kinds take turns, neither is read again.
 K_BASE: Final = 0
 K_AT: Final = 1
 K_LEN: Final = 2
 K_COUNT: Final = 3
-K_WIDTH: Final = 4
+K_OTHER: Final = 4
+# In which of two places the columns of the last one are.
+K_PLACE: Final = 8
+K_WIDTH: Final = 9
+
+LISTS: Final = 4
+"""So many lists of a table's columns are kept: two of its rows, two of its static ones."""
 
 _BASIS: Final = np.uint64(0xCBF29CE484222325)
 _PRIME: Final = np.uint64(0x100000001B3)
@@ -30,10 +39,23 @@ _ONE: Final = np.uint64(1)
 
 
 @inlined
+def known_lists(walk: int, number: int, is_static: int) -> int:
+    """What is known of the lists of that kind of the table of that number."""
+    return get(walk, b.KNOWN) + 8 * K_WIDTH * (2 * number + is_static)
+
+
+@inlined
+def place_of_list(walk: int, table: int, known: int, is_static: int) -> int:
+    """The address of the last list of that kind of the table: addresses of lines of `flat.columns`."""
+    before = (2 * is_static + get(known, K_PLACE)) * get(table, f.T_COLUMNS_N)
+    return get(walk, b.LISTS) + 8 * (LISTS * get(table, f.T_COLUMNS_AT) + before)
+
+
+@inlined
 def list_place(walk: int, is_static: int) -> int:
-    """The address of the last column list of that kind of the current table: addresses of lines of `flat.columns`."""
-    table = get(walk, b.TABLE_AT)
-    return get(walk, b.LISTS) + 8 * (2 * get(table, f.T_COLUMNS_AT) + is_static * get(table, f.T_COLUMNS_N))
+    """The same of the current table."""
+    known = known_lists(walk, get(walk, b.TABLE), is_static)
+    return place_of_list(walk, get(walk, b.TABLE_AT), known, is_static)
 
 
 @compiled
@@ -85,12 +107,31 @@ def _read_list(walk: int, base: int, at: int, place: int) -> tuple[int, int]:
 
 
 @inlined
+def is_last_list(base: int, at: int, end: int, known: int) -> bool:
+    """Whether the list at `at` is the last that was read."""
+    length = get(known, K_LEN)
+    return 0 < length <= end - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length)
+
+
+@inlined
 def read_column_list(walk: int, base: int, at: int, is_static: int) -> tuple[int, int]:
     """The offset behind the list at `at`, and how many columns it has: they lie at `list_place`."""
-    known = get(walk, b.KNOWN) + 8 * K_WIDTH * (2 * get(walk, b.TABLE) + is_static)
-    length = get(known, K_LEN)
-    if 0 < length <= get(walk, b.END) - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length):
-        return at + length, get(known, K_COUNT)
+    known = known_lists(walk, get(walk, b.TABLE), is_static)
+    if is_last_list(base, at, get(walk, b.END), known):
+        return at + get(known, K_LEN), get(known, K_COUNT)
+    return _read_other_list(walk, base, at, known, is_static)
+
+
+@compiled
+def _read_other_list(walk: int, base: int, at: int, known: int, is_static: int) -> tuple[int, int]:
+    """The same where it is not the last one, but maybe the one before; it becomes the last."""
+    for number in range(K_OTHER):
+        last = get(known, number)
+        put(known, number, get(known, K_OTHER + number))
+        put(known, K_OTHER + number, last)
+    put(known, K_PLACE, 1 - get(known, K_PLACE))
+    if is_last_list(base, at, get(walk, b.END), known):
+        return at + get(known, K_LEN), get(known, K_COUNT)
     # A list that fails overwrites what is known.
     put(known, K_LEN, 0)
     after, count = _read_list(walk, base, at, list_place(walk, is_static))

@@ -12,7 +12,7 @@ from tailer.scan.compiled.block_scan import KINDS, BlockScan, Frame, LaidOut, fr
 from tailer.scan.compiled.one_row import OneRow
 from tailer.scan.index import Index
 from tailer.scan.latest import Latest
-from tailer.scan.mutation.compiled.columns import K_WIDTH
+from tailer.scan.mutation.compiled.columns import K_WIDTH, LISTS
 from tailer.scan.mutation.compiled.flat import flat_tables
 from tailer.scan.mutation.compiled.mutations import scan_from
 from tailer.scan.mutation.scan import Offsets
@@ -51,7 +51,7 @@ def _new_frame(definitions: LaidOut) -> Frame:
     known = b.STATE_SIZE
     seen = known + 2 * K_WIDTH * tables
     lists = seen + columns
-    chosen = lists + 2 * columns
+    chosen = lists + LISTS * columns
     head = np.zeros(chosen + flat.columns_max, np.int64)
     head[b.PLACES + len(KINDS) : b.PLACES + b.PLACES_N] = np.array([known, seen, lists, chosen]) * 8
     head[b.IDS], head[b.IDS_MASK] = address_of(flat.ids), len(flat.ids) - 1

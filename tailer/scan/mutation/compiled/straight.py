@@ -2,8 +2,8 @@
 
 The straight way through `mutations` for what an INSERT writes: such a row alone, plain values with the row's own time.
 It only goes where every check of the long way would pass, and writes the same lines, or notes the row by the column
-(`one_row`). Whatever else an entry has or lacks, it is scanned the long way, from its start; lines that are not counted
-are overwritten there.
+(`one_row`, which other rows may be too: `straight_timed`). Whatever else an entry has or lacks, it is scanned the long
+way, from its start; lines that are not counted are overwritten there.
 
     1 | table id 16 | key length | key | flags | timestamp | local time | TTL | column list | row estimate if flagged |
     row flags | header 0 and clustering values | timestamp | 08 and value for each column | 01
@@ -17,17 +17,26 @@ import numpy as np
 
 from tailer.jit.decorators import compiled, inlined
 from tailer.jit.vints import read_length, read_vint
-from tailer.jit.words import byte, get, is_same, put, word
+from tailer.jit.words import byte, get, put, word
 from tailer.scan.compiled import block as b
 from tailer.scan.compiled import lines as ln
 from tailer.scan.compiled import one_row as o
 from tailer.scan.compiled.block import is_beyond
-from tailer.scan.compiled.lines import add_one_row, has_room, next_cell, next_value, put_cell, put_value
+from tailer.scan.compiled.lines import add_one_row, has_room, next_cell, next_value, put_cell
 from tailer.scan.compiled.one_row import BY_COLUMN, TO_LINES
 from tailer.scan.index import HAS_TIMESTAMP
 from tailer.scan.mutation.compiled import flat as f
-from tailer.scan.mutation.compiled.columns import K_AT, K_BASE, K_COUNT, K_LEN, K_WIDTH, read_column_list
+from tailer.scan.mutation.compiled.columns import (
+    K_COUNT,
+    K_LEN,
+    is_last_list,
+    known_lists,
+    place_of_list,
+    read_column_list,
+)
 from tailer.scan.mutation.compiled.ids import TABLE_ID_BYTES, find_id
+from tailer.scan.mutation.compiled.straight_timed import note_timed
+from tailer.scan.mutation.compiled.straight_values import scan_values
 from tailer.scan.mutation.compiled.times import TIMESTAMP_EPOCH
 from tailer.scan.mutation.flags import END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_ROW_ESTIMATE, USE_ROW_TIMESTAMP
 from tailer.scan.tables import NO_COLUMN
@@ -63,14 +72,15 @@ def scan_straight(walk: int, base: int, starts: int, sizes: int, first: int, beh
             break
         at = _behind_list(base, list_at, end, known, byte(base, key + key_length))
         if at == b.FAILED:
-            if not _learn_list(walk, base, list_at, end, number):
+            # An entry with another list than that of the rows that are noted takes the long way at once.
+            if one_row or not _learn_list(walk, base, list_at, end, number):
                 break
             # The same entry once more, with a list that is known.
             number = b.FAILED
             continue
-        columns = get(known, K_COUNT)
+        columns, bases = get(known, K_COUNT), key + key_length + 1
         if one_row:
-            at, ts = _note_row(base, at, end, ts, lengths, count, place, columns, one_row)
+            at, ts = _note_row(walk, base, bases, at, end, ts, lengths, count, place, columns, one_row)
         else:
             at, ts = _put_row(walk, base, at, end, ts, lengths, count, place, columns)
         if at == b.FAILED:
@@ -90,11 +100,11 @@ def _turn(walk: int, base: int, at: int) -> tuple[int, int, int, int, int, int]:
     number = get(line, f.I_NUMBER)
     if get(line, f.I_KEPT) == 0:
         return b.FAILED, 0, 0, 0, 0, 0
-    table, known = get(walk, b.TABLES) + 8 * f.T_WIDTH * number, get(walk, b.KNOWN) + 8 * 2 * K_WIDTH * number
+    table, known = get(walk, b.TABLES) + 8 * f.T_WIDTH * number, known_lists(walk, number, 0)
     count = get(table, f.T_LENGTHS_N)
     if get(table, f.T_TRUNCATIONS) != NO_COLUMN or count > VALUES_MAX:
         return b.FAILED, 0, 0, 0, 0, 0
-    place = get(walk, b.LISTS) + 8 * 2 * get(table, f.T_COLUMNS_AT)
+    place = place_of_list(walk, table, known, 0)
     lengths = get(walk, b.LENGTHS) + 8 * get(table, f.T_LENGTHS_AT)
     return number, known, place, lengths, count, _one_row_for(walk, number, known, place)
 
@@ -139,10 +149,10 @@ def _scan_head(base: int, at: int, end: int) -> tuple[int, int, int, int]:
 @inlined
 def _behind_list(base: int, at: int, end: int, known: int, has_estimate: int) -> int:
     """The offset of the row's flags, behind the column list, if it is the one that is known."""
-    length = get(known, K_LEN)
-    if 0 < length <= end - at and is_same(base, at, get(known, K_BASE), get(known, K_AT), length):
-        return _behind(base, at + length) if has_estimate else at + length
-    return b.FAILED
+    if not is_last_list(base, at, end, known):
+        return b.FAILED
+    at += get(known, K_LEN)
+    return _behind(base, at) if has_estimate else at
 
 
 @compiled
@@ -156,11 +166,24 @@ def _learn_list(walk: int, base: int, at: int, end: int, number: int) -> bool:
 
 @inlined
 def _note_row(
-    base: int, at: int, end: int, ts: int, lengths: int, count: int, place: int, columns: int, one_row: int
+    walk: int,
+    base: int,
+    bases: int,
+    at: int,
+    end: int,
+    ts: int,
+    lengths: int,
+    count: int,
+    place: int,
+    columns: int,
+    one_row: int,
 ) -> tuple[int, int]:
-    """Notes the row's values by the column: `_scan_row`."""
+    """Notes the row's values by the column: `_scan_row`, or `note_timed` where it is no plain insert."""
     values, cells = o.places(one_row, get(one_row, o.CLUSTERING)), o.places(one_row, get(one_row, o.SETS))
-    return _scan_row(base, at, end, ts, lengths, count, place, columns, BY_COLUMN, values, cells)
+    behind, row_ts = _scan_row(base, at, end, ts, lengths, count, place, columns, BY_COLUMN, values, cells)
+    if behind != b.FAILED:
+        return behind, row_ts
+    return note_timed(walk, base, bases, at, end, lengths, count, place, columns, one_row)
 
 
 @inlined
@@ -202,35 +225,13 @@ def _scan_row(
     """The offset of the row's end, from its flags on, or FAILED, and its timestamp."""
     if byte(base, at) != ROW_FLAGS:
         return b.FAILED, 0
-    at = _scan_values(base, at + 1, end, lengths, count, by_column, values)
+    at = scan_values(base, at + 1, end, lengths, count, by_column, values)
     if at == b.FAILED:
         return b.FAILED, 0
     delta, at = read_vint(base, at)
     ts += delta + TIMESTAMP_EPOCH
     at = _scan_cells(base, at, end, place, columns, ts, by_column, cells)
     return at if at == end - 1 and byte(base, at) == END_OF_PARTITION else b.FAILED, ts
-
-
-@inlined
-def _scan_values(
-    base: int, at: int, end: int, lengths: int, count: int, by_column: bool, to: tuple[int, int, int, int]
-) -> int:
-    """The offset behind clustering values that are neither null nor empty."""
-    if count == 0:
-        return at
-    header, at = read_vint(base, at)
-    if header != 0:
-        return b.FAILED
-    for number in range(count):
-        length, at = read_length(base, at, get(lengths, number))
-        if is_beyond(length, end - at):
-            return b.FAILED
-        if by_column:
-            o.put_place(to, number, at, length)
-        else:
-            put_value(to[0] + ln.VALUE_BYTES * number, at, length)
-        at += length
-    return at
 
 
 @inlined

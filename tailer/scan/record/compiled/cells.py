@@ -7,13 +7,12 @@ from tailer.jit.words import get, put
 from tailer.scan.compiled import block as b
 from tailer.scan.compiled.block import fail
 from tailer.scan.compiled.lines import add_cell
-from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION, NULL_LENGTH
+from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION, NO_TTL, NULL_LENGTH
 from tailer.scan.mutation.compiled import flat as f
 from tailer.scan.record.cells import CELL_ELEMENTS, ELEMENT_ELEMENTS, PARTS_OF_ELEMENTS
 from tailer.scan.record.compiled import state as s
 from tailer.scan.record.compiled.heads import is_nil, read_array, read_bytes, read_bytes_or_nil, read_int, skip
 from tailer.scan.record.compiled.times import read_expiry, read_time, read_ts
-from tailer.scan.record.times import NO_TTL
 
 
 @compiled

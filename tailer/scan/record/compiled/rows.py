@@ -17,7 +17,6 @@ from tailer.scan.record.compiled.heads import is_nil, read_array, read_bool, rea
 from tailer.scan.record.compiled.times import read_expiry, read_ts
 from tailer.scan.record.record import DELETE_PARTITION, DELETE_RANGE, DELETE_ROW, INSERT, UPDATE
 from tailer.scan.record.rows import BOUNDS_ELEMENTS, ROW_ELEMENTS
-from tailer.scan.record.times import NO_TTL
 from tailer.types.compiled.runs import copy_run
 
 
@@ -143,7 +142,7 @@ def _end_row(
         kind = ix.STATIC_ROW
     elif op == INSERT:
         flags, row_ts = ix.HAS_TIMESTAMP, ts
-        if ttl != NO_TTL:
+        if ttl != ix.NO_TTL:
             flags, row_ttl, row_expires = ix.HAS_TIMESTAMP | ix.HAS_TTL, ttl, expires
     if deletion == ix.NO_DELETION and flags == 0 and cells_n == 0:
         return True

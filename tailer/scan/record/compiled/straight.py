@@ -44,9 +44,6 @@ from tailer.scan.record.record import INSERT, UPDATE
 
 _signed: Any = np.int64
 
-DELETED: Final = -2
-"""In place of a length: nil. What `rows.typed.compiled.straight` has for it."""
-
 PARTS_MAX: Final = 15
 """Elements that the head of an array counts."""
 
@@ -211,16 +208,17 @@ def _note_row(
     key_length: int,
     one_row: int,
 ) -> bool:
-    """Notes a row by the column, from its first cell on; whether it is a straight one like all others noted."""
-    is_alike = get(one_row, o.WIDTH) == count and get(one_row, o.OP) == op
-    if not is_alike and (get(one_row, o.WIDTH) != o.UNSET or not _learn_cells(walk, base, at, end, count, one_row)):
+    """Notes a row by the column, from its first cell on; whether it is a straight one, with all others' columns."""
+    width = get(one_row, o.WIDTH)
+    if width != count and (width != o.UNSET or not _learn_cells(walk, base, at, end, count, one_row)):
         return False
     at = _note_cells(base, at, end, count, one_row)
     if at == b.FAILED or not _is_end(base, at, end):
         return False
+    if op == UPDATE:
+        o.set_update(one_row)
     o.add_row(one_row, entry, ts, key, key_length)
     put(one_row, o.WIDTH, count)
-    put(one_row, o.OP, op)
     return True
 
 
@@ -287,6 +285,6 @@ def _note_cells(base: int, at: int, end: int, count: int, one_row: int) -> int:
             if at == b.FAILED or at > end:
                 return b.FAILED
             if length == NULL:
-                length = DELETED
+                length = o.DELETED
         o.put_place(to, taken, start, length)
     return at

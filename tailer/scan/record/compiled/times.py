@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tailer.jit.decorators import compiled
 from tailer.scan.compiled import block as b
 from tailer.scan.compiled.block import fail
-from tailer.scan.index import NO_DELETION
+from tailer.scan.index import NO_DELETION, NO_TTL
 from tailer.scan.record.compiled.heads import is_nil, read_int
-from tailer.scan.record.times import NO_TTL
 from tailer.scan.record.valid import TTL_MAX
-
-_NOT_THERE: Final = NO_TTL
 
 
 @compiled
@@ -34,7 +29,7 @@ def read_ts(walk: int, base: int, at: int, else_ts: int) -> tuple[int, int]:
 
 @compiled
 def _read_both(walk: int, base: int, at: int) -> tuple[int, int, int]:
-    ttl, expires = _NOT_THERE, 0
+    ttl, expires = NO_TTL, 0
     if is_nil(walk, base, at):
         at += 1
     else:
@@ -45,13 +40,13 @@ def _read_both(walk: int, base: int, at: int) -> tuple[int, int, int]:
             return 0, 0, fail(walk, b.BAD_VALUE, at, ttl)
         at = behind
     if is_nil(walk, base, at):
-        if ttl != _NOT_THERE:
+        if ttl != NO_TTL:
             return 0, 0, fail(walk, b.BAD_VALUE, at, ttl)
         return ttl, expires, at + 1
     expires, behind = read_int(walk, base, at)
     if behind == b.FAILED:
         return 0, 0, b.FAILED
-    if expires < 0 or ttl == _NOT_THERE:
+    if expires < 0 or ttl == NO_TTL:
         return 0, 0, fail(walk, b.BAD_VALUE, at, expires)
     return ttl, expires, behind
 
@@ -60,5 +55,5 @@ def _read_both(walk: int, base: int, at: int) -> tuple[int, int, int]:
 def read_expiry(walk: int, base: int, at: int) -> tuple[int, int, int]:
     """TTL, when it ends, and the offset behind both: NO_TTL and 0 where both are nil."""
     if is_nil(walk, base, at) and is_nil(walk, base, at + 1):
-        return _NOT_THERE, 0, at + 2
+        return NO_TTL, 0, at + 2
     return _read_both(walk, base, at)

@@ -24,6 +24,7 @@ from tailer.segments.group import Group
 from tests.helpers.log_writer import (
     TS,
     Cell,
+    Deletion,
     Liveness,
     Row,
     Table,
@@ -74,8 +75,8 @@ def plain(number: int, table: Table = TABLE) -> bytes:
 
 
 def delete(number: int) -> bytes:
-    """Of a column."""
-    row = Row((b"c",), None, None, (("v", Cell(ts=TS, deleted=1_700_000_000)),))
+    """Of a row."""
+    row = Row((b"c",), None, Deletion(TS, 1_700_000_000), ())
     return encode_mutation((Update(TABLE, i32(number), (row,)),))
 
 

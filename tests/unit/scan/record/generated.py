@@ -62,6 +62,12 @@ def _cell(column: int, cell: Cell | Complex, ts: int | None) -> list[Any]:
     return [column, None, None, None, None, [deleted, items]]
 
 
+def _bounds(opened: Marker, closed: Marker) -> list[Any]:
+    """Values, none where that side is open, and whether they belong to the range."""
+    begins, ends = opened.kind.name.endswith("INCL_START"), closed.kind.name.startswith("INCL_END")
+    return [list(opened.clustering) or None, begins, list(closed.clustering), ends]
+
+
 def rows_of(update: Update) -> Iterator[list[Any]]:
     """The rows of a change, for the partition of one update."""
     columns = columns_of(update.table)
@@ -75,10 +81,11 @@ def rows_of(update: Update) -> Iterator[list[Any]]:
         yield [4, key, None, False, update.deletion.ts, None, None, [], None]
     if update.static is not None:
         yield [1, key, None, True, None, None, None, cells(update.static, None), None]
-    for each in update.unfiltereds:
+    for number, each in enumerate(update.unfiltereds):
         if isinstance(each, Marker):
             if each.kind.name.endswith("START"):
-                yield [3, key, None, False, each.deletions[0].ts, None, None, [], [None, False, [], True]]
+                closed = next(held for held in update.unfiltereds[number + 1 :] if isinstance(held, Marker))
+                yield [3, key, None, False, each.deletions[-1].ts, None, None, [], _bounds(each, closed)]
             continue
         clustering = list(each.clustering) or None
         if each.deletion is not None:

@@ -215,7 +215,7 @@ class SegmentLog:
     def hooks(self) -> list[Callable[[SyncedSection], None]]:
         """Called with each section after its fsync, in order; tickets are done by then. They must be quick.
 
-        What one raises is logged (`writer_hooks`) and counted in `stats`; the log and the other hooks go on. A hook that
+        What one raises is logged (`writer_hooks`) and counted in `stats`; the log and the other hooks go on. One that
         waits for this log gets RefusedError.
         """
         return self._syncer.hooks

@@ -15,6 +15,7 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.position import Position
+from writer_hooks.writer_errors import waits_in_hook
 
 _OFFSET_BITS: Final = 32
 
@@ -116,6 +117,8 @@ class DurableEnd:
     ) -> None:
         self.end = key_of(end)
         self.dead: CdcError | None = None
+        self.telling = 0
+        """The thread that calls hooks now, 0 where none does: the next sync waits for it."""
         self._demand = demand
         self._ask = ask
         self._guard = threading.Lock()
@@ -152,6 +155,7 @@ class DurableEnd:
     def forget(self, error: CdcError) -> None:
         """`stop` in a forked child, where whoever held the guard, or would open a gate, may be gone."""
         self.dead = error
+        self.telling = 0
         self._guard = threading.Lock()
 
     def release(self) -> None:
@@ -160,8 +164,20 @@ class DurableEnd:
         running.open()
         coming.open()
 
+    @property
+    def in_hook(self) -> bool:
+        """Whether this thread is calling a hook."""
+        return self.telling == threading.get_ident()
+
+    def check_may_wait(self) -> None:
+        """Raises RefusedError in a hook, which would wait for its own return."""
+        if self.in_hook:
+            raise waits_in_hook()
+
     def wait(self, end: int, timeout: float | None = None) -> None:
         """Returns when the log is durable up to `end`. Raises TimeoutError, or what keeps it from being so."""
+        if end > self.end:
+            self.check_may_wait()
         deadline = None if timeout is None else time.monotonic() + timeout
         # Nobody knows how long a sync will take: who has to be back in time does not do it himself.
         demand = self._demand if deadline is None else self._ask
@@ -179,6 +195,8 @@ class DurableEnd:
 
     def wait_task(self, end: int) -> Generator[object, None, None]:
         """The same for a task of asyncio."""
+        if end > self.end:
+            self.check_may_wait()
         while end > self.end:
             group = self._group(end)
             future = group.future()

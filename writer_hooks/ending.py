@@ -49,6 +49,7 @@ class Ending:
         with self._guard:
             if self._closed:
                 return
+            self._durable.check_may_wait()
             self._closed = True
         try:
             trouble = self._finish()

@@ -182,6 +182,7 @@ class SegmentLog:
     def sync(self) -> None:
         """Returns when everything is durable that was appended before. Raises SystemFailedError where it cannot be."""
         self._check_ours()
+        self._durable.check_may_wait()
         end = self.appender.last()
         self._tick()
         if self._thread is not None and _interruptible():
@@ -207,13 +208,15 @@ class SegmentLog:
         (`tables`, `table`, `on_error`, …). Raises as that does.
         """
         self._check_ours()
+        self._durable.check_may_wait()
         return self._subscribers.subscribe(start, consumer, buffer_bytes, options)
 
     @property
     def hooks(self) -> list[Callable[[SyncedSection], None]]:
         """Called with each section after its fsync, in order; tickets are done by then. They must be quick.
 
-        What one raises is logged (`writer_hooks`) and counted in `stats`; the log and the other hooks go on.
+        What one raises is logged (`writer_hooks`) and counted in `stats`; the log and the other hooks go on. One that
+        waits for this log gets RefusedError.
         """
         return self._syncer.hooks
 
@@ -303,7 +306,7 @@ class SegmentLog:
         appender = self.appender
         if self._thread is None:
             self._tick()
-            if appender.rolled:
+            if appender.rolled and not self._durable.in_hook:
                 self._syncer.run()
                 self._tidy()
             return

@@ -96,6 +96,7 @@ class Syncer:
 
     def run(self) -> None:
         """Makes everything durable that was appended before the call. Errors go to those who wait."""
+        self._durable.check_may_wait()
         with self._mutex:
             self._run()
 
@@ -249,12 +250,16 @@ class Syncer:
                 )
 
     def _tell(self, section: SyncedSection) -> None:
-        for hook in self.hooks:
-            try:
-                hook(section)
-            except Exception:
-                self.hook_failures += 1
-                _log.exception("a hook failed at the section that ends at %s", section.end)
+        self._durable.telling = threading.get_ident()
+        try:
+            for hook in self.hooks:
+                try:
+                    hook(section)
+                except Exception:
+                    self.hook_failures += 1
+                    _log.exception("a hook failed at the section that ends at %s", section.end)
+        finally:
+            self._durable.telling = 0
 
 
 class _StoppedError(Exception):

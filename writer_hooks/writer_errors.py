@@ -62,6 +62,13 @@ def closed() -> RefusedError:
     return RefusedError("the log is closed", remedy="Open it again.")
 
 
+def waits_in_hook() -> RefusedError:
+    return RefusedError(
+        "a hook waits for its own log, whose next sync waits for the hook",
+        remedy="Hand it to another thread: a hook only notes what came.",
+    )
+
+
 def forked() -> RefusedError:
     return RefusedError(
         "this log belongs to the process that forked this one",

@@ -15,6 +15,7 @@ from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, bui
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds
 from tailer.definitions.may_deliver import MayDeliver
+from tailer.definitions.met import TablesMet
 from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
@@ -31,7 +32,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
-from tailer.segments.heads import entries_of, payloads
+from tailer.segments.heads import FirstIds, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LOG, DefinitionRecord, SchemaRecord
@@ -70,6 +71,8 @@ class Definitions:
         self._touched = False
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
+        self.met: TablesMet | None = None
+        """Told of the runs of a server's log, for who hands tasks to other processes."""
         self.entries = 0
         """How many were collected."""
 
@@ -99,7 +102,10 @@ class Definitions:
             return
         if not self._touched:
             self._touched = any(map(self._may_deliver.mutation, payloads(run)))
-        for offset, payload in entries_of(run, _schema_ids()):
+        ids = FirstIds(run)
+        if self.met is not None:
+            self.met.note(segment, run, ids.tables())
+        for offset, payload in ids.entries_of(_schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)
 

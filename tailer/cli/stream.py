@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,6 +24,7 @@ from tailer.options.to_terminal import DIRS
 if TYPE_CHECKING:
     from tailer.definitions.journalled import JournalledTables
     from tailer.options.to_spark import SourceOptions
+    from tailer.spark.run import SparkSession
     from tailer.spark.sinks.base import QuerySink
 
 app = typer.Typer(add_completion=False)
@@ -40,7 +42,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     from tailer.options.to_spark import parse_options, spark_texts
     from tailer.spark.named import check_tables
     from tailer.spark.run import run_query, stop
-    from tailer.spark.session import check_pyspark, open_session
+    from tailer.spark.session import check_pyspark
     from tailer.state.log_folder import log_state, state_folder
 
     check_pyspark()
@@ -62,10 +64,9 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         sink = _open_sink(values, source, form)
         kept = kept or (None if out is None else out / "_checkpoint")
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
-        info, notice = STANDARD_ERROR.info, STANDARD_ERROR.notice
+        info = STANDARD_ERROR.info
         info(f"starting Spark; reading {folder} as consumer {source.tail.consumer}")
-        conf = {**sink.conf(), **values["conf"]}
-        session = open_session("cdc-tail stream", notice, packages=sink.packages(), conf=conf, tell=info)
+        session = _open_session(values, source, sink, kept)
         stack.callback(stop, session)
         told = "checkpoint " + (where if kept else "none: the next run begins anew")
         info(f"Spark {session.version}, Python {sys.executable}, into {sink.name}, {told}")
@@ -73,6 +74,20 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
         run_query(session, options, sink, where, once=values["once"], watch=shown.watch)
+
+
+def _open_session(
+    values: dict[str, Any], source: SourceOptions, sink: QuerySink, checkpoint: Path | None
+) -> SparkSession:
+    """The session of a run, with settings by what the run is for; what the user sets is stronger."""
+    from tailer.spark.purpose import purpose
+    from tailer.spark.session import JVM_OPTIONS, open_session
+
+    info, notice = STANDARD_ERROR.info, STANDARD_ERROR.notice
+    conf = {**sink.conf(), **values["conf"]}
+    what = purpose(source, checkpoint, once=values["once"])
+    info(what.why if JVM_OPTIONS not in conf else f"the JVM compiles as --conf {JVM_OPTIONS} says")
+    return open_session("cdc-tail stream", notice, packages=sink.packages(), conf=conf, tell=info, long=what.long)
 
 
 def _check_places(values: dict[str, Any]) -> None:

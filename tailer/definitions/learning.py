@@ -16,6 +16,7 @@ from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, bui
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.may_deliver import MayDeliver
+from tailer.definitions.met import TablesMet
 from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
@@ -33,7 +34,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
-from tailer.segments.heads import entries_of, payloads
+from tailer.segments.heads import FirstIds, payloads
 from tailer.segments.run import Run
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, SchemaRecord
@@ -73,6 +74,8 @@ class Definitions:
         self._touched = False
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
+        self.met: TablesMet | None = None
+        """Told of the runs of a server's log, for who hands tasks to other processes."""
         self.entries = 0
         """How many were collected, or passed over."""
         self.left_out: set[int] = set()
@@ -102,23 +105,31 @@ class Definitions:
 
     def collect(self, segment: int, run: Run) -> None:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
-        self.pass_over(segment, run)
-        if run.native:
+        ids = self._note(segment, run)
+        if ids is None:
             self.in_records.collect(segment, run)
             return
-        for offset, payload in entries_of(run, _schema_ids()):
+        for offset, payload in ids.entries_of(_schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)
 
     def pass_over(self, segment: int, run: Run) -> None:
         """The same of a run whose definitions are known: whether it may give rows, and where a restart begins."""
+        self._note(segment, run)
+
+    def _note(self, segment: int, run: Run) -> FirstIds | None:
+        """What is noted of every run; the tables of a server's entries, None of a native log's."""
         self.entries += len(run.starts)
         ask = self._may_deliver
         if run.native:
             self.in_records.note_restart(segment, run)
             self._touched = self._touched or may_give_rows(run, ask.change, schema_rows=ask.schema_rows)
-        elif not self._touched:
-            self._touched = any(map(ask.mutation, payloads(run)))
+            return None
+        self._touched = self._touched or any(map(ask.mutation, payloads(run)))
+        ids = FirstIds(run)
+        if self.met is not None:
+            self.met.note(segment, run, ids.tables())
+        return ids
 
     def learn_collected(self, planned: Position | None) -> None:
         """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from tailer.segments.run import Numbers, Run
 
 _ID_BYTES = 16
 _WORD_BYTES = 8
+
+_COUNT_MAX = 127
+"""The largest count of updates that is one byte."""
 
 _FEW = 64
 """So many entries are looked at one by one sooner than all at once."""
@@ -22,26 +28,72 @@ def payloads(run: Run) -> Iterator[bytes]:
         yield data[start:end]
 
 
-def entries_of(run: Run, tables: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Logical offset and payload of the entries whose first table id is one of `tables`.
+class FirstTables(NamedTuple):
+    """How the ids of a run's first tables begin (`first_word`); `shared`: of entries that have others besides."""
 
-    The id stands behind the count of updates (format page 5.2, a count below 128).
-    """
-    data, count = run.data, len(run.starts)
-    for number in range(count) if count <= _FEW else _candidates(run, tables).tolist():
-        start, size = int(run.starts[number]), int(run.sizes[number])
-        if data[start + 1 : start + 1 + _ID_BYTES] in tables:
-            yield int(run.offsets[number]), data[start : start + size]
+    words: frozenset[int]
+    shared: frozenset[int]
 
 
-def _candidates(run: Run, tables: Collection[bytes]) -> Numbers:
-    """Those whose id begins like one of them: few more, and found without looking at each."""
+def first_word(table: bytes) -> int:
+    """How a table's id begins: tables that share it are few, and told apart elsewhere."""
+    return int.from_bytes(table[:_WORD_BYTES], "little")
+
+
+class FirstIds:
+    """The id of each entry's first table, which stands behind the count of updates (format page 5.2, a count below
+    128). How they begin is read once, whoever asks."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._held: npt.NDArray[np.uint64] | None = None
+
+    def entries_of(self, tables: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Logical offset and payload of the entries whose first table id is one of `tables`."""
+        run = self._run
+        data, count = run.data, len(run.starts)
+        for number in range(count) if count <= _FEW else self._candidates(tables).tolist():
+            start, size = int(run.starts[number]), int(run.sizes[number])
+            if data[start + 1 : start + 1 + _ID_BYTES] in tables:
+                yield int(run.offsets[number]), data[start : start + size]
+
+    def tables(self) -> FirstTables | None:
+        """Which tables they are; None where an entry does not say so: its count of updates is no single byte."""
+        import numpy as np
+
+        run = self._run
+        if len(run.starts) == 0:
+            return FirstTables(frozenset(), frozenset())
+        counts = np.frombuffer(run.data, np.uint8).take(run.starts)
+        if (most := counts.max()) > _COUNT_MAX:
+            return None
+        words = self._words()
+        met = {int(words[0]), *words[_changes(words)].tolist()}
+        return FirstTables(frozenset(met), frozenset(words[counts > 1].tolist() if most > 1 else ()))
+
+    def _candidates(self, tables: Collection[bytes]) -> Numbers:
+        """Those whose id begins like one of them: few more, and found without looking at each."""
+        import numpy as np
+
+        words = self._words()
+        wanted = np.array([first_word(table) for table in tables], np.uint64)
+        begins = _changes(words)
+        if not np.isin(words[begins], wanted).any() and words[0] not in wanted:
+            return begins[:0]
+        return np.flatnonzero(np.isin(words, wanted))
+
+    def _words(self) -> npt.NDArray[np.uint64]:
+        import numpy as np
+
+        if self._held is None:
+            data = self._run.data
+            every = np.ndarray(len(data) - _WORD_BYTES + 1, np.dtype("<u8"), data, strides=(1,))
+            self._held = every[self._run.starts + 1]
+        return self._held
+
+
+def _changes(words: npt.NDArray[np.uint64]) -> Numbers:
+    """Numbers of the entries whose word is not that of the one before, which most have."""
     import numpy as np
 
-    words = np.ndarray(len(run.data) - _WORD_BYTES + 1, np.dtype("<u8"), run.data, strides=(1,))[run.starts + 1]
-    wanted = np.array([int.from_bytes(table[:_WORD_BYTES], "little") for table in tables], np.uint64)
-    # Most entries have the table of the one before.
-    begins = np.flatnonzero(words[1:] != words[:-1]) + 1
-    if not np.isin(words[begins], wanted).any() and words[0] not in wanted:
-        return begins[:0]
-    return np.flatnonzero(np.isin(words, wanted))
+    return np.flatnonzero(words[1:] != words[:-1]) + 1

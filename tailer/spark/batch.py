@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from tailer.definitions.met import TablesMet
 from tailer.errors import HeldBackError
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
+from tailer.planning.batch_tasks import FileTask
 from tailer.schema.typed import TypedTable
 from tailer.spark.carry import carry
 from tailer.spark.errors import told
@@ -69,6 +71,7 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     stays = not source.on_driver
     hold = hold_of(folder, options, _hold_name(options.start, stays=stays), stays=stays)
     parts = tail_parts(folder, options, writes=False, hold=hold)
+    met = parts.definitions.met = TablesMet()
     with Tail(parts, form) as tail:
         try:
             for step in steps(tail, once=True, say=say):
@@ -80,7 +83,8 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
                     if (file := parts.faults.file_of(task.span)) is None:
                         continue
                     carried = carry(file, task, parts.survey) if source.on_driver else None
-                    jobs.append(packer.pack(planned, folder, options, carried))
+                    narrow = FileTask(met.narrowed(task), planned.file)
+                    jobs.append(packer.pack(narrow, folder, options, carried))
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")

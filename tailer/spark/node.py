@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tailer.definitions.met import TablesMet
 from tailer.errors import CdcError, RefusedError
 from tailer.limits import MIB
 from tailer.options.tail import TailOptions
@@ -68,6 +69,7 @@ class Node:
         parts = tail_parts(folder, options, lock_seconds=LOCK_SECONDS)
         assert parts.consumer is not None
         self._parts = parts
+        self._met = parts.definitions.met = TablesMet()
         self._tail = Tail(parts, form)
         self._consumer = parts.consumer
         self._journal = parts.journal
@@ -139,6 +141,7 @@ class Node:
             self._open_at(offset, self._consumer.node(self.name))
         elif offset == self.handed:
             self.base, self.handed = offset, None
+            self._met.forget_below(offset.s)
         elif offset != self.base:
             # What was handed out was not logged (another node's error, a crash between): plan from where Spark is.
             self._tail.seek(offset, self._marks.memory_at(offset))
@@ -216,7 +219,8 @@ class Node:
                 if self.options.quarantine or self._may_lose():
                     self._decodes(self._batches.tasks(start, end), self._parts.faults.put_aside)
         piece_bytes = CARRIED_PIECE_BYTES if self._on_driver else None
-        return self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
+        found = self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
+        return [FileTask(self._met.narrowed(task), file) for task, file in found]
 
     def carried(self, planned: FileTask) -> CarriedSpan | None:
         """The bytes that a task's partition holds; None where executors read the files."""

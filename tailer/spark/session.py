@@ -32,17 +32,23 @@ _KEPT_LINES: Final = 40
 
 JARS: Final = "spark.jars"
 PACKAGES: Final = "spark.jars.packages"
+JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_FULL: Final = "-XX:+UseSerialGC"
+_LITTLE: Final = f"-XX:TieredStopAtLevel=1 {_FULL}"
 
 
-def settings(version: tuple[int, int]) -> dict[str, str]:
-    """The settings of our sessions, for a Spark version; `docs/spark.md` tells what each brings."""
+def settings(version: tuple[int, int], *, long: bool = False) -> dict[str, str]:
+    """The settings of our sessions, for a Spark version; `docs/spark.md` tells what each brings.
+
+    `long`: for much work, so that it pays to compile fully (`purpose.py`).
+    """
     sockets = {"spark.python.unix.domain.socket.enabled": "true"} if version >= (4, 1) else {}
     return {
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS
         % ("checkpointing." if version >= (4, 1) else ""),
         **sockets,
-        # The work is done in Python: a JVM that spends little on compiling itself is ready in half the time.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # A JVM that spends little on compiling itself is ready sooner, and takes each row at twice the cost.
+        JVM_OPTIONS: _FULL if long else _LITTLE,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
@@ -94,12 +100,13 @@ def open_session(
     packages: Sequence[str] = (),
     conf: Mapping[str, str] | None = None,
     tell: Callable[[str], None] | None = None,
+    long: bool = False,
 ) -> SparkSession:
     """Start a JVM and a session in it. Its log is kept to itself; lines of the data source go to `say`.
 
     `packages`: Maven coordinates to bring, unless `conf` says where jars are. `conf` is stronger than `settings`.
-    `tell` takes each setting. UsageError where Java or pyspark is missing, SystemFailedError where the JVM does not
-    start.
+    `tell` takes each setting; `long`: see `settings`. UsageError where Java or pyspark is missing, SystemFailedError
+    where the JVM does not start.
     """
     check_pyspark()
     check_java()
@@ -109,7 +116,7 @@ def open_session(
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    wanted = _wanted(pyspark.__version__, master, packages, conf or {})
+    wanted = _wanted(settings(spark_line(pyspark.__version__), long=long), master, packages, conf or {})
     if tell is not None:
         for setting, value in wanted.items():
             tell(f"set {setting}={'***' if SECRET.search(setting) else value}")
@@ -125,10 +132,10 @@ def open_session(
     return SparkSession(context)
 
 
-def _wanted(version: str, master: str, packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
+def _wanted(ours: Mapping[str, str], master: str, packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
     """Every setting of a session: ours, then what the user gave."""
     brought = {PACKAGES: ",".join(packages)} if packages and not conf.keys() & {JARS, PACKAGES} else {}
-    return {"spark.master": master, **settings(spark_line(version)), **brought, **conf}
+    return {"spark.master": master, **ours, **brought, **conf}
 
 
 class JvmOutput:

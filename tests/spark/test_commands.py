@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tailer.errors import SystemFailedError
 from tests.conftest import FreshFolder
 from tests.helpers.cli import run_cli, run_process
 from tests.helpers.compare import same_rows, without_truncates
@@ -66,6 +68,28 @@ def test_a_folder_that_is_not_there_is_told_before_spark_starts(tmp_path: Path) 
     assert "no such folder" in result.err
 
 
+@pytest.mark.parametrize("given", [None, "-XX:+UseParallelGC"], ids=["ours", "the user's"])
+def test_the_jvm_compiles_by_what_there_is_to_read_unless_the_user_says(
+    given: str | None, fresh_folder: FreshFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[dict[str, Any]] = []
+
+    def refuse(*names: object, **options: Any) -> None:
+        opened.append(options)
+        raise SystemFailedError("no JVM today")
+
+    monkeypatch.setattr("tailer.spark.session.open_session", refuse)
+    monkeypatch.setattr("tailer.spark.purpose.ONCE_BYTES", 1)
+    setting = [] if given is None else ["--conf", f"spark.driver.extraJavaOptions={given}"]
+    results = [run_cli(["stream", fresh_folder("50-cases"), *once, *setting]) for once in (["--once"], [])]
+    assert [result.code for result in results] == [8, 8]
+    assert [options["long"] for options in opened] == [True, False]
+    assert [options["conf"].get("spark.driver.extraJavaOptions") for options in opened] == [given, given]
+    assert ["the JVM compiles fully: a run that ends" in result.err for result in results] == [given is None, False]
+    assert ["the JVM compiles little, to start soon: a stream" in r.err for r in results] == [False, given is None]
+    assert ["as --conf spark.driver.extraJavaOptions says" in r.err for r in results] == [given is not None] * 2
+
+
 @pytest.mark.spark
 def test_stream_into_the_console_and_a_loss(
     in_session: None, sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path
@@ -79,6 +103,8 @@ def test_stream_into_the_console_and_a_loss(
     assert "Spark 4" in result.err
     assert "WARN" not in result.err
     assert "set spark.sql.streaming.checkpointFileManagerClass=" in result.err
+    assert "the JVM compiles little, to start soon: a run that ends with what is there" in result.err
+    assert "set spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1" in result.err
     assert f"{len(result.lines)} rows in " in result.err
 
     for file in folder.iterdir():

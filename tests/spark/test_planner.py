@@ -16,7 +16,7 @@ from tests.helpers.replay import Reading, Stage, replayed, unread_position
 from tests.helpers.sets import Place, key_options, stages
 from tests.oracle import expected
 from tests.oracle.stages import Replay, every_row
-from tests.spark.engine import Engine, planned_anew
+from tests.spark.engine import Engine, planned_anew, read_lines
 
 
 @pytest.mark.parametrize("limit", [None, "20k"], ids=["unlimited", "20k"])
@@ -51,6 +51,26 @@ def test_every_framing(name: str, sets_root: Path, fresh_folder: FreshFolder, mo
     engine = Engine(folder, {"maxBytesPerTrigger": "50k", **({"keystore": options[1]} if options else {})})
     lines = engine.available_now()
     same_rows(expected(sets_root / name, folder).rows, without_truncates(lines))
+
+
+@pytest.mark.parametrize("name", ["50-cases", "41-cases", "40-cases"])
+def test_partitions_with_no_more_definitions_than_they_need(
+    name: str, sets_root: Path, fresh_folder: FreshFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: dict[bool, int] = {}
+    for narrowed in (False, True):
+        monkeypatch.setattr("tailer.definitions.met.FEW_TABLES", -1 if narrowed else 1 << 40)
+        folder = fresh_folder(name)
+        engine = Engine(folder, {"maxBytesPerTrigger": "20k", "consumer": f"narrowed-{narrowed}"})
+        with engine.running(once=True) as planner:
+            rows, lengths[narrowed] = [], 0
+            while engine.log_next(planner):
+                jobs = planner.partitions(engine.end(engine.committed - 1), engine.offsets[-1])
+                lengths[narrowed] += sum(map(len, jobs))
+                rows += [line for job in jobs for line in read_lines(job)]
+                engine.committed += 1
+        same_rows(expected(sets_root / name, folder).rows, without_truncates(rows))
+    assert lengths[True] < lengths[False] / 2
 
 
 def test_passwords_from_a_file_reach_the_executor(sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:

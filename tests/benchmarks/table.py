@@ -25,6 +25,7 @@ TITLES = {
     "throughput": "A fresh process, all included",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
+    "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
 }

@@ -108,6 +108,11 @@ class Node:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     # --- life ---
 
     def start(self, *options: str) -> None:

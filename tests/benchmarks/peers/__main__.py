@@ -10,7 +10,6 @@ benchmark of its own, `spark_backlog.py`.
 
 from __future__ import annotations
 
-import random
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -91,7 +90,7 @@ def _live(bench: Bench, session: Any, repeat: int, rows: int, idle: float) -> di
     out = bench.parent / "sidecars.txt"
     with live.sidecars(bench, out):
         writer = live.Writer(session, bench)
-        writer.write(1, random.Random(0))
+        writer.write(1)
         ran = [
             ("alone" if len(names) == 1 else "together", live.run(bench, writer, names, rows, idle, seed))
             for seed in range(repeat)

@@ -53,7 +53,7 @@ soak-oldest-spark:
 	CDC_TAIL_TESTS=all $(OLDEST)/bin/python -m pytest tests/spark --ignore tests/spark/test_soak.py
 
 soak-benchmarks:
-	$(PYTEST) tests/benchmarks -m spark
+	CDC_TAIL_TESTS=all $(PYTEST) tests/benchmarks -m "spark or server"
 
 soak-writer:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py -s

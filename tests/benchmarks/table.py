@@ -22,14 +22,22 @@ TITLES = {
     "native": "The same rows as a native log",
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
     "two_spans": "Two spans at once, and memory",
+    "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
+    "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
 }
 
-_TABLE = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- end of measured -->)", re.DOTALL)
+
+def filled(text: str, mark: str, made: str) -> str:
+    """The page with what was made between `<!-- MARK -->` and its end."""
+    place = re.compile(f"(?<=<!-- {mark} -->\n).*(?=<!-- end of {mark} -->)", re.DOTALL)
+    if not place.search(text):
+        raise LookupError(f"the page has no place for {mark}")
+    return place.sub(lambda _: f"\n{made}\n", text, count=1)
 
 
 def table(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -37,15 +45,20 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join("\n".join(_section(TITLES[name], results[name])) + "\n" for name in TITLES if name in results)
 
 
-def _section(title: str, result: Mapping[str, Any]) -> Iterator[str]:
+def when(result: Mapping[str, Any]) -> str:
+    """When, on what and at what load something was measured."""
     machine = result["machine"]
-    yield f"### {title}"
-    yield ""
-    yield (
+    return (
         f"{result['at'][:10]}, commit {result['commit']}, {machine['cores']} × {machine['cpu']}, Python "
         f"{result['python']}, load average {machine['load'][0]} before and {result['load_after'][0]} after; "
         f"{result['repeat']} rounds."
     )
+
+
+def _section(title: str, result: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### {title}"
+    yield ""
+    yield when(result)
     yield ""
     yield "| | median | best | target | |"
     yield "|---|---|---|---|---|"
@@ -55,21 +68,20 @@ def _section(title: str, result: Mapping[str, Any]) -> Iterator[str]:
 
 def _row(line: Mapping[str, Any]) -> str:
     sign, bound = ("≥", line["at_least"]) if "at_least" in line else ("≤", line.get("at_most"))
-    target = "" if bound is None else f"{sign} {_number(bound)}"
+    target = "" if bound is None else f"{sign} {number(bound)}"
     met = "" if bound is None else "met" if line["met"] else "**missed**"
-    return (
-        f"| {line['what']}, {line['unit']} | {_number(line['median'])} | {_number(line['best'])} | {target} | {met} |"
-    )
+    return f"| {line['what']}, {line['unit']} | {number(line['median'])} | {number(line['best'])} | {target} | {met} |"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """As the tables have it: three digits, or all of a large one."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def stored() -> dict[str, dict[str, Any]]:
-    """The results that have figures, by name."""
+def kept() -> dict[str, dict[str, Any]]:
+    """The results, by name."""
     found = (json.loads(file.read_text()) for file in sorted(RESULTS.glob("*.json")))
-    return {result["name"]: result for result in found if "figures" in result}
+    return {result["name"]: result for result in found}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,11 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fill", action="store_true", help=f"put it into {PAGE.relative_to(ROOT)} too")
     parser.add_argument("--page", type=Path, default=PAGE, help="another page than that")
     chosen = parser.parse_args(arguments)
-    made = table(stored())
+    made = table(kept())
     sys.stdout.write(made)
     if chosen.fill:
-        text = chosen.page.read_text()
-        chosen.page.write_text(_TABLE.sub(lambda _: f"\n{made}\n", text, count=1))
+        chosen.page.write_text(filled(chosen.page.read_text(), "measured", made))
     return 0
 
 

@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from tests.helpers.jvm.program import StartFailed, free_ports
 from tests.server.library import Library, available, library
 
-__all__ = ["CommandFailed", "Node", "StartFailed", "available", "library"]
+__all__ = ["JAVA_17", "CommandFailed", "Node", "StartFailed", "available", "library"]
 
 START_SECONDS = 180
 COMMAND_SECONDS = 120
@@ -47,6 +48,11 @@ _OPENS = [
     "java.rmi/sun.rmi.transport.tcp",
     "jdk.management/com.sun.management.internal",
 ]
+JAVA_17 = (
+    *(f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTS),
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
+)
+"""What any program that uses Cassandra's classes must open to them."""
 # A lone node need not wait for gossip, the ring or a superuser; the rest is what the launcher would set.
 _PROPERTIES = {
     "cassandra-foreground": "true",
@@ -63,10 +69,6 @@ _LOGBACK = """<configuration>
   <root level="WARN"><appender-ref ref="file"/></root>
 </configuration>
 """
-
-
-class StartFailed(Exception):
-    """The server did not come up; the text is what it said."""
 
 
 class CommandFailed(Exception):
@@ -86,7 +88,7 @@ class Node:
     ) -> None:
         self.folder = folder.resolve()
         self.address = f"127.0.0.{2 + os.getpid() % 250}"
-        self.cql_port, self.storage_port = _free_ports(self.address, 2)
+        self.cql_port, self.storage_port = free_ports(self.address, 2)
         self.drained = False
         self._heap = heap
         self._options = tuple(options)
@@ -105,6 +107,11 @@ class Node:
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     # --- life ---
 
@@ -276,8 +283,7 @@ class Node:
             f"-Xmx{self._heap}",
             "-XX:+UseSerialGC",
             f"-javaagent:{found.agent}",
-            *(f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTS),
-            *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
+            *JAVA_17,
             *(f"-D{name}={value}" for name, value in properties.items()),
             *self._options,
             *options,
@@ -320,15 +326,6 @@ class Node:
         wanted = {key: value for key, value in (keys | settings).items() if value is not None}
         (conf / "cassandra.yaml").write_text(json.dumps(wanted, indent=1))
         (conf / "logback.xml").write_text(_LOGBACK.format(file=self.folder / "system.log"))
-
-
-def _free_ports(address: str, count: int) -> list[int]:
-    """Ports that nobody listens on. All are held until the last is found, so that they differ."""
-    held = [socket.create_server((address, 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 def _pump(lines: TextIO, answers: queue.SimpleQueue[str | None]) -> None:

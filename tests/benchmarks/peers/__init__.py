@@ -1,0 +1,1 @@
+"""Debezium's connector, Cassandra's own reader and `cdc-tail`, side by side on one live server."""

@@ -1,0 +1,148 @@
+"""A real Kafka broker in KRaft mode, one process that is broker and controller, as a subprocess.
+
+Kept in one folder, on a loopback address with free ports; killed and started again it has what it had. Knows nothing of
+who writes to it or reads from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import socket
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of, java
+from tests.helpers.jvm.program import Program, StartFailed, free_ports
+
+VERSION = "4.1.0"
+START_SECONDS = 90
+
+_KAFKA = Artifact("org.apache.kafka", "kafka_2.13", VERSION)
+_LOGGING = Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
+_LOG4J = """rootLogger.level = WARN
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1} - %m%n
+"""
+
+
+@functools.cache
+def jars() -> Path:
+    """The broker's jars; raises Unavailable."""
+    java()
+    return jars_of(cache() / "kafka" / VERSION, _KAFKA, _LOGGING)
+
+
+def available() -> str | None:
+    """Why there can be no broker and no client of it here, or None. Brings the jars at the first call (a minute)."""
+    if importlib.util.find_spec("confluent_kafka") is None:
+        return "the Python package confluent-kafka is not installed"
+    try:
+        jars()
+    except Unavailable as reason:
+        return str(reason)
+    return None
+
+
+class Broker:
+    """One broker in `folder`. `settings` are properties of server.properties over ours."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, object] | None = None, *, heap: str = "512m") -> None:
+        self.folder = folder.resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.address = f"127.0.0.{2 + os.getpid() % 250}"
+        self.port, self._controller_port = free_ports(self.address, 2)
+        self._options = (f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._file('log4j2')}")
+        self._program: Program | None = None
+        self._file("log4j2").write_text(_LOG4J)
+        made = self._settings() | dict(settings or {})
+        self._file("server").write_text("".join(f"{name}={value}\n" for name, value in made.items()))
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client is given: `HOST:PORT`."""
+        return f"{self.address}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        return self._program is not None and self._program.running
+
+    @property
+    def pid(self) -> int:
+        assert self._program is not None
+        return self._program.pid
+
+    def start(self) -> None:
+        """Runs the broker until it takes connections; raises StartFailed. A new folder is formatted first."""
+        if not (self.folder / "data" / "meta.properties").exists():
+            self._format()
+        self._program = Program(
+            self.folder / "broker.log",
+            [f"{jars()}/*"],
+            self._options,
+            ["kafka.Kafka", str(self._file("server"))],
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if not self._program.running or time.monotonic() > deadline:
+                said = self._program.said()
+                self.kill()
+                raise StartFailed(f"the broker does not answer at {self.bootstrap}; the end of its log:\n{said}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """SIGKILL, and gone when this returns. Nothing to do if it is not running."""
+        if self._program is not None:
+            self._program.kill()
+
+    def stop(self) -> None:
+        """Ends the broker in an orderly way."""
+        if self._program is not None:
+            self._program.stop()
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection((self.address, self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def _format(self) -> None:
+        """As `kafka-storage.sh format`: a data folder without an id is refused by the broker."""
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        words = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file("server"))]
+        command = [str(java()), *self._options, "-cp", f"{jars()}/*", *words]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=START_SECONDS)
+        if ran.returncode != 0:
+            raise StartFailed(f"the broker's folder could not be formatted:\n{ran.stdout}{ran.stderr}")
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.properties"
+
+    def _settings(self) -> dict[str, object]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{self.address}:{self._controller_port}",
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.address}:{self._controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": self.folder / "data",
+            "num.partitions": 1,
+            # A lone broker: it holds every replica, and no group need wait for a second member.
+            "default.replication.factor": 1,
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 1,
+            "group.initial.rebalance.delay.ms": 0,
+        }

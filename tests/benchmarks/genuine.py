@@ -92,9 +92,11 @@ def run(paths: Sequence[Path], rounds: int) -> dict[str, Any]:
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
         segments = _segments(paths, Path(name))
-        read = {f"{shape} {form}": Case(segment.work(form)) for shape, segment in segments.items() for form in FORMS}
-        cases: dict[str, Callable[[], float]] = {**read}
-        cases |= {f"{shape} crc32": _crc32(segment.work("arrow")) for shape, segment in segments.items()}
+        read: dict[str, Case] = {}
+        cases: dict[str, Callable[[], float]] = {}
+        for shape, segment in segments.items():
+            read |= {f"{shape} {form}": Case(segment.work(form)) for form in FORMS}
+            cases |= {**read, f"{shape} crc32": _crc32(segment.work("arrow"))}
         interleaved(cases, 1)
         found = interleaved(cases, rounds)
     rows = {name: case.rows for name, case in read.items()}

@@ -21,6 +21,7 @@ TITLES = {
     "decode": "The range reader, warm, on one core",
     "native": "The same rows as a native log",
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
+    "genuine": "Rows that are no plain inserts, as a server wrote them",
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",

@@ -15,6 +15,7 @@ import pytest
 from tests.benchmarks import (
     checkouts,
     decode,
+    genuine,
     growth,
     handover,
     idle,
@@ -28,10 +29,12 @@ from tests.benchmarks import (
     two_spans,
     writer,
 )
+from tests.benchmarks.shape_changes import changes as changes_of
 from tests.benchmarks.shape_logs import Shape, write
 from tests.benchmarks.shape_logs import shapes as shapes_of
 from tests.helpers.cli import ROOT
 from tests.helpers.log_writer import insert_payload, simple_table
+from tests.unit.scan.compiled.twins import compiled_only
 
 pytestmark = pytest.mark.slow
 
@@ -166,6 +169,24 @@ def test_shapes(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     assert all(found["rows"] > 0 for found in result["shapes"].values())
     assert "200 tables typed" not in result["shapes"]
     assert result["shapes"]["batch sync, lz4 json"]["rows"] > 1
+
+
+def test_genuine(few: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mixed = changes_of(20)["one element update in ten"]
+    folders = [few[0], str(write(mixed, tmp_path / "mixed", 20_000))]
+    genuine.main([*folders, "--repeat", "1"])
+    result = told(capsys)
+    check_figures(result)
+    shapes = ["cdc_raw", "mixed", "mixed, inserts alone"]
+    assert list(result["runs"]) == [f"{shape} {case}" for shape in shapes for case in ("typed", "arrow", "crc32")]
+    assert result["rows"]["mixed, inserts alone typed"] == pytest.approx(0.9 * result["rows"]["mixed typed"], abs=2)
+    assert [line["unit"] for line in result["figures"]].count("× inserts alone") == 2
+
+
+@compiled_only
+def test_genuine_rows_are_those_of_the_plain_twins(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert genuine.main([few[0], "--check"]) == 0
+    assert capsys.readouterr().out == "cdc_raw typed: same\ncdc_raw arrow: same\n"
 
 
 def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

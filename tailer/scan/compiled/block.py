@@ -24,7 +24,7 @@ NO_TABLE: Final = -1
 NO_SLACK: Final = -2
 """The same: the entry lies too near the end of the data to be read without a copy."""
 
-TRIES_APART: Final = 32
+TRIES_APART: Final = 8
 """Where two entries in a row are not straight, so many are scanned before one is taken for one again."""
 
 # Statuses, as the plain numbers that compiled code knows.

@@ -129,7 +129,8 @@ def add_row(made: Made, update: int, number: int, kind: int, table: TableDefinit
                 add_cells(made, column_number, parse_type(column.type, TYPES))
         flags |= draw(st.sampled_from([0, 0, 0, HAS_DELETION]))
         if not flags and len(made.cells) == cells_at:
-            flags = HAS_DELETION
+            # What no scan gives has neither: an entry with a fault.
+            flags = draw(st.sampled_from([HAS_DELETION, HAS_DELETION, 0]))
     clustering, cells = len(made.values) - values_at, len(made.cells) - cells_at
     times = (draw(TIMESTAMPS), draw(TTLS), draw(TIMES), draw(TIMESTAMPS))
     made.rows.append((update, number, kind, flags, *times, values_at, clustering, cells_at, cells))
@@ -192,6 +193,19 @@ def test_random_rows(made: tuple[Index, bytes, list[TableDefinition], int], want
         part = found.slice(start, stop)
         assert part.json_lines() == b"".join(found.json_lines().splitlines(keepends=True)[start:stop])
         assert part.to_arrow().to_pylist() == found.to_arrow().to_pylist()[start:stop]
+
+
+def test_a_row_with_neither_a_time_nor_a_cell_is_a_fault() -> None:
+    """Behind its place lies the cell of another row, which is not its own."""
+    columns = Column("k", "partition_key", "int", 0), Column("v", "regular", "int")
+    table = TableDefinition("1" * 32, "ks", "t", columns)
+    rows = [(0, 0, ROW_LINE, 0, NO_DELETION, 0, 0, NO_DELETION, 0, 0, 0, 0)]
+    rows += [(1, 0, ROW_LINE, 0, NO_DELETION, 0, 0, NO_DELETION, 0, 0, 0, 1)]
+    updates, cells = np.array([(0, 0, 0, 4), (1, 0, 0, 4)], UPDATE), np.array([(0, 0, TS, 0, 0, 0, 0, 0, 4)], CELL)
+    index = Index(updates, np.array(rows, ROW), np.array([], VALUE), cells, Stopped(Status.OK, 2), {})
+    made = build_both(index, bytes(4), prepare({table.id: table}, {table.id}), Place("local", 1, [28, 56]))
+    assert [fault.entry for fault in made.faults] == [0]
+    assert made.batch.column("offset") == [56]
 
 
 SIZES = {"double": 8, "float": 4, "bigint": 8, "timestamp": 8, "decimal": 9}

@@ -19,27 +19,21 @@ SLACK: Final = 8
 
 
 @entry_point
-def put_chosen_ends(ends: int, numbers: int, count: int, to_ends: int) -> int:
-    """The 32-bit offsets of the chosen texts, one more than there are. How many bytes they have, or TOO_LONG."""
+def put_chosen(texts: int, ends: int, numbers: int, count: int, to_ends: int, out: int) -> int:
+    """The chosen texts end to end, and their 32-bit offsets, one more than there are. How many bytes, or TOO_LONG.
+
+    A word at a time: the next text is written over what was too much of the one before.
+    """
     total = 0
-    give_offset(to_ends, 0, 0)
     for number in range(count):
+        give_offset(to_ends, number, total)
         chosen = get_offset(numbers, number)
-        total += get_offset(ends, chosen + 1) - get_offset(ends, chosen)
-        if total > OFFSET_MAX:
+        begin = get_offset(ends, chosen)
+        size = get_offset(ends, chosen + 1) - begin
+        if size > OFFSET_MAX - total:
             return TOO_LONG
-        give_offset(to_ends, number + 1, total)
+        for done in range(0, size, SLACK):
+            store_word(out + total + done, little_word(texts + begin, done))
+        total += size
+    give_offset(to_ends, count, total)
     return total
-
-
-@entry_point
-def put_chosen_texts(texts: int, ends: int, numbers: int, count: int, to_ends: int, out: int) -> int:
-    """Copies the texts to where their offsets say, a word at a time: the next one is written over what is too much."""
-    for number in range(count):
-        at, to = texts + get_offset(ends, get_offset(numbers, number)), out + get_offset(to_ends, number)
-        end = out + get_offset(to_ends, number + 1)
-        while to < end:
-            store_word(to, little_word(at, 0))
-            at += SLACK
-            to += SLACK
-    return 0

@@ -1,4 +1,4 @@
-"""Two arrays of items as one: single ones of the second between runs of the first. Compiled; works on addresses.
+"""Two arrays of items as one: runs of the one between runs of the other. Compiled; works on addresses.
 
 `before`: how many of the first stand before each of the `count` of the second, rising.
 """
@@ -42,14 +42,16 @@ def _copy(to: int, at: int, size: int) -> None:
 
 @compiled
 def _weave(first: int, rows: int, second: int, count: int, before: int, width: int, to: int) -> None:
-    done = 0
-    for number in range(count):
-        run = get(before, number) - done
-        _copy(to, first + width * done, width * run)
-        to += width * run
-        copy_run(to, second + width * number, width)
-        to += width
-        done += run
+    done = number = 0
+    while number < count:
+        begin, end = number, get(before, number)
+        _copy(to, first + width * done, width * (end - done))
+        to += width * (end - done)
+        done = end
+        while number < count and get(before, number) == end:
+            number += 1
+        _copy(to, second + width * begin, width * (number - begin))
+        to += width * (number - begin)
     _copy(to, first + width * done, width * (rows - done))
 
 

@@ -47,7 +47,7 @@ def woven(noted: StraightRows, indexed: StraightRows) -> StraightRows:
 def _alike(indexed: StraightRows, before: Numbers, rows: int) -> dict[str, Any]:
     """What all that were noted have alike: no TTL mostly; their first number, none is static, none has a line."""
     theirs = before + np.arange(indexed.rows)
-    made = {"ttl": np.full(rows, NO_TTL, np.int32), "expires": np.empty(rows, np.int64)}
+    made: dict[str, Any] = {"ttl": np.full(rows, NO_TTL, np.int32), "expires": np.empty(rows, np.int64)}
     made |= {"number": np.zeros(rows, np.int64), "static": np.zeros(rows, np.uint8)}
     made["index_row"] = np.full(rows, NO_LINE, np.int64)
     for name, is_there in (("number", indexed.has_number), ("static", indexed.has_static), ("index_row", True)):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedOptions, typed_table
 from tests.helpers.logs.model import Cell, Column, Complex, Deletion, Liveness, Row, Table, Update
+from tests.helpers.logs.mutation import encode_mutation
 from tests.helpers.logs.wire import i32
 from tests.unit.rows.typed.generated import (
     ID,
@@ -24,6 +25,8 @@ from tests.unit.rows.typed.generated import (
     values,
 )
 from tests.unit.rows.typed.test_generated import check, definition_of, scanned
+from tests.unit.rows.typed.test_one_row import read
+from tests.unit.scan.compiled.twins import compiled_only
 
 pytestmark = pytest.mark.slow
 
@@ -88,3 +91,31 @@ def test_texts_that_are_none_among_few() -> None:
         mutations.append((Update(table, number.to_bytes(4, "big"), (row,)),))
     definition = definition_of(table)
     check(typed_table(definition, [], TypedOptions()), scanned(definition, mutations))
+
+
+@compiled_only
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.sampled_from([1, 9, 40]))
+def test_rows_that_set_all_columns_are_noted(shapes: list[int], columns: int) -> None:
+    """Whole rows, with a TTL or not, among rows that set one column, or change elements of another."""
+    kinds = ["int", "text", "boolean", "bigint"]
+    own = [Column(f"v{number:02}", "regular", kinds[number % 4], -1) for number in range(columns)]
+    table = Table(
+        ID, "ks", "t", (Column("k", "partition_key", "int", 0), *own, Column("w", "regular", "list<int>", -1))
+    )
+    held = [i32(7), b"text", b"\1", bytes(8)]
+    payloads = []
+    for number, shape in enumerate([0, *shapes]):
+        live = Liveness(TS, 60, NOW + 60) if shape == 1 else LIVE
+        like = 2 if shape == 1 else 1
+        cells = [(c.name, Cell(held[n % 4], TS, live.ttl, live.expires, like_row=like)) for n, c in enumerate(own)]
+        row = Row((), live, None, tuple(cells))
+        if shape == 2:
+            row = Row((), LIVE, None, (cells[number % columns],))
+        elif shape == 3:
+            appended = Complex((Cell(i32(number), TS, path=bytes(16)),), None)
+            row = Row((), None, None, (("w", appended),))
+        payloads.append(encode_mutation((Update(table, i32(number), (row,)),)))
+    found = read(payloads, definition_of(table))
+    assert found is not None
+    assert len(found[0].rows) <= len(shapes)
+    assert len(found[1].batch) == len(payloads)

@@ -40,6 +40,15 @@ def _insert(text: bytes = b"alpha", table: bytes = TABLE, names: Sequence[str] =
     return mutation(update(_row(text), columns=names, table=table))
 
 
+def _some(number: int) -> bytes:
+    """A row of one of several lists of columns, with a static row or without."""
+    names = [("a",), ("b",), ("a", "b"), NAMES][number % 4]
+    values = {"a": b"\0\0\0\7", "b": counted(b"x" * number), "c": struct.pack(">d", number)}
+    clustering = vint(0) + bytes(7) + b"\x09" + counted(b"second")
+    cells = b"".join(cell(PLAIN_CELL, values[name]) for name in names)
+    return mutation(update(bytes([HAS_TIMESTAMP | ALL_COLUMNS]) + clustering + vint(5) + cells, columns=names))
+
+
 def _both(payloads: Sequence[bytes], tables: ScanTables = TABLES, *, slack: int = 0) -> list[int]:
     """Scans entries one behind the other; at which ones it stopped."""
     starts, data = [], b""
@@ -160,3 +169,14 @@ def test_more_cells_than_there_was_room_for() -> None:
     table = ScanTable(TABLE, (), columns, kept=True)
     row = bytes([HAS_TIMESTAMP | ALL_COLUMNS]) + vint(1) + cell(PLAIN_CELL) * 60
     assert _both([mutation(update(row, columns=names))] * 3000, scan_tables([table]), slack=200) == [3000]
+
+
+@given(st.lists(st.integers(0, 15), max_size=40), st.sampled_from([0, 200]))
+def test_statements_take_turns(numbers: list[int], slack: int) -> None:
+    """Two lists of columns are known at a time, whichever were read last; more of them are read anew."""
+    assert _both([_some(number) for number in numbers], slack=slack)[-1:] in ([], [len(numbers)])
+
+
+def test_a_list_that_fails_is_not_known_afterwards() -> None:
+    payloads = [_some(0), _some(1), _some(2).replace(b"\1b", b"\1z", 1), _some(0), _some(1), _some(2), _some(3)]
+    assert _both(payloads * 3, slack=200) == [2, 9, 16, 21]

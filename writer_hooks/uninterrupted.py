@@ -15,7 +15,10 @@ from typing import Any, Final, TypeVar
 _Made = TypeVar("_Made")
 _Handler = Callable[[int, FrameType | None], Any]
 
-_SIGNALS: Final = tuple(sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}))
+_SIGNALS: Final = tuple(map(int, sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})))
+
+_handler_of: Final[Callable[[int], Any]] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+"""`signal.getsignal`, but numbers stay numbers: it is asked for every signal at each sync, and takes a thirtieth."""
 
 
 def uninterrupted(work: Callable[[], _Made]) -> _Made:
@@ -25,7 +28,7 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
     came: list[tuple[int, FrameType | None]] = []
     # What is no function here ends the process, is ignored, or is not Python's.
     handlers: dict[int, _Handler] = {
-        number: found for number in _SIGNALS if callable(found := signal.getsignal(number))
+        number: found for number in _SIGNALS if callable(found := _handler_of(number))
     }
 
     process = os.getpid()

@@ -24,6 +24,7 @@ TITLES = {
     "two_spans": "Two spans at once, and memory",
     "throughput": "A fresh process, all included",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
+    "writer_peers": "A durable row in a service's own log, beside SQLite, LMDB and JSON lines",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from tailer.errors import UsageError
 from tailer.schema.model import TypeField
-from tailer.types.kinds import LIST, MAP, ROWS, SET
-from writer_hooks.hints import ANY, bare, is_union, types_of_values
+from tailer.types.kinds import LIST, MAP, NATIVES, ROWS, SET
+from writer_hooks.hints import ANY, is_union, one_of, types_of_values
 from writer_hooks.models import fields_of, is_model
 
 
@@ -40,8 +40,8 @@ class Declared:
         if origin is Annotated:
             given = next((mark.type for mark in arguments[1:] if isinstance(mark, Cql)), None)
             return given if given is not None else self._text(arguments[0], where)
-        if is_union(hint) and bare(hint) is not ANY:
-            return self._text(bare(hint), where)
+        if is_union(hint) and one_of(hint) is not ANY:
+            return self._text(one_of(hint), where)
         of_values = types_of_values(hint)
         if len(of_values) == 1:
             return self._text(of_values[0], where)
@@ -65,6 +65,13 @@ class Declared:
 
     def _user_type(self, model: Any, where: str) -> str:
         name = model.__name__.lower()
+        if name in NATIVES or not name.isidentifier():
+            raise UsageError(
+                f"the class {model.__name__} of {where} cannot be a user-defined type of that name",
+                expected="a name of letters, digits and _, which is no type of CQL's own",
+                found=name,
+                remedy="Rename the class, or take a subclass of another name.",
+            )
         if name in self._open:
             raise UsageError(f"the type {model.__name__} of {where} holds itself", remedy="CQL has no such type.")
         self._open.add(name)

@@ -222,10 +222,10 @@ class Table:
 
     def _take_model(self, model: Any) -> None:
         """From now on whole rows of it are encoded by code that is made for it, but with static columns, whose rows are
-        two, and with non-frozen ones, whose elements have times."""
+        two, with non-frozen ones, whose elements have times, and with names of a dot, which `attrgetter` cuts there."""
         self.declared_by = model
         types = [parse_type(each.type, self.model.types) for each in self.model.columns]
-        if self._static or any(type_.complex for type_ in types):
+        if self._static or any(type_.complex for type_ in types) or any("." in name for name in self._names):
             return
         hints = hints_of(model)
         encoders = dict([*self._key, *self._clustering]) | {each.name: each.encode for each in self._regular}

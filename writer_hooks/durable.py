@@ -34,10 +34,11 @@ def position_of(key: int) -> Position:
 class Group:
     """Those who wait for the same sync. `error`: why it did not come about, where it may be tried again."""
 
-    __slots__ = ("_gate", "_lock", "_loops", "_open", "error")
+    __slots__ = ("_blocked", "_gate", "_lock", "_loops", "_open", "error")
 
     def __init__(self) -> None:
         self.error: CdcError | None = None
+        self._blocked = False
         self._gate = threading.Lock()
         self._gate.acquire()
         self._lock = threading.Lock()
@@ -46,6 +47,7 @@ class Group:
 
     def wait(self, timeout: float) -> bool:
         """Blocks this thread until the sync has come to an end; False when `timeout` seconds (-1: none) are over."""
+        self._blocked = True
         try:
             passed = self._gate.acquire(timeout=timeout)
             if passed:
@@ -66,6 +68,11 @@ class Group:
             else:
                 self._loops.setdefault(loop, []).append(future)
         return future
+
+    @property
+    def many(self) -> bool:
+        """Whether threads wait that will each bring more by themselves: a loop alone does so in one go."""
+        return self._blocked or len(self._loops) > 1
 
     def open(self, error: CdcError | None = None) -> None:
         """Lets everybody go on."""

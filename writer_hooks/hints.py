@@ -16,17 +16,23 @@ def bare(hint: Any) -> Any:
     """A field's type without what is said beside it: `Annotated`, `None`, `UNSET`."""
     if get_origin(hint) is Annotated:
         return bare(get_args(hint)[0])
-    if is_union(hint):
-        rest = [each for each in get_args(hint) if each not in (type(None), msgspec.UnsetType)]
-        return bare(rest[0]) if len(rest) == 1 else ANY
-    return hint
+    return bare(one_of(hint)) if is_union(hint) else hint
+
+
+def one_of(union: Any) -> Any:
+    """The one type that a union has beside `None` and `UNSET`, as it was written; `ANY` of one that has several."""
+    rest = [each for each in get_args(union) if each not in (type(None), msgspec.UnsetType)]
+    return rest[0] if len(rest) == 1 else ANY
 
 
 def may_be(hint: Any, kind: type) -> bool:
-    """Whether a field's type names that one as one that its value may have."""
-    if get_origin(hint) is Annotated:
-        return may_be(get_args(hint)[0], kind)
-    return is_union(hint) and kind in get_args(hint)
+    """Whether a field's type names that one (of `None` and `UNSET`) as one that its value may have."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return may_be(arguments[0], kind)
+    if origin is Literal:
+        return kind in map(type, arguments)
+    return hint is kind or (is_union(hint) and any(may_be(each, kind) for each in arguments))
 
 
 def is_union(hint: Any) -> bool:

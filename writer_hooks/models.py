@@ -10,7 +10,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
@@ -29,10 +29,11 @@ class Field(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A library's classes. `fields`: (name, argument, required) of each."""
+    """A library's classes. `fields`: (name, argument, required) of each; `hints`: the types of those that have one."""
 
     known: Callable[[type], bool]
     fields: Callable[[Any], Iterator[tuple[str, str | None, bool]]]
+    hints: Callable[[Any], dict[str, Any]]
     make: Callable[[Any, dict[str, Any]], Any]
 
 
@@ -52,7 +53,7 @@ def fields_of(model: Any) -> tuple[Field, ...]:
             found=repr(model),
         )
     try:
-        hints = get_type_hints(model, include_extras=True)
+        hints = kind.hints(model)
     except NameError as error:
         raise UsageError(
             f"the types of {model.__name__}'s fields are not known: {error}",
@@ -60,7 +61,11 @@ def fields_of(model: Any) -> tuple[Field, ...]:
         ) from None
     if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
         raise UsageError(f"{model.__name__} takes an InitVar, which no row has", remedy="Make it a field.")
-    return tuple(Field(name, hints[name], argument, required) for name, argument, required in kind.fields(model))
+    fields = tuple(kind.fields(model))
+    for name, _, _ in fields:
+        if name not in hints:
+            raise UsageError(f"the field {name} of {model.__name__} has no type", remedy="Say it, as an annotation.")
+    return tuple(Field(name, hints[name], argument, required) for name, argument, required in fields)
 
 
 def hints_of(model: Any) -> dict[str, Any]:
@@ -126,7 +131,19 @@ def _kind_of(model: type) -> _Kind | None:
 
 
 def _called(model: Any, values: dict[str, Any]) -> Any:
-    return model(**values)
+    try:
+        return model(**values)
+    except Exception as error:
+        # Its own code (`__post_init__`, a validator) did not mind what was written, or has changed since.
+        raise UsageError(
+            f"{model.__name__} does not take the values of a row of the log: {type(error).__name__}: {error}",
+            found=f"{values!r:.200}",
+            remedy="Let the class take what was written, or replay without `into`.",
+        ) from error
+
+
+def _written(model: Any) -> dict[str, Any]:
+    return get_type_hints(model, include_extras=True)
 
 
 def _of_struct(model: Any) -> Iterator[tuple[str, str | None, bool]]:
@@ -134,7 +151,21 @@ def _of_struct(model: Any) -> Iterator[tuple[str, str | None, bool]]:
         yield field.name, field.name, field.required
 
 
+def _hints_of_pydantic(model: Any) -> dict[str, Any]:
+    """As it has resolved them: of a generic model with what its parameters are."""
+    return {
+        name: Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        for name, field in model.model_fields.items()
+    }
+
+
 def _of_pydantic(model: Any) -> Iterator[tuple[str, str | None, bool]]:
+    if model.model_config.get("extra") == "allow":
+        raise UsageError(
+            f"{model.__name__} takes fields that it does not declare, and no column would have them",
+            expected="a model that ignores or forbids extra fields",
+            remedy='model_config = ConfigDict(extra="forbid")',
+        )
     for name, field in model.model_fields.items():
         # It is made by alias, where there is one; of several aliases any will do.
         aliases = [field.alias, *getattr(field.validation_alias, "choices", [field.validation_alias])]
@@ -154,12 +185,13 @@ def _of_dataclass(model: Any) -> Iterator[tuple[str, str | None, bool]]:
 
 
 _KINDS: Final = (
-    _Kind(lambda model: issubclass(model, msgspec.Struct), _of_struct, _called),
+    _Kind(lambda model: issubclass(model, msgspec.Struct), _of_struct, _written, _called),
     _Kind(
         lambda model: hasattr(model, "model_construct") and hasattr(model, "model_fields"),
         _of_pydantic,
+        _hints_of_pydantic,
         lambda model, values: model.model_construct(**values),
     ),
-    _Kind(lambda model: hasattr(model, "__attrs_attrs__"), _of_attrs, _called),
-    _Kind(dataclasses.is_dataclass, _of_dataclass, _called),
+    _Kind(lambda model: hasattr(model, "__attrs_attrs__"), _of_attrs, _written, _called),
+    _Kind(dataclasses.is_dataclass, _of_dataclass, _written, _called),
 )

@@ -63,7 +63,14 @@ def members_to_bytes(type_: CqlType) -> ToBytes:
     if isinstance(traits, Nested):
         return _NESTED[traits.name](type_, members_to_bytes)
     encode = to_bytes(type_)
-    return lambda value: encode(value.value if isinstance(value, Enum) else value)
+
+    def encode_member(value: Any) -> bytes:
+        # A member may stand for another one.
+        while isinstance(value, Enum):
+            value = value.value
+        return encode(value)
+
+    return encode_member
 
 
 def _bool(value: Any) -> bool:

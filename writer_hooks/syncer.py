@@ -76,6 +76,7 @@ class Syncer:
         self._count = entries
         self._counted = 0
         self._usual = 1
+        self._many = False
         self.gathering = False
         self._mutex = threading.Lock()
         self._steps: deque[Step] = deque()
@@ -139,6 +140,7 @@ class Syncer:
             self._died(error)
             raise
         if group is not None:
+            self._many = group.many
             self._durable.settle(group, self.trouble)
             self._feed()
             self._publish()
@@ -173,13 +175,13 @@ class Syncer:
     def _gather(self, entries: Callable[[], int]) -> None:
         """Lets those run that the last sync has let go, while they bring more: each would need a sync of its own.
 
-        Without a writer beside this one it costs nothing.
+        Without a thread beside this one nobody is waited for: giving way takes as long as a fast disk.
         """
         self.gathering = True
         try:
             count = entries()
             enough = 2 * self._usual if self._usual > 1 else 1
-            while count - self._counted < enough:
+            while self._many and count - self._counted < enough:
                 time.sleep(0)
                 before, count = count, entries()
                 if count == before:

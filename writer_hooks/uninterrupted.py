@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -15,7 +16,13 @@ from typing import Any, Final, TypeVar
 _Made = TypeVar("_Made")
 _Handler = Callable[[int, FrameType | None], Any]
 
-_SIGNALS: Final = tuple(sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}))
+_SIGNALS: Final = tuple(map(int, sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})))
+
+# The functions beneath those of `signal`, which make names of numbers and back: asked for every signal at each sync,
+# that takes half as long as a fast disk.
+_plain: Final[Any] = sys.modules.get("_signal", signal)
+_handler_of: Final[Callable[[int], Any]] = _plain.getsignal
+_set_handler: Final[Callable[[int, _Handler], Any]] = _plain.signal
 
 
 def uninterrupted(work: Callable[[], _Made]) -> _Made:
@@ -25,7 +32,7 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
     came: list[tuple[int, FrameType | None]] = []
     # What is no function here ends the process, is ignored, or is not Python's.
     handlers: dict[int, _Handler] = {
-        number: found for number in _SIGNALS if callable(found := signal.getsignal(number))
+        number: found for number in _SIGNALS if callable(found := _handler_of(number))
     }
 
     process = os.getpid()
@@ -40,7 +47,7 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
     try:
         try:
             for number in handlers:
-                signal.signal(number, note)
+                _set_handler(number, note)
             return work()
         finally:
             _restore(tuple(handlers.items()))
@@ -52,7 +59,7 @@ def _restore(handlers: Sequence[tuple[int, _Handler]]) -> None:
     """All of them, also when one that is back already raises."""
     if handlers:
         try:
-            signal.signal(*handlers[0])
+            _set_handler(*handlers[0])
         finally:
             _restore(handlers[1:])
 

@@ -26,6 +26,7 @@ TITLES = {
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
+    "writer_peers": "A durable row in a service's own log, beside SQLite, LMDB and JSON lines",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,13 +29,16 @@ from tests.benchmarks import (
     throughput,
     two_spans,
     writer,
+    writer_peers,
 )
+from tests.benchmarks.peer_stores import SALES, STORES, Sale, left_out, sale
 from tests.benchmarks.shape_changes import changes as changes_of
 from tests.benchmarks.shape_logs import Shape, write
 from tests.benchmarks.shape_logs import shapes as shapes_of
 from tests.helpers.cli import ROOT
 from tests.helpers.log_writer import insert_payload, simple_table
 from tests.unit.scan.compiled.twins import compiled_only
+from writer_hooks import SegmentLog
 
 pytestmark = pytest.mark.slow
 
@@ -207,6 +211,46 @@ def test_writer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert {name: set(cases) for name, cases in run.items() if "log" not in cases} == {}
     assert run["batch threads 64"]["log"].keys() >= {"rows", "per_second", "p50", "p99"}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("absent", [{}, {"LMDB": "the package lmdb is not installed"}])
+def test_writer_peers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: dict[str, str]
+) -> None:
+    monkeypatch.setattr(writer_peers, "left_out", lambda: {**left_out(), **absent})
+    writer_peers.main(["--seconds", "0.02", "--repeat", "2", "--folder", str(tmp_path)])
+    out, told_of = capsys.readouterr()
+    result = json.loads(out)
+    check_figures(result)
+    assert result["left_out"] == {**left_out(), **absent}
+    assert all(f"{name} is left out: {reason}" in told_of for name, reason in result["left_out"].items())
+    stores = [name for name in STORES if name not in result["left_out"]]
+    for run in result["runs"]:
+        assert set(run) == {f"{name} {size}" for name in stores for size in writer_peers.SIZES}
+        assert all(found["rows"] > 0 for found in run.values())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("store", [name for name in STORES if name not in left_out()])
+def test_a_peer_keeps_what_it_is_given(tmp_path: Path, store: str) -> None:
+    with STORES[store](tmp_path) as write:
+        write([sale(number) for number in range(1, 6)])
+    if store.startswith("SQLite"):
+        rows = sqlite3.connect(tmp_path / "rows.db").execute("SELECT number, price FROM sales").fetchall()
+        assert rows == [(number, 1.5) for number in range(1, 6)]
+    elif store == "JSON lines":
+        rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+        assert [row["number"] for row in rows] == [1, 2, 3, 4, 5]
+    elif store == "writer_hooks":
+        with SegmentLog.open(tmp_path, [SALES]) as log:
+            found = [row.value for each in log.replay(into=Sale) for row in each.rows()]
+        assert found == [sale(number) for number in range(6)]
+    else:
+        import lmdb
+
+        with lmdb.open(str(tmp_path)) as environment, environment.begin() as transaction:
+            keys = [int.from_bytes(key, "big") for key, _ in transaction.cursor()]
+        assert keys == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.spark

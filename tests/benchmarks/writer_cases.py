@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -91,18 +91,27 @@ def opened(folder: Path, sync: SyncPolicy, files: RealFiles | None = None) -> It
 
 def threads(log: SegmentLog, writers: int, seconds: float) -> Run:
     """Each thread appends a row, waits until it is durable, and appends the next."""
+
+    def write(waits: list[float], number: int, stop: threading.Event) -> None:
+        while not stop.is_set():
+            began = time.perf_counter()
+            log.append(change(number)).wait()
+            waits.append(time.perf_counter() - began)
+
+    return in_threads(write, writers, seconds)
+
+
+def in_threads(write: Callable[[list[float], int, threading.Event], None], writers: int, seconds: float) -> Run:
+    """What so many threads do at once, until they are told to stop: `write` notes how long each row took."""
     waits: list[list[float]] = [[] for _ in range(writers)]
     barrier = threading.Barrier(writers + 1)
     stop = threading.Event()
 
-    def write(mine: list[float], number: int) -> None:
+    def begin(mine: list[float], number: int) -> None:
         barrier.wait()
-        while not stop.is_set():
-            began = time.perf_counter()
-            log.append(change(number)).wait()
-            mine.append(time.perf_counter() - began)
+        write(mine, number, stop)
 
-    started = [threading.Thread(target=write, args=(mine, number)) for number, mine in enumerate(waits)]
+    started = [threading.Thread(target=begin, args=(mine, number)) for number, mine in enumerate(waits)]
     for thread in started:
         thread.start()
     barrier.wait()
@@ -117,16 +126,24 @@ def threads(log: SegmentLog, writers: int, seconds: float) -> Run:
 
 def tasks(log: SegmentLog, writers: int, seconds: float) -> Run:
     """The same with tasks of one event loop."""
-    waits: list[float] = []
 
-    async def write(number: int, until: float) -> None:
+    async def write(waits: list[float], number: int, until: float) -> None:
         while (began := time.perf_counter()) < until:
             await log.append(change(number))
             waits.append(time.perf_counter() - began)
 
+    return in_tasks(write, writers, seconds)
+
+
+def in_tasks(
+    write: Callable[[list[float], int, float], Coroutine[object, None, None]], writers: int, seconds: float
+) -> Run:
+    """What so many tasks of one loop do at once, until that time."""
+    waits: list[float] = []
+
     async def together() -> None:
         until = time.perf_counter() + seconds
-        await asyncio.gather(*(write(number, until) for number in range(writers)))
+        await asyncio.gather(*(write(waits, number, until) for number in range(writers)))
 
     began = time.perf_counter()
     asyncio.run(together())
@@ -167,12 +184,7 @@ def many_a_sync(log: SegmentLog, rows: int, together: int) -> Run:
 
 def floor(folder: Path, groups: list[list[int]], rows: int) -> Run:
     """The bare disk: the same writes between the same syncs, into a file whose zeros are there and durable."""
-    path = folder / "floor"
-    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        for at in range(0, SEGMENT_BYTES, 1 << 20):
-            os.pwrite(fd, bytes(1 << 20), at)
-        os.fsync(fd)
+    with bare_file(folder) as fd:
         data = memoryview(os.urandom(1 << 20))
         waits = []
         at = 0
@@ -187,6 +199,18 @@ def floor(folder: Path, groups: list[list[int]], rows: int) -> Run:
             os.fdatasync(fd)
             waits.append(time.perf_counter() - start)
         return Run(rows, time.perf_counter() - began, waits)
+
+
+@contextmanager
+def bare_file(folder: Path) -> Iterator[int]:
+    """A file of a segment's size whose zeros are there and durable."""
+    path = folder / "bare"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        for at in range(0, SEGMENT_BYTES, 1 << 20):
+            os.pwrite(fd, bytes(1 << 20), at)
+        os.fsync(fd)
+        yield fd
     finally:
         os.close(fd)
         path.unlink()

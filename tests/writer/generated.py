@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID, uuid1
 
 import msgspec
@@ -17,6 +18,18 @@ from writer_hooks import Cql, Table
 class Item(msgspec.Struct):
     name: str
     price: Decimal | None = None
+
+
+class Size(StrEnum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Colour(Enum):
+    """Neither a text nor a number itself."""
+
+    RED = -1
+    BLUE = 2
 
 
 class Kind(NamedTuple):
@@ -52,6 +65,10 @@ KINDS = [
     Kind(tuple[str, int], st.tuples(st.text(max_size=3), st.integers(-9, 9))),
     Kind(Item, st.builds(Item, st.text(max_size=3), st.none() | st.decimals(allow_nan=False, allow_infinity=False))),
     Kind(list[Item], st.lists(st.builds(Item, st.text(max_size=3)), max_size=3)),
+    Kind(Size, st.sampled_from(Size)),
+    Kind(Annotated[Colour, Cql("smallint")], st.sampled_from(Colour)),
+    Kind(dict[Size, list[Colour]], st.dictionaries(st.sampled_from(Size), st.lists(st.sampled_from(Colour)))),
+    Kind(Literal["'", '"'], st.sampled_from(["'", '"'])),
     Kind(Annotated[list[float], Cql("vector<float, 2>")], st.lists(st.floats(width=32), min_size=2, max_size=2)),
 ]
 WRONG = st.one_of(

@@ -27,6 +27,7 @@ TITLES = {
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
+    "spark_parquet": "A row of that backlog, beside the same row in Parquet",
 }
 
 _TABLE = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- end of measured -->)", re.DOTALL)

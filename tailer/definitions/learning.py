@@ -71,8 +71,7 @@ class Definitions:
         self._touched = False
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
-        self.met: TablesMet | None = None
-        """Told of the runs of a server's log, for who hands tasks to other processes."""
+        self._met: TablesMet | None = None
         self.entries = 0
         """How many were collected."""
 
@@ -93,6 +92,11 @@ class Definitions:
         """What was collected so far needs nobody's attention any more."""
         self._touched = False
 
+    def tell(self, met: TablesMet) -> TablesMet:
+        """From now on it is told of the runs of a server's log: for who hands tasks to other processes."""
+        self._met = met
+        return met
+
     def collect(self, segment: int, run: Run) -> None:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
         self.entries += len(run.starts)
@@ -103,8 +107,8 @@ class Definitions:
         if not self._touched:
             self._touched = any(map(self._may_deliver.mutation, payloads(run)))
         ids = FirstIds(run)
-        if self.met is not None:
-            self.met.note(segment, run, ids.tables())
+        if self._met is not None:
+            self._met.note(segment, run, ids.tables())
         for offset, payload in ids.entries_of(_schema_ids()):
             end = Position(segment, offset + ENTRY_OVERHEAD + len(payload))
             self._pending[end] = _Found(Position(segment, offset), end, payload)

@@ -74,8 +74,7 @@ class Definitions:
         self._touched = False
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
-        self.met: TablesMet | None = None
-        """Told of the runs of a server's log, for who hands tasks to other processes."""
+        self._met: TablesMet | None = None
         self.entries = 0
         """How many were collected, or passed over."""
         self.left_out: set[int] = set()
@@ -103,6 +102,11 @@ class Definitions:
         """Whether nothing is collected that was not learnt yet."""
         return not (self._pending or self.in_records.pending)
 
+    def tell(self, met: TablesMet) -> TablesMet:
+        """From now on it is told of the runs of a server's log: for who hands tasks to other processes."""
+        self._met = met
+        return met
+
     def collect(self, segment: int, run: Run) -> None:
         """Note what a run's entries say of definitions (`planning.reach.Collect`)."""
         ids = self._note(segment, run)
@@ -127,8 +131,8 @@ class Definitions:
             return None
         self._touched = self._touched or any(map(ask.mutation, payloads(run)))
         ids = FirstIds(run)
-        if self.met is not None:
-            self.met.note(segment, run, ids.tables())
+        if self._met is not None:
+            self._met.note(segment, run, ids.tables())
         return ids
 
     def learn_collected(self, planned: Position | None) -> None:

@@ -49,8 +49,8 @@ def named_position(
         return NamedPosition(NodeOffset(), memory)
     if text == "latest":
         return NamedPosition(_latest(view, reach), memory)
-    if text.lstrip().startswith("{"):
-        return _named(_from_json(text, node), memory, unread)
+    if is_json(text):
+        return _named(offset_of_json(text, node), memory, unread)
     position = Position.parse(text)
     if position is None:
         raise UsageError(
@@ -151,7 +151,13 @@ def check_within(offset: NodeOffset, segments: Segments) -> None:
         )
 
 
-def _from_json(text: str, node: str) -> NodeOffset:
+def is_json(text: str) -> bool:
+    """Whether a position's text can be nothing but an offset's JSON."""
+    return text.lstrip().startswith("{")
+
+
+def offset_of_json(text: str, node: str) -> NodeOffset:
+    """A node's offset of its JSON, or of JSON that has several nodes'. UsageError for other texts."""
     try:
         data: Any = msgspec.json.decode(text)
         if isinstance(data, dict) and "nodes" in data:

@@ -68,19 +68,16 @@ class FirstIds:
         if (most := counts.max()) > _COUNT_MAX:
             return None
         words = self._words()
-        met = {int(words[0]), *words[_changes(words)].tolist()}
-        return FirstTables(frozenset(met), frozenset(words[counts > 1].tolist() if most > 1 else ()))
+        return FirstTables(frozenset(_met(words)), frozenset(words[counts > 1].tolist() if most > 1 else ()))
 
     def _candidates(self, tables: Collection[bytes]) -> Numbers:
         """Those whose id begins like one of them: few more, and found without looking at each."""
         import numpy as np
 
-        words = self._words()
-        wanted = np.array([first_word(table) for table in tables], np.uint64)
-        begins = _changes(words)
-        if not np.isin(words[begins], wanted).any() and words[0] not in wanted:
-            return begins[:0]
-        return np.flatnonzero(np.isin(words, wanted))
+        words, wanted = self._words(), set(map(first_word, tables))
+        if wanted.isdisjoint(_met(words)):
+            return np.empty(0, np.int64)
+        return np.flatnonzero(np.isin(words, np.array(list(wanted), np.uint64)))
 
     def _words(self) -> npt.NDArray[np.uint64]:
         import numpy as np
@@ -92,8 +89,9 @@ class FirstIds:
         return self._held
 
 
-def _changes(words: npt.NDArray[np.uint64]) -> Numbers:
-    """Numbers of the entries whose word is not that of the one before, which most have."""
+def _met(words: npt.NDArray[np.uint64]) -> set[int]:
+    """Each of the words once. Most entries have that of the one before."""
     import numpy as np
 
-    return np.flatnonzero(words[1:] != words[:-1]) + 1
+    begins = np.flatnonzero(words[1:] != words[:-1]) + 1
+    return {int(words[0]), *words[begins].tolist()}

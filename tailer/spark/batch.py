@@ -71,7 +71,7 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
     stays = not source.on_driver
     hold = hold_of(folder, options, _hold_name(options.start, stays=stays), stays=stays)
     parts = tail_parts(folder, options, writes=False, hold=hold)
-    met = parts.definitions.met = TablesMet()
+    met = parts.definitions.tell(TablesMet())
     with Tail(parts, form) as tail:
         try:
             for step in steps(tail, once=True, say=say):

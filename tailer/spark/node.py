@@ -69,7 +69,7 @@ class Node:
         parts = tail_parts(folder, options, lock_seconds=LOCK_SECONDS)
         assert parts.consumer is not None
         self._parts = parts
-        self._met = parts.definitions.met = TablesMet()
+        self._met = parts.definitions.tell(TablesMet())
         self._tail = Tail(parts, form)
         self._consumer = parts.consumer
         self._journal = parts.journal

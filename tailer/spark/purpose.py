@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from tailer.limits import MIB
 from tailer.options.to_spark import SourceOptions
+from tailer.planning.named_positions import is_json, offset_of_json
 from tailer.position import Position
 from tailer.segments.looks import look
 from tailer.sinks.text import size_text
@@ -53,13 +54,18 @@ def _behind(node: str, folder: Path, source: SourceOptions, checkpoint: Path | N
     if at is None:
         if options.start == LATEST:
             return 0
-        # A node's JSON of an offset: whoever names one by hand has read what lies before it.
-        named = Position.parse(options.start)
-        at = NodeOffset() if named is None else NodeOffset(s=named.segment, o=named.offset, done=False)
+        at = _named(options.start, node)
     found = look(folder)
     ends = {each: file.content.end for each, file in found.sidecars.items() if file.content and each in found.logs}
     left: int = backlog(at, ends)["bytes"]
     return left
+
+
+def _named(start: str, node: str) -> NodeOffset:
+    if is_json(start):
+        return offset_of_json(start, node)
+    at = Position.parse(start)
+    return NodeOffset() if at is None else NodeOffset(s=at.segment, o=at.offset, done=False)
 
 
 def _begun(node: str, state: Path, consumer: str | None, checkpoint: Path | None) -> NodeOffset | None:

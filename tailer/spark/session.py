@@ -13,10 +13,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from tailer.errors import SystemFailedError, UsageError
 from tailer.options.sources import SECRET
+from tailer.spark.spark_home import light_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,7 +125,7 @@ def open_session(
     made = SparkConf().setAppName(name).setAll(list(wanted.items()))
     output = JvmOutput(say)
     try:
-        with output.pipe() as stderr:
+        with output.pipe() as stderr, light_home(Path(pyspark.__file__).parent):
             gateway = launch_gateway(made, {"stderr": stderr})  # type: ignore[no-untyped-call]
     except Exception as error:
         raise _not_started(output.last(), wanted.get(PACKAGES)) from error

@@ -31,6 +31,7 @@ TITLES = {
     "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
+    "spark_parquet": "A row of that backlog, beside the same row in Parquet",
 }
 
 

@@ -24,6 +24,7 @@ from tests.benchmarks import (
     native,
     shapes,
     spark_latency,
+    spark_parquet,
     start,
     table,
     throughput,
@@ -286,6 +287,22 @@ def test_spark_backlog(few: tuple[str, str]) -> None:
     check_figures(result)
     assert result["rows"] > 0
     assert result["runs"].keys() == {"typed", "empty typed", "generic", "empty generic"}
+
+
+@pytest.mark.spark
+def test_spark_parquet(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    spark_parquet.main([folder, "--table", name, "--copies", "2", "--repeat", "1"])
+    result = told(capsys)
+    assert result.keys() >= FACTS
+    check_figures(result)
+    assert result["rows"] > 0
+    cases = {"typed", "typed, Parquet", "generic", "generic, Parquet", spark_parquet.LIVE}
+    assert result["runs"].keys() == result["parts"].keys() == cases
+    for name, parts in result["parts"].items():
+        read = [parts[part] for part in ("planner", "loading", "workers")]
+        assert parts["jvm"] > 0
+        assert (min(read) > 0) != name.endswith("Parquet"), "only what reads a log has processes of Python"
 
 
 def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

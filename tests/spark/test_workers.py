@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
+from pyspark.sql import SparkSession
 
 from tailer.spark import executor
 from tailer.spark.source import generic_schema
@@ -57,6 +59,14 @@ def test_a_worker_with_a_backlog_loads_what_is_compiled(jobs: list[bytes], tmp_p
     small, large = work(jobs, tmp_path), work(jobs, tmp_path, "1")
     assert [rows for rows, _ in large] == [rows for rows, _ in small]
     assert large[0][1] == "True"
+
+
+@pytest.mark.spark
+@pytest.mark.oldest
+def test_a_worker_has_pyspark_from_the_environment_and_not_from_a_zip(spark: SparkSession) -> None:
+    """From there each process would compile it anew."""
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("pyspark").__file__).collect()
+    assert found == [pyspark.__file__]
 
 
 def test_what_a_worker_has_to_say_ends_in_its_log(

@@ -80,6 +80,8 @@ def test_only_what_lies_behind_the_position_counts(folder: Path, tmp_path: Path)
     assert judged(folder, startingOffsets="8:0").long
     assert not judged(folder, startingOffsets="8:1").long
     assert not judged(folder, startingOffsets="latest").long
+    assert judged(folder, startingOffsets='{"j":0,"s":8,"o":0,"done":false,"p":[]}').long
+    assert not judged(folder, startingOffsets='{"j":0,"s":8,"o":1,"done":false,"p":[]}').long
     checkpoint = tmp_path / "checkpoint"
     begun(folder, checkpoint, NodeOffset(s=8, o=1, done=False))
     assert not judged(folder, checkpoint).long

@@ -23,6 +23,7 @@ TITLES = {
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
     "two_spans": "Two spans at once, and memory",
     "throughput": "A fresh process, all included",
+    "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "spark_latency": "A row on its way into `foreachBatch`",

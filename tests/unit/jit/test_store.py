@@ -206,7 +206,7 @@ def test_only_one_may_compile() -> None:
 
 PYTHON = {
     "tailer.framing.compiled": {"entries"},
-    "tailer.jit": {"addresses", "ahead", "code_file", "link", "ready", "sources", "store", "without_numba"},
+    "tailer.jit": {"addresses", "ahead", "baseline", "code_file", "link", "ready", "sources", "store", "without_numba"},
     "tailer.scan.compiled": {"block_scan"},
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},

@@ -42,11 +42,11 @@ def run(perf: Path, table: str, rounds: int, code: Path | None) -> dict[str, Any
     with tempfile.TemporaryDirectory() as name:
         parent = Path(name)
         log = unpacked(perf, parent / "perf")
-        carried = code or _make(parent / "object_code")
+        carried = code or make_code(parent / "object_code")
         for number in range(rounds):
             wheel, clone = parent / f"wheel-{number}", parent / f"clone-{number}"
-            _install(wheel, carried)
-            _install(clone, None)
+            install(wheel, carried)
+            install(clone, None)
             for way in WAYS:
                 runs[way].append(_first_row(wheel if way == "wheel" else clone, log, table))
     return result(NAME, QUESTION, before, perf, rounds, TARGETS, figures=_figures(runs), runs=runs)
@@ -58,12 +58,13 @@ def _figures(runs: dict[str, list[Run]]) -> list[dict[str, Any]]:
     return [figure(f"{way}: CPU to the first row", "s", cpu[way], at_most=bound.get(way)) for way in WAYS]
 
 
-def _make(folder: Path) -> Path:
+def make_code(folder: Path) -> Path:
+    """The object code of a wheel."""
     subprocess.run([sys.executable, "scripts/object_code.py", folder], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return folder
 
 
-def _install(place: Path, carried: Path | None) -> None:
+def install(place: Path, carried: Path | None) -> None:
     """The packages as they come; a wheel's are compiled to bytecode by whoever installs it."""
     for package in PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__", "object_code")
@@ -73,11 +74,15 @@ def _install(place: Path, carried: Path | None) -> None:
         compileall.compile_dir(place, quiet=2)
 
 
-def _first_row(place: Path, log: Path, table: str) -> Run:
+def environment_of(place: Path) -> dict[str, str]:
+    """In which the package is the one at `place`, keeps nothing elsewhere, and waits for compiled code."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(_OF_CODE)}
-    environment = {"CDC_TAIL_JIT": "1", "XDG_CACHE_HOME": str(place / "cache"), "PYTHONPATH": f"{place}:{ROOT}"}
+    return {**clean, "CDC_TAIL_JIT": "1", "XDG_CACHE_HOME": str(place / "cache"), "PYTHONPATH": f"{place}:{ROOT}"}
+
+
+def _first_row(place: Path, log: Path, table: str) -> Run:
     words = [sys.executable, "-m", f"tests.benchmarks.{NAME}", "--one", str(log), table]
-    done = subprocess.run(words, cwd=place, env={**clean, **environment}, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(words, cwd=place, env=environment_of(place), stdout=subprocess.PIPE, check=True)
     found: Run = json.loads(done.stdout)
     return found
 

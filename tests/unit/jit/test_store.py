@@ -16,6 +16,7 @@ from tests.house.source_tree import ROOT
 @pytest.fixture(autouse=True)
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "BESIDE", tmp_path / "package" / "__pycache__")
+    monkeypatch.setattr(store, "CARRIED", tmp_path / "package" / "object_code")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     store._name.cache_clear()

@@ -70,9 +70,10 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# One file to install from, in dist/.
+# One file to install from, in dist/. With object code, so that nothing is compiled where it is installed.
 wheel: $(VENV)/.installed-dev
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python scripts/object_code.py build/object_code
+	CDC_TAIL_OBJECT_CODE=build/object_code $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 java:

@@ -14,14 +14,14 @@ from typing import Final
 
 _FORM: Final = b"cdc-tail code 1 "
 _HEAD_BYTES: Final = len(_FORM) + 64 + 1
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class NotKeptError(Exception):
     """Compiled code is not there, or is not to be used."""
 
 
-def distrust(status: os.stat_result, forbidden: int = _OTHERS_WRITE) -> str | None:
+def distrust(status: os.stat_result, forbidden: int = OTHERS_WRITE) -> str | None:
     """Why code is not taken from a file or folder with this owner and these rights; None if it may be."""
     if status.st_uid not in (0, os.geteuid()):
         return f"belongs to user {status.st_uid}"
@@ -40,13 +40,16 @@ def write_code(path: Path, code: bytes) -> None:
     made.replace(path)
 
 
-def read_code(path: Path) -> bytes:
-    """What `write_code` was given. NotKeptError where it is not there whole, or others may have written it."""
+def read_code(path: Path, forbidden: int = OTHERS_WRITE) -> bytes:
+    """What `write_code` was given. NotKeptError where it is not there whole, or others may have written it.
+
+    `forbidden`: the rights to write that nobody else may have.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            why = distrust(status) if stat.S_ISREG(status.st_mode) else "is no file"
+            why = distrust(status, forbidden) if stat.S_ISREG(status.st_mode) else "is no file"
             if why is not None:
                 raise NotKeptError(f"{path} {why}")
             data = file.read()

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tailer.jit import store
-from tailer.jit.code_file import NotKeptError, read_code, write_code
+from tailer.jit.code_file import NotKeptError, write_code
 from tailer.jit.link import link
 
 Function = Callable[..., Any]
@@ -48,7 +48,7 @@ def _code(function: Function) -> bytes:
     folder = store.kept() or store.room()
     if folder is not None:
         try:
-            return read_code(folder / file)
+            return store.read(folder, file)
         except NotKeptError:
             if not COMPILES:
                 raise

@@ -3,7 +3,8 @@
 Beside the source, or in the user's cache folder where that cannot be written (`NUMBA_CACHE_DIR` comes before both).
 Code is put into `<name>.partial`, which gets its name when it is whole: whoever finds the folder has everything, and
 needs only to read it. A compiler that dies leaves files that the next one goes on with, and a lock that is free.
-Folders that others than root and this user own or may write are passed over, for what lies there is run.
+Folders that others than root and this user own or may write are passed over, for what lies there is run. Where
+nothing is kept yet, what a wheel has brought along serves (`tailer.jit.baseline`), on machines that it fits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from tailer.jit.code_file import NotKeptError, distrust, read_code, sync_folder
+from tailer.jit.baseline import CARRIED, VARIABLES, baseline_name, is_such_a_machine
+from tailer.jit.code_file import OTHERS_WRITE, NotKeptError, distrust, read_code, sync_folder
 from tailer.jit.sources import SOURCES
 
 BESIDE: Final = Path(__file__).resolve().parent / "__pycache__"
@@ -36,9 +38,6 @@ _FOLDER_MODE: Final = 0o755
 _PROCESSOR_LINES: Final = ("model name", "flags", "Features", "CPU part")
 WITHOUT: Final = "no compiled code, the plain reader goes on, slower"
 """What a user is told, before the reason."""
-
-_VARIABLES: Final = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
-
 
 _refused: Final[dict[Path, str]] = {}
 """Folders that are there and not used, and why."""
@@ -56,12 +55,31 @@ def folders() -> list[Path]:
 
 
 def kept() -> Path | None:
-    """The folder with the code for this processor and these versions, if it is there."""
+    """The folder with all code for these versions, if it is there: for this very processor, or as the wheel has it."""
     for folder in folders():
         whole = folder / _name()
         if _is_safe(folder) and os.access(whole, os.R_OK | os.X_OK) and _is_safe(whole):
             return whole
-    return None
+    return _carried()
+
+
+def _carried() -> Path | None:
+    """The folder with the code that came with the package, if this machine can run it."""
+    folder = CARRIED / baseline_name()
+    if not os.access(folder, os.R_OK | os.X_OK) or not is_such_a_machine(_processor()):
+        return None
+    return folder if _is_safe(CARRIED) and _is_safe(folder) else None
+
+
+def read(folder: Path, file: str) -> bytes:
+    """A function's code, from a folder that is kept. NotKeptError where it is not whole or others may write it."""
+    return read_code(folder / file, _forbidden(folder))
+
+
+def _forbidden(folder: Path) -> int:
+    """Who else may not write there. Whoever may write beside the source by its group may write the source too."""
+    beside_source = folder in (BESIDE, CARRIED) or folder.parent == CARRIED
+    return stat.S_IWOTH if beside_source else OTHERS_WRITE
 
 
 def _is_safe(folder: Path) -> bool:
@@ -69,8 +87,7 @@ def _is_safe(folder: Path) -> bool:
     if folder in _refused:
         return False
     try:
-        # Whoever may write beside the source by its group may write the source too.
-        why = distrust(folder.stat(), stat.S_IWOTH) if folder == BESIDE else distrust(folder.stat())
+        why = distrust(folder.stat(), _forbidden(folder))
     except OSError:
         return False
     if why is not None:
@@ -136,7 +153,11 @@ def take_news() -> str | None:
 def discard() -> None:
     """What is kept does not load: it is to be compiled anew. What this user may not remove is not used any more."""
     folder = kept()
-    if folder is not None:
+    if folder is not None and folder.parent == CARRIED:
+        # The package's files are not ours to remove. Whoever finds the damage tells of it.
+        _refused[folder] = "is damaged"
+        _told.add(folder)
+    elif folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
             _refused[folder] = "is damaged and cannot be removed"
@@ -148,7 +169,7 @@ def discard_damaged(files: Iterable[str]) -> None:
     while (folder := kept()) is not None:
         try:
             for name in names:
-                read_code(folder / name)
+                read(folder, name)
         except NotKeptError:
             discard()
         else:
@@ -212,7 +233,7 @@ def _remove_earlier(folder: Path) -> None:
 def _name() -> str:
     """Names all that the compiled code depends on: first the place, which an upgrade leaves as it is."""
     place = [sys.implementation.cache_tag, str(BESIDE), _processor()]
-    place += [os.environ.get(variable, "") for variable in _VARIABLES]
+    place += [os.environ.get(variable, "") for variable in VARIABLES]
     versions = [str(SOURCES), *(metadata.version(name) for name in ("numba", "llvmlite"))]
     return f"{_BEGIN}-{_digest(place)}-{_digest(versions)}"
 

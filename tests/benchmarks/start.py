@@ -72,14 +72,15 @@ def one(folder: Path, schema: Path, start: str, table: str) -> None:
     place, typed = ("earliest", table) if start == "typed" else (start, None)
     options = TailOptions(schema_file=schema if schema.exists() else None, start=place, table=typed)
     with open_tail(folder, options, writes=False) as tail:
-        _first_rows(tail)
+        first_rows(tail)
     spent = time.process_time() - before
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
     sys.stdout.write(json.dumps({"mib": round(peak / 1024, 1), "cpu": round(spent, 3)}) + "\n")
 
 
-def _first_rows(tail: Tail) -> None:
+def first_rows(tail: Tail) -> None:
+    """Reads until there are some."""
     while (step := tail.step(1 << 20)).tasks or step.moved:
         for task in step.tasks:
             if any(len(batch) for batch in tail.read(task)):

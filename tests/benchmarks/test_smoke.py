@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from tailer.jit import store
+from tailer.jit.baseline import baseline_name, is_such_a_machine
 from tests.benchmarks import (
     checkouts,
     decode,
+    fresh_machine,
     genuine,
     growth,
     handover,
@@ -63,6 +67,25 @@ def test_start(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None
     result = told(capsys)
     assert set(result["runs"]) == set(start.STARTS)
     assert all(0 < each["mib"] < 1000 for sizes in result["runs"].values() for (each,) in sizes.values())
+
+
+def test_fresh_machine(
+    few: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the code that is kept in place of a wheel's, in place of a minute of compiling."""
+    kept = store.kept()
+    if kept is None or not is_such_a_machine(store._processor()):
+        pytest.skip("no compiled code is kept that could be taken for a wheel's")
+    shutil.copytree(kept, tmp_path / "code" / baseline_name())
+    monkeypatch.setattr(fresh_machine, "WAYS", ("wheel",))
+    folder, table = few
+    words = [folder, "--table", table, "--repeat", "1", "--code", str(tmp_path / "code")]
+    assert fresh_machine.main(words) == 0
+    result = told(capsys)
+    check_figures(result)
+    (run,) = result["runs"]["wheel"]
+    assert run["cpu"] > run["compiler_cpu"] == 0
+    assert not run["numba_imported"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ With no network but the package index's. What runs then runs outside the reposit
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tailer.jit.ahead import COMPILED
+from tailer.jit.baseline import baseline_name, is_such_a_machine, made_for
+from tailer.jit.store import _processor
 from tests.conftest import FreshFolder
 from tests.helpers.cli import ROOT
 from tests.helpers.compare import same_rows, without_truncates
@@ -23,16 +27,36 @@ from tests.oracle import expected
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 SECONDS_MAX = 1800
+RUN = "from tailer.cli.app import run; run()"
 WHERE = "import pathlib, tailer, writer_hooks; print(pathlib.Path(tailer.__file__).parent)"
 
 
+SUCH_A_MACHINE = is_such_a_machine(_processor())
+carries_code = pytest.mark.skipif(not SUCH_A_MACHINE, reason="a wheel carries no code for this machine")
+
+
+def object_code(folder: Path) -> Path:
+    """Made as `make wheel` does."""
+    command = [sys.executable, "scripts/object_code.py", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=SECONDS_MAX)
+    return folder
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return object_code(tmp_path_factory.mktemp("code") / "object_code")
+
+
+def pip_wheel(folder: Path, **environment: str) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, timeout=SECONDS_MAX)
+    subprocess.run(command, check=True, timeout=SECONDS_MAX, env={**os.environ, **environment})
     (made,) = folder.iterdir()
     return made
+
+
+@pytest.fixture(scope="module")
+def wheel(carried: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pip_wheel(tmp_path_factory.mktemp("wheel"), CDC_TAIL_OBJECT_CODE=str(carried))
 
 
 def install(environment: Environment, *arguments: str | Path) -> None:
@@ -56,11 +80,32 @@ def whole(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return made
 
 
-def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+def packaged() -> set[str]:
     names = {str(file.relative_to(ROOT)) for file in kept_files()}
+    return {name for name in names if name.split("/")[0] in PACKAGES}
+
+
+def held(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == {name for name in names if name.split("/")[0] in PACKAGES}
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_it_has_every_file_of_the_packages_the_object_code_and_no_other(wheel: Path) -> None:
+    folder = f"tailer/jit/object_code/{baseline_name()}"
+    code = {f"{folder}/{module}.{name}" for module, name in COMPILED} if SUCH_A_MACHINE else set()
+    assert held(wheel) == packaged() | code
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
+def test_one_that_is_made_without_object_code_has_none(tmp_path: Path) -> None:
+    assert held(pip_wheel(tmp_path)) == packaged()
+
+
+@carries_code
+def test_object_code_is_the_same_when_it_is_made_again(carried: Path, tmp_path: Path) -> None:
+    again = object_code(tmp_path / "again")
+    files = {file.name: file.read_bytes() for file in (again / baseline_name()).iterdir()}
+    assert files == {file.name: file.read_bytes() for file in (carried / baseline_name()).iterdir()}
 
 
 @pytest.mark.parametrize("kind", ["node", "whole"])
@@ -78,11 +123,35 @@ def test_it_runs_without_the_repository(
     same_rows(expected(sets_root / "50-cases", folder).rows, without_truncates(ran.lines))
 
 
-def test_its_code_compiles(node: Environment, sets_root: Path, fresh_folder: FreshFolder) -> None:
-    made = node.run("python", "-m", "tailer.jit.ahead", timeout=SECONDS_MAX)
+def compiled_in(environment: Environment, cache: Path) -> list[Path]:
+    """What was compiled where the wheel is installed, or is on its way."""
+    return [*environment.packages.rglob("tailer/jit/__pycache__/compiled-*"), *cache.rglob("*")]
+
+
+@carries_code
+def test_its_code_is_run_and_nothing_is_compiled(
+    node: Environment, sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
+    folder, cache = fresh_folder("50-cases"), tmp_path / "cache"
+    words = ("-X", "importtime", "-c", RUN, "follow", folder, "--once", "--output", "json")
+    ran = node.run("python", *words, CDC_TAIL_JIT="1", XDG_CACHE_HOME=str(cache))
+    assert ran.code == 0, ran.err
+    same_rows(expected(sets_root / "50-cases", folder).rows, without_truncates(ran.lines))
+    loaded = {line.rpartition("|")[2].strip() for line in ran.err.splitlines() if line.startswith("import time:")}
+    assert {line for line in ran.err.splitlines() if not line.startswith("import time:")} == set()
+    assert {"tailer.scan.mutation.compiled.scan", "tailer.jit.link", "llvmlite.binding"} <= loaded
+    assert loaded & {"numba", "tailer.jit.with_numba", "tailer.jit.ahead"} == set()
+    assert compiled_in(node, cache) == []
+
+
+def test_its_code_compiles(node: Environment, sets_root: Path, fresh_folder: FreshFolder, tmp_path: Path) -> None:
+    """As where the code that it carries does not fit: for a processor that is named, this one or less."""
+    environment = {**made_for(), "XDG_CACHE_HOME": str(tmp_path)} if SUCH_A_MACHINE else {}
+    made = node.run("python", "-m", "tailer.jit.ahead", timeout=SECONDS_MAX, **environment)
     assert made.code == 0, made.err
+    assert compiled_in(node, tmp_path) != []
     folder = fresh_folder("50-cases")
-    ran = node.run("cdc-tail", "follow", folder, "--once", "--output", "json", CDC_TAIL_JIT="1")
+    ran = node.run("cdc-tail", "follow", folder, "--once", "--output", "json", CDC_TAIL_JIT="1", **environment)
     assert ran.code == 0, ran.err
     assert "plain reader" not in ran.err
     same_rows(expected(sets_root / "50-cases", folder).rows, without_truncates(ran.lines))

@@ -26,12 +26,12 @@ class Machine:
         self.beside = folder / "package" / "__pycache__"
         self.users = folder / "home"
 
-    def start(self, *mode: str) -> subprocess.Popen[str]:
+    def start(self, *mode: str, **environment: str) -> subprocess.Popen[str]:
         places = {"SMALL": str(self.folder), "XDG_CACHE_HOME": str(self.users), "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
             [sys.executable, "-m", "tests.unit.scan.compiled.reader", str(self.beside), *mode],
             cwd=ROOT,
-            env={"PATH": os.environ["PATH"], **places},
+            env={"PATH": os.environ["PATH"], **places, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -16,6 +16,7 @@ from tests.house.source_tree import ROOT
 @pytest.fixture(autouse=True)
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "BESIDE", tmp_path / "package" / "__pycache__")
+    monkeypatch.setattr(store, "CARRIED", tmp_path / "package" / "object_code")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     store._name.cache_clear()
@@ -206,7 +207,7 @@ def test_only_one_may_compile() -> None:
 
 PYTHON = {
     "tailer.framing.compiled": {"entries"},
-    "tailer.jit": {"addresses", "ahead", "code_file", "link", "ready", "sources", "store", "without_numba"},
+    "tailer.jit": {"addresses", "ahead", "baseline", "code_file", "link", "ready", "sources", "store", "without_numba"},
     "tailer.scan.compiled": {"block_scan"},
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},

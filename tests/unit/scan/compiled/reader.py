@@ -2,8 +2,10 @@
 
     python -m tests.unit.scan.compiled.reader BESIDE [compile | choose]
 
-SMALL in the environment is the tests' folder. Prints how it ended: what was said, and whether the function works. With
-`choose` it is chosen and loaded as every room's are, and what is wrong with it is mended.
+SMALL in the environment is the tests' folder; PROCESSOR is what the system tells of its processor, where that is to be
+another one. What a wheel has brought along lies in `object_code` beside BESIDE. Prints how it ended: what was said, and
+whether the function works. With `choose` it is chosen and loaded as every room's are, and what is wrong with it is
+mended.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ def main(beside: Path, mode: str) -> int:
     ahead.COMMAND = ("-P", "-m", "tests.unit.scan.compiled.reader", str(beside), "compile")  # type: ignore[misc]
     ahead.LOOK_SECONDS = 0.1  # type: ignore[misc]
     store.BESIDE = beside  # type: ignore[misc]
+    store.CARRIED = beside.with_name("object_code")  # type: ignore[misc]
+    if "PROCESSOR" in os.environ:
+        store._processor = lambda: os.environ["PROCESSOR"]
     return {"compile": ahead.main, "choose": choose, "": read}[mode]()
 
 

@@ -1,0 +1,143 @@
+"""Does code that was compiled for this very processor read faster than the code that a wheel carries?
+
+Two copies of the package, one with the wheel's code and one that has compiled its own, each in a process that stays.
+They take turns with every log, in the typed and in the generic form: CPU of the range reader, warm (`decoding.py`).
+
+    python -m tests.benchmarks.both_codes events-32mib.tar.xz:perf.events decimal.tar.xz:perf.t_dec --keep
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.fresh_machine import environment_of, install, make_code
+from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, ratio, result, summed, unpacked
+
+NAME = "both_codes"
+QUESTION = "Does code that was compiled for this very processor read faster than the code that a wheel carries?"
+TARGETS = {"wheel_to_own": 1.05}
+FORMS = ("typed", "arrow")
+CODES = ("wheel", "own")
+
+Case = Callable[[], float]
+
+
+def run(given: Sequence[str], rounds: int, code: Path | None) -> dict[str, Any]:
+    before = facts()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        parent = Path(name)
+        carried = code or make_code(parent / "object_code")
+        logs = [_unpacked(words, parent / str(number)) for number, words in enumerate(given)]
+        cases: dict[str, Case] = {}
+        for which in CODES:
+            place = parent / which
+            install(place, carried if which == "wheel" else None)
+            _compile(place)
+            cases |= stack.enter_context(_reading(place, which, logs))
+        pin(0)
+        # Side by side: one log with one code, then the same with the other.
+        cases = dict(sorted(cases.items(), key=lambda case: case[0].split()[:-1]))
+        interleaved(cases, 2)
+        found = interleaved(cases, rounds)
+    return result(
+        NAME,
+        QUESTION,
+        before,
+        None,
+        rounds,
+        TARGETS,
+        seconds=summed(found),
+        figures=_figures(found),
+        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+    )
+
+
+def _figures(found: dict[str, list[float]]) -> list[dict[str, Any]]:
+    names = sorted({name.rpartition(" ")[0] for name in found})
+    bound = TARGETS["wheel_to_own"]
+    return [
+        figure(
+            f"{name}: the wheel's code", "× its own, CPU", ratio(found, f"{name} wheel", f"{name} own"), at_most=bound
+        )
+        for name in names
+    ]
+
+
+def _unpacked(words: str, into: Path) -> str:
+    log, _, table = words.rpartition(":")
+    return f"{unpacked(Path(log), into)}:{table}"
+
+
+def _compile(place: Path) -> None:
+    words = [sys.executable, "-m", "tailer.jit.ahead"]
+    subprocess.run(words, cwd=place, env=environment_of(place), check=True, stdout=sys.stderr)
+
+
+@contextmanager
+def _reading(place: Path, which: str, logs: Sequence[str]) -> Iterator[dict[str, Case]]:
+    """A process with the package of `place`, and what it can be asked to read."""
+    words = [sys.executable, "-m", f"tests.benchmarks.{NAME}", "--one", *logs]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, cwd=place, env=environment_of(place), **pipes) as process:
+
+        def once(name: str) -> float:
+            process.stdin.write(f"{name}\n")
+            process.stdin.flush()
+            return float(process.stdout.readline())
+
+        names = json.loads(process.stdout.readline())
+        yield {f"{name} {which}": partial(once, name) for name in names}
+        process.stdin.close()
+
+
+def one(logs: Sequence[str]) -> None:
+    """Reads what each line of input names; the CPU that it took, in a line of output."""
+    from tailer.jit.ready import WORTH_BYTES, expect, twin_now
+    from tests.benchmarks.decoding import Decoding, to_arrow, works
+
+    pin(0)
+    expect(WORTH_BYTES)
+    assert twin_now("tailer.scan.mutation.compiled.scan") is not None
+    cases = {}
+    for log in logs:
+        folder, _, table = log.rpartition(":")
+        for form in FORMS:
+            work = works(Path(folder), table if form == "typed" else None)[-1]
+            cases[f"{table} {form}"] = Decoding(work, to_arrow)
+    sys.stdout.write(json.dumps(list(cases)) + "\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        before = time.process_time()
+        cases[line.strip()]()
+        sys.stdout.write(f"{time.process_time() - before}\n")
+        sys.stdout.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--one"]:
+        one(words[1:])
+        return 0
+    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    told = "archive or folder with segment, sidecar and schema.cql, and the table to read in its typed form"
+    parser.add_argument("logs", nargs="+", metavar="LOG:TABLE", help=told)
+    parser.add_argument("--repeat", type=int, default=15, help="rounds (default: %(default)s)")
+    parser.add_argument("--code", type=Path, help="a folder that scripts/object_code.py has made (default: make one)")
+    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
+    chosen = parser.parse_args(words)
+    publish(run(chosen.logs, chosen.repeat, chosen.code), chosen.keep)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,6 +21,7 @@ TITLES = {
     "decode": "The range reader, warm, on one core",
     "native": "The same rows as a native log",
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
+    "maps": "Maps of few and of many keys, in order and not",
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",

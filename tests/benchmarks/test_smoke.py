@@ -19,6 +19,7 @@ from tests.benchmarks import (
     handover,
     idle,
     latency,
+    maps,
     native,
     shapes,
     spark_latency,
@@ -166,6 +167,14 @@ def test_shapes(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     assert all(found["rows"] > 0 for found in result["shapes"].values())
     assert "200 tables typed" not in result["shapes"]
     assert result["shapes"]["batch sync, lz4 json"]["rows"] > 1
+
+
+def test_maps(capsys: pytest.CaptureFixture[str]) -> None:
+    maps.main(["--repeat", "1", "--mib", "0.02", "--distinct", "800"])
+    result = told(capsys)
+    check_figures(result)
+    assert len(result["runs"]) == len(maps.KEYS) * 2 * len(maps.MEASURED)
+    assert all(count > 0 and count % int(case.split()[0]) == 0 for case, count in result["keys"].items())
 
 
 def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ TITLES = {
     "native": "The same rows as a native log",
     "shapes": "Other shapes of log: time per plain byte, by that of the perf segment",
     "genuine": "Rows that are no plain inserts, as a server wrote them",
+    "maps": "Maps of few and of many keys, in order and not",
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",

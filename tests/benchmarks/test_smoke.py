@@ -25,6 +25,7 @@ from tests.benchmarks import (
     handover,
     idle,
     latency,
+    maps,
     native,
     shapes,
     spark_latency,
@@ -215,6 +216,14 @@ def test_genuine(few: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFix
 def test_genuine_rows_are_those_of_the_plain_twins(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert genuine.main([few[0], "--check"]) == 0
     assert capsys.readouterr().out == "cdc_raw typed: same\ncdc_raw arrow: same\n"
+
+
+def test_maps(capsys: pytest.CaptureFixture[str]) -> None:
+    maps.main(["--repeat", "1", "--mib", "0.02", "--distinct", "800"])
+    result = told(capsys)
+    check_figures(result)
+    assert len(result["runs"]) == len(maps.KEYS) * 2 * len(maps.MEASURED)
+    assert all(count > 0 and count % int(case.split()[0]) == 0 for case, count in result["keys"].items())
 
 
 def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import socket
 import subprocess
-import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of, java
-from tests.helpers.jvm.program import Program, StartFailed, free_ports
+from tests.helpers.jvm.program import Program, StartFailed, free_ports, own_address
 
 VERSION = "4.1.0"
 START_SECONDS = 90
@@ -58,7 +56,7 @@ class Broker:
     def __init__(self, folder: Path, settings: Mapping[str, object] | None = None, *, heap: str = "512m") -> None:
         self.folder = folder.resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.address = f"127.0.0.{2 + os.getpid() % 250}"
+        self.address = own_address()
         self.port, self._controller_port = free_ports(self.address, 2)
         self._options = (f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._file('log4j2')}")
         self._program: Program | None = None
@@ -82,6 +80,8 @@ class Broker:
 
     def start(self) -> None:
         """Runs the broker until it takes connections; raises StartFailed. A new folder is formatted first."""
+        if self.running:
+            raise RuntimeError("the broker is running already")
         if not (self.folder / "data" / "meta.properties").exists():
             self._format()
         self._program = Program(
@@ -90,13 +90,7 @@ class Broker:
             self._options,
             ["kafka.Kafka", str(self._file("server"))],
         )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if not self._program.running or time.monotonic() > deadline:
-                said = self._program.said()
-                self.kill()
-                raise StartFailed(f"the broker does not answer at {self.bootstrap}; the end of its log:\n{said}")
-            time.sleep(0.05)
+        self._program.await_answer(self._answers, START_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL, and gone when this returns. Nothing to do if it is not running."""

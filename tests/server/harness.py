@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from tests.helpers.jvm.program import StartFailed, free_ports
+from tests.helpers.jvm.program import StartFailed, free_ports, own_address
 from tests.server.library import Library, available, library
 
 __all__ = ["JAVA_17", "CommandFailed", "Node", "StartFailed", "available", "library"]
@@ -87,7 +87,7 @@ class Node:
         options: Sequence[str] = (),
     ) -> None:
         self.folder = folder.resolve()
-        self.address = f"127.0.0.{2 + os.getpid() % 250}"
+        self.address = own_address()
         self.cql_port, self.storage_port = free_ports(self.address, 2)
         self.drained = False
         self._heap = heap

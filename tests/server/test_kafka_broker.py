@@ -63,13 +63,15 @@ def consumed(broker: Broker, count: int) -> list[bytes]:
     return found
 
 
-def test_it_keeps_what_it_was_given_over_a_kill(broker: Broker) -> None:
+def test_it_keeps_what_it_was_given_over_a_kill_and_a_stop(broker: Broker) -> None:
     produce(broker, b"a", b"b")
     assert consumed(broker, 2) == [b"a", b"b"]
     broker.kill()
     assert not broker.running
     broker.start()
     produce(broker, b"c", transactional="writer")
+    broker.stop()
+    broker.start()
     assert consumed(broker, 3) == [b"a", b"b", b"c"]
 
 

@@ -122,7 +122,7 @@ def _cassandra(bench: Bench, backlog: Path) -> Took:
 
 def _debezium(bench: Bench, backlog: Path, table: str, expected: int) -> Took:
     """The connector with a copy of the backlog, which it moves away, until the last message is at the consumer."""
-    from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
     here = bench.parent / f"backlog-{time.monotonic_ns()}"
     copy = here / "cdc_raw"
@@ -132,7 +132,7 @@ def _debezium(bench: Bench, backlog: Path, table: str, expected: int) -> Took:
         {"bootstrap.servers": bench.broker.bootstrap, "group.id": "backlog", "enable.auto.commit": False}
     )
     _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
-    consumer.assign([TopicPartition(topic, 0, end if end >= 0 else OFFSET_END)])
+    consumer.assign([TopicPartition(topic, 0, end)])
     connector = Debezium(here / "connector", bench.node, bench.broker, copy, FOR_A_BACKLOG)
     broker = psutil.Process(bench.broker.pid)
     cpu_before = {"broker": sum(broker.cpu_times()[:2]), "consumer": time.process_time()}

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of
-from tests.helpers.jvm.program import Program, StartFailed, free_ports
+from tests.helpers.jvm.program import Program, free_ports
 from tests.helpers.kafka_broker import Broker
 from tests.server.harness import JAVA_17, Node
 
@@ -111,17 +110,11 @@ class Debezium:
             "-XX:+UseSerialGC",
             *JAVA_17,
             f"-Dlogback.configurationFile={self._file('logback.xml')}",
+            f"-Dcassandra.storagedir={self._file('storage')}",
         ]
-        options.append(f"-Dcassandra.storagedir={self.folder / 'storage'}")
         words = ["io.debezium.connector.cassandra.CassandraConnectorTask", str(self._file("connector.properties"))]
         self._program = Program(self._file("connector.log"), [f"{jars()}/*"], options, words)
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if not self._program.running or time.monotonic() > deadline:
-                said = self._program.said()
-                self.kill()
-                raise StartFailed(f"Debezium's connector does not answer; the end of its log:\n{said}")
-            time.sleep(0.05)
+        self._program.await_answer(self._answers, START_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL, and gone when this returns. Nothing to do if it is not running."""

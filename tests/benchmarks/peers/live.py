@@ -22,7 +22,7 @@ from tests.benchmarks.measured import ROOT, percentiles
 from tests.benchmarks.peers.readers import READERS, Arrived, Bench, Consumer, Reader
 
 WARM_UP_ROWS = 2000, 50
-"""Before those that count: so many as fast as they come, for the JVMs compile what runs often, then so many as later."""
+"""Before those that count: so many as fast as they come, for JVMs compile what runs often, then so many as later."""
 GAP_SECONDS = (0.020, 0.060)
 LINGER_SECONDS = 2.0
 BODY = "x" * 100

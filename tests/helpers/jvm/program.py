@@ -6,7 +6,8 @@ import collections
 import os
 import socket
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.helpers.jvm.jars import cache, compiled, java
@@ -44,10 +45,21 @@ class Program:
     def running(self) -> bool:
         return self._process.poll() is None
 
+    def await_answer(self, answers: Callable[[], bool], seconds: float) -> None:
+        """Returns once `answers()` is true. A program that ends or takes longer is killed: StartFailed."""
+        deadline = time.monotonic() + seconds
+        while not answers():
+            if not self.running or time.monotonic() > deadline:
+                self.kill()
+                raise StartFailed(f"{self.log.stem}: no answer; the end of its log:\n{self.said()}")
+            time.sleep(0.05)
+
     def kill(self) -> None:
         """SIGKILL, and gone when this returns."""
         self._process.kill()
-        self._reap()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def stop(self) -> None:
         """SIGTERM, upon which a JVM runs its shutdown hooks; SIGKILL if that takes too long."""
@@ -62,10 +74,10 @@ class Program:
         with self.log.open(errors="replace") as text:
             return "".join(collections.deque(text, maxlen=lines))
 
-    def _reap(self) -> None:
-        self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+
+def own_address() -> str:
+    """A loopback address that no test running beside this one uses."""
+    return f"127.0.0.{2 + os.getpid() % 250}"
 
 
 def free_ports(address: str, count: int) -> list[int]:

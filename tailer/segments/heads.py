@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from tailer.segments.run import Numbers, Run
 
 _ID_BYTES = 16
@@ -22,7 +26,7 @@ def payloads(run: Run) -> Iterator[bytes]:
         yield data[start:end]
 
 
-def entries_of(run: Run, tables: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
+def entries_of(run: Run, tables: frozenset[bytes]) -> Iterator[tuple[int, bytes]]:
     """Logical offset and payload of the entries whose first table id is one of `tables`.
 
     The id stands behind the count of updates (format page 5.2, a count below 128).
@@ -34,14 +38,25 @@ def entries_of(run: Run, tables: Collection[bytes]) -> Iterator[tuple[int, bytes
             yield int(run.offsets[number]), data[start : start + size]
 
 
-def _candidates(run: Run, tables: Collection[bytes]) -> Numbers:
+def _candidates(run: Run, tables: frozenset[bytes]) -> Numbers:
     """Those whose id begins like one of them: few more, and found without looking at each."""
     import numpy as np
 
-    words = np.ndarray(len(run.data) - _WORD_BYTES + 1, np.dtype("<u8"), run.data, strides=(1,))[run.starts + 1]
-    wanted = np.array([int.from_bytes(table[:_WORD_BYTES], "little") for table in tables], np.uint64)
-    # Most entries have the table of the one before.
-    begins = np.flatnonzero(words[1:] != words[:-1]) + 1
-    if not np.isin(words[begins], wanted).any() and words[0] not in wanted:
-        return begins[:0]
-    return np.flatnonzero(np.isin(words, wanted))
+    begins, words = _begin(tables)
+    at = run.starts + 1
+    # First by one byte: that rules out most tables, and is taken several times as fast as a word that lies anywhere.
+    likely = np.flatnonzero(begins.take(np.frombuffer(run.data, np.uint8).take(at)))
+    if len(likely) == 0:
+        return likely
+    every = np.ndarray(len(run.data) - _WORD_BYTES + 1, np.dtype("<u8"), run.data, strides=(1,))
+    return likely[np.isin(every[at[likely]], words)]
+
+
+@lru_cache(maxsize=4)
+def _begin(tables: frozenset[bytes]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    """By an id's first byte, whether it may be one of them; and the first words of all."""
+    import numpy as np
+
+    begins = np.zeros(256, np.bool_)
+    begins[[table[0] for table in tables]] = True
+    return begins, np.array([int.from_bytes(table[:_WORD_BYTES], "little") for table in tables], np.uint64)

@@ -28,6 +28,7 @@ COMPILED: Final = (
     ("tailer.framing.compiled.sections", "check_entries"),
     ("tailer.framing.compiled.sections", "check_parts"),
     ("tailer.framing.compiled.chain", "follow_chain"),
+    ("tailer.framing.compiled.lz4", "unpack_all"),
     ("tailer.types.compiled.values", "write_value"),
     ("tailer.rows.generic.compiled.rows", "fill"),
     ("tailer.rows.generic.compiled.lines", "put_lines"),

@@ -10,7 +10,7 @@ _SOURCES: Final = {
     "tailer": ("limits",),
     "tailer.jit": ("decorators", "memory", "vints", "with_numba", "words"),
     "tailer.framing": ("chain", "entry", "section"),
-    "tailer.framing.compiled": ("blocks", "chain", "crc", "folding", "sections"),
+    "tailer.framing.compiled": ("blocks", "chain", "crc", "folding", "lz4", "sections"),
     "tailer.scan": ("index", "tables"),
     "tailer.scan.compiled": ("block", "lines", "one_row"),
     "tailer.scan.mutation": ("flags", "walk"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class FirstIds:
         self._run = run
         self._held: npt.NDArray[np.uint64] | None = None
 
-    def entries_of(self, tables: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
+    def entries_of(self, tables: frozenset[bytes]) -> Iterator[tuple[int, bytes]]:
         """Logical offset and payload of the entries whose first table id is one of `tables`."""
         run = self._run
         data, count = run.data, len(run.starts)
@@ -70,14 +71,16 @@ class FirstIds:
         words = self._words()
         return FirstTables(frozenset(_met(words)), frozenset(words[counts > 1].tolist() if most > 1 else ()))
 
-    def _candidates(self, tables: Collection[bytes]) -> Numbers:
+    def _candidates(self, tables: frozenset[bytes]) -> Numbers:
         """Those whose id begins like one of them: few more, and found without looking at each."""
         import numpy as np
 
-        words, wanted = self._words(), set(map(first_word, tables))
-        if wanted.isdisjoint(_met(words)):
+        begins, wanted = _begin(tables)
+        if self._held is not None and _met(self._held).isdisjoint(wanted.tolist()):
             return np.empty(0, np.int64)
-        return np.flatnonzero(np.isin(words, np.array(list(wanted), np.uint64)))
+        # First by one byte: that rules out most tables, and is taken several times as fast as a word that lies anywhere.
+        likely = np.flatnonzero(begins.take(np.frombuffer(self._run.data, np.uint8).take(self._run.starts + 1)))
+        return likely[np.isin(self._words()[likely], wanted)] if len(likely) else likely
 
     def _words(self) -> npt.NDArray[np.uint64]:
         import numpy as np
@@ -95,3 +98,13 @@ def _met(words: npt.NDArray[np.uint64]) -> set[int]:
 
     begins = np.flatnonzero(words[1:] != words[:-1]) + 1
     return {int(words[0]), *words[begins].tolist()}
+
+
+@lru_cache(maxsize=4)
+def _begin(tables: frozenset[bytes]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    """By an id's first byte, whether it may be one of them; and the first words of all."""
+    import numpy as np
+
+    begins = np.zeros(256, np.bool_)
+    begins[[table[0] for table in tables]] = True
+    return begins, np.array([first_word(table) for table in tables], np.uint64)

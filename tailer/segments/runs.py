@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from tailer.errors import CorruptError
 from tailer.framing.chain import Chain, Limits
+from tailer.framing.codec import LZ4
 from tailer.framing.entry import HEAD_BYTES
-from tailer.framing.forms import read_chain_now, scan_parts_now
+from tailer.framing.forms import read_chain_now, scan_parts_now, unpack_blocks_now
 from tailer.framing.section import HEAD_BYTES_MAX, MARKER_BYTES, NoSection, head_bytes, read_section
 from tailer.limits import KIB, MIB, OFFSET_MAX
 from tailer.position import Position
@@ -85,15 +86,22 @@ def _bodies(file: SegmentFile, chain: Chain, block: bytes, at: int) -> tuple[byt
     if header.plain:
         ats, nexts = np.asarray(chain.ats, np.int64), np.asarray(chain.nexts, np.int64)
         return block, ats + (MARKER_BYTES - at), nexts - at
-    view, skipped = memoryview(block), head_bytes(header) - at
+    starts, ends, ats, nexts = (np.asarray(line, np.int64) for line in chain)
+    begins, nexts, lengths = ats + (head_bytes(header) - at), nexts - at, ends - starts - MARKER_BYTES
+    view, codec = memoryview(block), file.codec()
     parts: list[bytes | bytearray] = []
-    codec = file.codec()
-    for start, end, begins, next_at in zip(*(np.asarray(line).tolist() for line in chain), strict=True):
-        body = view[begins + skipped : next_at - at]
+    sizes: list[int] = []
+    if codec is LZ4:
+        part, count = unpack_blocks_now(len(lengths), int(lengths.sum()))(block, begins, nexts, lengths)
+        parts.append(part)
+        sizes += lengths[:count].tolist()
+    rest = (line[len(sizes) :].tolist() for line in (starts, begins, nexts, lengths))
+    for start, begin, next_at, length in zip(*rest, strict=True):
         try:
-            parts.append(codec.decode(body, end - start - MARKER_BYTES, Position(file.segment, start)))
+            parts.append(codec.decode(view[begin:next_at], length, Position(file.segment, start)))
         except CorruptError:
             # Whoever asked finds it first in line now, and judges it.
             break
-    bounds = np.cumsum([0, *map(len, parts)])
+        sizes.append(len(parts[-1]))
+    bounds = np.cumsum([0, *sizes])
     return b"".join(parts), bounds[:-1], bounds[1:]

@@ -111,5 +111,6 @@ def unpack_blocks(block: bytes, begins: Numbers, ends: Numbers, lengths: Numbers
     outs = np.zeros(count + 1, np.int64)
     np.cumsum(wanted[:count], out=outs[1:])
     room = np.empty(int(outs[-1]), np.uint8)
-    done = unpack_all(*(address_of(each) for each in (data, *bounds, outs, room)), count)
+    places = (address_of(data), *map(address_of, bounds), address_of(outs), address_of(room))
+    done = unpack_all(*places, count)
     return room[: outs[done]].tobytes(), done

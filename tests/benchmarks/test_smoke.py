@@ -20,6 +20,7 @@ from tests.benchmarks import (
     idle,
     latency,
     native,
+    opening,
     shapes,
     spark_latency,
     start,
@@ -55,6 +56,14 @@ def test_start(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None
     result = told(capsys)
     assert set(result["runs"]) == set(start.STARTS)
     assert all(0 < each["mib"] < 1000 for sizes in result["runs"].values() for (each,) in sizes.values())
+
+
+def test_opening(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, table = few
+    assert opening.main([folder, "--table", table, "--repeat", "1"]) == 0
+    result = told(capsys)
+    assert len(result["runs"]) == len(opening.FORMS) * (3 + len(opening.COPIES))
+    assert [each["unit"] for each in result["figures"]].count("× reader") == 2 * len(opening.FORMS)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from tests.benchmarks import (
     latency,
     maps,
     native,
+    opening,
     shapes,
     spark_latency,
     spark_parquet,
@@ -87,6 +88,14 @@ def test_fresh_machine(
     (run,) = result["runs"]["wheel"]
     assert run["cpu"] > run["compiler_cpu"] == 0
     assert not run["numba_imported"]
+
+
+def test_opening(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, table = few
+    assert opening.main([folder, "--table", table, "--repeat", "1"]) == 0
+    result = told(capsys)
+    assert len(result["runs"]) == len(opening.FORMS) * (3 + len(opening.COPIES))
+    assert [each["unit"] for each in result["figures"]].count("× reader") == 2 * len(opening.FORMS)
 
 
 @pytest.fixture

@@ -36,6 +36,20 @@ def _repeat(to: int, distance: int, count: int) -> None:
         store(to + number, load(to - distance + number))
 
 
+@inlined
+def _count(block: int, at: int, end: int, count: int) -> tuple[int, int]:
+    """A length whose first four bits are `count`, and the offset behind it; below 0 where the block ends in it."""
+    if count == LONG:
+        more = MORE
+        while more == MORE:
+            if at >= end:
+                return -1, at
+            more = byte(block, at)
+            at += 1
+            count += more
+    return count, at
+
+
 @compiled
 def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> bool:
     """Unpacks the bytes of `block` from `at` to `end` into those of `room` from `first` to `last`; False where they are
@@ -44,16 +58,8 @@ def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> 
     while at < end:
         token = byte(block, at)
         at += 1
-        count = token >> 4
-        if count == LONG:
-            more = MORE
-            while more == MORE:
-                if at >= end:
-                    return False
-                more = byte(block, at)
-                at += 1
-                count += more
-        if count > end - at or count > last - out:
+        count, at = _count(block, at, end, token >> 4)
+        if count < 0 or count > end - at or count > last - out:
             return False
         copy(room + out, block + at, count)
         at += count
@@ -64,20 +70,12 @@ def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> 
             return False
         distance = byte(block, at) + 256 * byte(block, at + 1)
         at += 2
-        count = token & LONG
-        if count == LONG:
-            more = MORE
-            while more == MORE:
-                if at >= end:
-                    return False
-                more = byte(block, at)
-                at += 1
-                count += more
-        count += LEAST_MATCH
-        if distance == 0 or distance > out - first or count > last - LITERALS - out:
+        count, at = _count(block, at, end, token & LONG)
+        matched = count + LEAST_MATCH
+        if count < 0 or distance == 0 or distance > out - first or matched > last - LITERALS - out:
             return False
-        _repeat(room + out, distance, count)
-        out += count
+        _repeat(room + out, distance, matched)
+        out += matched
     return False
 
 

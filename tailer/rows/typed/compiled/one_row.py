@@ -158,7 +158,7 @@ class _Room:
             ttl=one_row.ttl[:rows],
             expires=one_row.expires[:rows],
             token=token,
-            index_row=np.full(rows, w.NO_LINE, np.int64),
+            index_row=np.empty(0, np.int64),
             sets=sets,
             ends=np.arange(rows + 1, dtype=np.int32) * len(sets),
             off=off[:, :rows],

@@ -19,8 +19,9 @@ class StraightRows(NamedTuple):
     """Rows in order, what each is, and where its values lie; see `straight` for the fields.
 
     `off`, `length`: a line a column of the form; `places` has their addresses, that of `bad`, and the bytes from one
-    line to the next. `index_row`: number of the row's line in the index. The facts are of all rows together;
-    `has_cells`: whether cells have other times than their row. `sparse`: the lines are other ones, see `wide`.
+    line to the next. `index_row`: number of the row's line in the index, or NO_LINE; empty where no row has one. The
+    facts are of all rows together; `has_cells`: whether cells have other times than their row. `sparse`: the lines are
+    other ones, see `wide`.
     """
 
     bad: Numbers

@@ -14,8 +14,9 @@ from tests.helpers.logs.wire import uvint
 from tests.unit.rows.typed.generated import NOW, _key, kind_of, tables, values
 from tests.unit.rows.typed.test_generated import definition_of
 from tests.unit.rows.typed.test_one_row import TABLE, read
+from tests.unit.scan.compiled.twins import compiled_only
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, compiled_only]
 
 TTL = {"ttl": 60, "expires": NOW + 60}
 

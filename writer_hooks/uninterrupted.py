@@ -31,9 +31,7 @@ def uninterrupted(work: Callable[[], _Made]) -> _Made:
         return work()
     came: list[tuple[int, FrameType | None]] = []
     # What is no function here ends the process, is ignored, or is not Python's.
-    handlers: dict[int, _Handler] = {
-        number: found for number in _SIGNALS if callable(found := _handler_of(number))
-    }
+    handlers: dict[int, _Handler] = {number: found for number in _SIGNALS if callable(found := _handler_of(number))}
 
     process = os.getpid()
 

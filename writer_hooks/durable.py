@@ -216,7 +216,7 @@ class DurableEnd:
         demand = self._demand if deadline is None else self._ask
         while end > self.end:
             group = self._group(end)
-            if group is self.coming:
+            if end > self._groups[0]:
                 demand()
                 if end <= self.end:
                     return

@@ -15,9 +15,12 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.position import Position
+from writer_hooks.bell import Bell
 from writer_hooks.writer_errors import waits_in_hook
 
 _OFFSET_BITS: Final = 32
+_MOMENT: Final = 0.0001
+"""Seconds in which a thread that was let go comes back, if it has nothing else to do."""
 
 _log: Final = logging.getLogger("writer_hooks")
 
@@ -32,13 +35,18 @@ def position_of(key: int) -> Position:
 
 
 class Group:
-    """Those who wait for the same sync. `error`: why it did not come about, where it may be tried again."""
+    """Those who wait for the same sync. `error`: why it did not come about, where it may be tried again.
 
-    __slots__ = ("_blocked", "_gate", "_lock", "_loops", "_open", "error")
+    `threads`: how many wait, blocked or with an event loop.
+    """
+
+    __slots__ = ("_expected", "_gate", "_here", "_lock", "_loops", "_open", "error", "threads")
 
     def __init__(self) -> None:
         self.error: CdcError | None = None
-        self._blocked = False
+        self.threads = 0
+        self._expected = 0
+        self._here: Bell | None = None
         self._gate = threading.Lock()
         self._gate.acquire()
         self._lock = threading.Lock()
@@ -47,7 +55,7 @@ class Group:
 
     def wait(self, timeout: float) -> bool:
         """Blocks this thread until the sync has come to an end; False when `timeout` seconds (-1: none) are over."""
-        self._blocked = True
+        self._come()
         try:
             passed = self._gate.acquire(timeout=timeout)
             if passed:
@@ -66,13 +74,21 @@ class Group:
             if self._open:
                 future.set_result(None)
             else:
-                self._loops.setdefault(loop, []).append(future)
+                if loop not in self._loops:
+                    self._loops[loop] = []
+                    self._come()
+                self._loops[loop].append(future)
         return future
 
-    @property
-    def many(self) -> bool:
-        """Whether threads wait that will each bring more by themselves: a loop alone does so in one go."""
-        return self._blocked or len(self._loops) > 1
+    def gather(self, expected: int) -> None:
+        """Returns when so many threads wait, or when a moment has brought none."""
+        here = Bell()
+        self._here, self._expected = here, expected
+        came = self.threads
+        while came < expected and not here.hear(_MOMENT):
+            before, came = came, self.threads
+            if came == before:
+                return
 
     def open(self, error: CdcError | None = None) -> None:
         """Lets everybody go on."""
@@ -85,6 +101,11 @@ class Group:
         self._let_through()
         for loop, futures in loops.items():
             _tell(loop, futures)
+
+    def _come(self) -> None:
+        self.threads += 1
+        if self.threads == self._expected and self._here is not None:
+            self._here.ring()
 
     def _let_through(self) -> None:
         """Once open, the gate stays so: two may find it closed by one another, and the second has nothing to do."""
@@ -138,6 +159,11 @@ class DurableEnd:
         self._groups = (end, begins, Group())
         return begins
 
+    @property
+    def coming(self) -> Group:
+        """Those who wait for the next sync to begin."""
+        return self._groups[2]
+
     def advance(self, end: int) -> bool:
         """Everything up to `end` is durable; False, and the end stays, where the log died meanwhile."""
         with self._guard:
@@ -190,7 +216,7 @@ class DurableEnd:
         demand = self._demand if deadline is None else self._ask
         while end > self.end:
             group = self._group(end)
-            if group is self._groups[2]:
+            if end > self._groups[0]:
                 demand()
                 if end <= self.end:
                     return

@@ -81,9 +81,16 @@ class SegmentLog:
         self.appender = appender = Appender(self._durable, options, make(), recovered.last_ts, permit)
         self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
         pack = packer(options.compression)
-        entries = (lambda: appender.entries) if threads and self._leads else None
         self._syncer = Syncer(
-            files, places, self._durable, recovered.end, self._publisher, appender.seal, self._died, pack, entries
+            files,
+            places,
+            self._durable,
+            recovered.end,
+            self._publisher,
+            appender.seal,
+            self._died,
+            pack,
+            threads and self._leads,
         )
         self._subscribers = Subscribers(places, self._syncer.attach)
         self._thread = self._sync_thread(options)
@@ -317,8 +324,9 @@ class SegmentLog:
     def _demand(self) -> None:
         if self._thread is None:
             self._syncer.run()
-        elif not self._leads or not uninterrupted(self._syncer.try_run):
-            # Who finds nobody at it syncs himself: to hand it over and be woken takes longer than a fast disk.
+        elif not self._leads or not self._syncer.alone or not uninterrupted(self._syncer.try_run):
+            # Who is alone and finds nobody at it syncs himself: to hand it over and be woken takes longer than a fast
+            # disk. Of several none does, so that none comes late for the next one.
             self._thread.ring()
 
     def _ask(self) -> None:

@@ -86,6 +86,8 @@ def _int(value: Any) -> int:
 
 
 def _bytes(value: Any) -> bytes:
+    if type(value) is bytes:
+        return value
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     raise TypeError(f"{value!r:.80} is no bytes")

@@ -47,8 +47,7 @@ Pack = Callable[[memoryview], bytes] | None
 class Syncer:
     """`seal` gives what was appended, and those who wait for it; `died` hears of what cannot be mended.
 
-    `end`: of the log's last section. `entries` tells how many were ever appended, where a sync may wait a moment for
-    more of them.
+    `end`: of the log's last section. `gathers`: whether a sync waits a moment for those that the last one has let go.
 
     `hooks` are called with each durable section, in order, by the thread that synced it: they must be quick. What they
     raise is logged, counted in `hook_failures`, and nothing else: the section is durable.
@@ -64,7 +63,7 @@ class Syncer:
         seal: Callable[[], tuple[list[Step], Group]],
         died: Callable[[BaseException], None],
         pack: Pack,
-        entries: Callable[[], int] | None,
+        gathers: bool,
     ) -> None:
         self._files = files
         self._places = places
@@ -73,11 +72,8 @@ class Syncer:
         self._seal = seal
         self._died = died
         self._pack = pack
-        self._count = entries
-        self._counted = 0
-        self._usual = 1
-        self._many = False
-        self.gathering = False
+        self._gathers = gathers
+        self._writers = 0
         self._mutex = threading.Lock()
         self._steps: deque[Step] = deque()
         self._written: list[Written] = []
@@ -99,16 +95,19 @@ class Syncer:
         """Makes everything durable that was appended before the call. Errors go to those who wait."""
         self._durable.check_may_wait()
         with self._mutex:
-            self._run()
+            self._run(0)
+
+    @property
+    def alone(self) -> bool:
+        """Whether, as it looks, there is one writer and no other."""
+        return self._writers <= 1
 
     def try_run(self) -> bool:
-        """The same; False and nothing done where another thread has yet to take what was appended, or is at it."""
-        if self.gathering:
-            return True
+        """The same, for a writer; False and nothing done where another thread is at it."""
         if not self._mutex.acquire(blocking=False):
             return False
         try:
-            self._run()
+            self._run(1)
         finally:
             self._mutex.release()
         return True
@@ -128,11 +127,13 @@ class Syncer:
         self._mutex = threading.Lock()
         return self.left()
 
-    def _run(self) -> None:
+    def _run(self, writers: int) -> None:
+        """`writers`: how many are at this sync and do not wait."""
         if self._durable.dead is not None:
             return
-        if self._count is not None:
-            self._gather(self._count)
+        if self._gathers and not self.alone:
+            # Each of those that the last sync has let go would need one of its own.
+            self._durable.coming.gather(self._writers)
         try:
             group = self._sync_all()
         except BaseException as error:
@@ -140,7 +141,7 @@ class Syncer:
             self._died(error)
             raise
         if group is not None:
-            self._many = group.many
+            self._writers = group.threads + self._durable.coming.threads + writers
             self._durable.settle(group, self.trouble)
             self._feed()
             self._publish()
@@ -171,24 +172,6 @@ class Syncer:
                 self._offer = None
         except SyncFailedError as error:
             self._died(error)
-
-    def _gather(self, entries: Callable[[], int]) -> None:
-        """Lets those run that the last sync has let go, while they bring more: each would need a sync of its own.
-
-        Without a thread beside this one nobody is waited for: giving way takes as long as a fast disk.
-        """
-        self.gathering = True
-        try:
-            count = entries()
-            enough = 2 * self._usual if self._usual > 1 else 1
-            while self._many and count - self._counted < enough:
-                time.sleep(0)
-                before, count = count, entries()
-                if count == before:
-                    break
-            self._usual, self._counted = count - self._counted, count
-        finally:
-            self.gathering = False
 
     def _sync(self) -> None:
         while self._steps:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import msgspec
+
 from tailer.position import Position
 from writer_hooks.durable import DurableEnd, position_of
 
 
-class Ticket:
+class Ticket(msgspec.Struct, eq=False, gc=False):
     """The promise of an append. `done` when its bytes are durable, and never before; `wait` and `await` wait for it."""
 
-    __slots__ = ("_durable", "_end")
+    # A Struct, as each append makes one: it is made in a third of the time.
+    _durable: DurableEnd
+    _end: int
 
-    def __init__(self, durable: DurableEnd, end: int) -> None:
-        self._durable = durable
-        self._end = end
+    def __repr__(self) -> str:
+        return f"<Ticket {self.position}{' done' if self.done else ''}>"
 
     @property
     def done(self) -> bool:

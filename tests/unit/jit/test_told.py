@@ -21,6 +21,7 @@ import sys
 from pathlib import Path
 from tailer.jit import ahead, store
 store.BESIDE = Path(sys.argv[1])
+store.CARRIED = store.BESIDE.with_name("none")
 """
 COMPILES = f"{PLACED}sys.exit(ahead.main())"
 FOLLOWS = f"""{PLACED}
@@ -36,6 +37,7 @@ def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     beside = tmp_path / "package"
     beside.write_text("a file in the way")
     monkeypatch.setattr(store, "BESIDE", beside)
+    monkeypatch.setattr(store, "CARRIED", tmp_path / "none")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     store._name.cache_clear()

@@ -26,7 +26,8 @@ AnyBatch: TypeAlias = "Batch | TypedBatch"
 """Rows in the generic form or in a typed one."""
 
 SMALL_LINES: Final = 16
-"""The plain twin is done with fewer lines before the compiled one has begun."""
+SMALL_BYTES: Final = 8 * 1024
+"""The plain twin is done with fewer lines before the compiled one has begun, if their values have fewer bytes too."""
 
 _GENERIC: Final = "tailer.rows.generic.compiled.build"
 _TYPED: Final = "tailer.rows.typed.compiled.fast"
@@ -60,7 +61,7 @@ class Decoded:
 
 def build_rows(index: Index, data: bytes, prepared: Prepared, place: Place, typed: TypedTable | None) -> Made:
     """The rows of the delivered tables in `index`, a scan of `data` with `prepared.scan_tables`."""
-    enough = len(index.rows) >= SMALL_LINES
+    enough = len(index.rows) >= SMALL_LINES or int(index.cells["value_len"].sum()) >= SMALL_BYTES
     if typed is None:
         twin = twin_now(_GENERIC, enough)
         build = plain if twin is None else twin.build

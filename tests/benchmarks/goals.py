@@ -93,7 +93,6 @@ def _reading() -> list[Goal]:
             "maps",
             line("384 keys shuffled: typed Arrow, a key", "× 24 keys"),
             at_most=1.5,
-            cause="it is the size of the row and not the order of its keys: in order they cost the same",
         ),
         Goal(
             subject,

@@ -15,6 +15,7 @@ import pytest
 import tailer
 from tailer.errors import DefinitionError
 from tailer.framing.section import Section
+from tailer.options.tail import TailOptions
 from tailer.planning import learnt, reach
 from tailer.position import Position
 from tailer.retention.forget import floor_of, wanted
@@ -25,6 +26,8 @@ from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LearntRecord, SchemaRecord
 from tailer.state.log_folder import state_folder
+from tailer.tail.open import open_tail, tail_parts
+from tailer.tail.tail import Tail
 from tests.helpers.log_writer import (
     FORMATS,
     LogFolder,
@@ -189,6 +192,38 @@ def test_a_record_a_segment_however_often_there_is_a_look(tmp_path: Path) -> Non
     taken(log.path)
     taken(log.path, "other")
     assert learnt_of(log.path) == [FIRST]
+
+
+def test_a_record_of_a_finished_segment_however_small_the_steps(tmp_path: Path) -> None:
+    log = Log(tmp_path, segments=1)
+    for _ in range(8):
+        log.section()
+    log.put(finished=True)
+    with open_tail(log.path, TailOptions(consumer="c")) as tail:
+        steps = 0
+        while (step := tail.step(1)).moved:
+            tail.advance(step)
+            steps += 1
+    assert steps >= 10
+    records = [record for record in journal(log.path).read() if isinstance(record, LearntRecord)]
+    assert [(record.of.segment, record.of.end) for record in records] == [(FIRST, log.last.end)]
+
+
+def test_what_is_on_record_of_segments_that_are_gone_costs_no_look(tmp_path: Path) -> None:
+    """A server deletes what is old, and nobody need run `clean`."""
+    log = Log(tmp_path, segments=8)
+    taken(log.path)
+    for writer in log.writers[:-1]:
+        (log.path / writer.name).unlink()
+        (log.path / writer.sidecar_name).unlink()
+    parts = tail_parts(log.path, TailOptions(consumer="c"))
+    with Tail(parts) as tail:
+        tail.step()
+        asked: list[int] = []
+        sighting = parts.survey.sighting
+        parts.survey.sighting = lambda segment: asked.append(segment) or sighting(segment)  # type: ignore[method-assign, func-returns-value]
+        tail.step()
+    assert set(asked) <= {log.last.segment}
 
 
 @pytest.mark.parametrize("kind", OPTIONS)

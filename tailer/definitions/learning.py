@@ -151,8 +151,8 @@ class Definitions:
             late = planned is not None and item.end <= planned
             at, found_at = (planned, item.end) if planned is not None and late else (item.end, None)
             digest = _digest(LOG, changes)
-            if self._is_news(digest, at, digests):
-                digests[digest] = at
+            if self._is_news(digest, at, digests) or (late and self._counts_behind_only(digest, item.end, digests)):
+                digests[digest] = min(at, digests.get(digest, at))
                 records.append(SchemaRecord(at=at, source=LOG, deltas=changes, found=found_at))
         self._add(records)
         self._pending.clear()
@@ -256,6 +256,15 @@ class Definitions:
         """Unless the same is known from this position or an earlier one; `others`: what is about to be known."""
         known = [each[digest] for each in (self._digests, others) if digest in each]
         return not known or min(known) > at
+
+    def _counts_behind_only(self, digest: bytes, end: Position, others: Mapping[bytes, Position]) -> bool:
+        """Whether a late change is known from further on alone, so that the segment's own rows would miss it."""
+        if not self._is_news(digest, end, others) or any(at == end for at, _ in self._history.late(end.segment)):
+            return False
+        told = (record for record in self._journal.read(upto=self._taken) if isinstance(record, SchemaRecord))
+        same = {record.n for record in told if _digest(record.source, record.deltas) == digest}
+        # One that was taken back stays so.
+        return same.isdisjoint(self._journal.retracted)
 
     def _note_digests(self, records: Iterable[AnyRecord]) -> None:
         for record in records:

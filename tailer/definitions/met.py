@@ -14,7 +14,8 @@ from tailer.definitions.at_spans import builtin
 from tailer.errors import DefinitionError
 from tailer.position import Span
 from tailer.reading.task import DefinitionsById, ReadTask
-from tailer.rows.prepared import prepare
+from tailer.rows.prepared import SYSTEM_LOCAL, prepare
+from tailer.schema.builtin import system_tables
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
 from tailer.segments.heads import FirstTables, first_word
@@ -22,6 +23,9 @@ from tailer.segments.run import Run
 
 FEW_TABLES: Final = 64
 """So many definitions are some ten kilobytes: they go along whatever stands in the log."""
+
+KEPT_MAX: Final = 16
+"""Parts of the same definitions that are kept: a batch needs about one for each segment."""
 
 _Words = tuple[frozenset[int], frozenset[int]]
 
@@ -68,7 +72,7 @@ class TablesMet:
         words = None if task.schema_changes else self._words(task.span)
         if words is None or len(task.definitions) - len(builtin()) <= FEW_TABLES:
             return task
-        if self._narrow is None or self._narrow.whole is not task.definitions:
+        if self._narrow is None or not self._narrow.is_of(task):
             self._narrow = _Narrow(task.definitions, task.selection)
         return replace(task, definitions=self._narrow.to(words))
 
@@ -83,25 +87,41 @@ class _Narrow:
     """Parts of the same definitions: the same object for the same ids, so that it is packed once."""
 
     def __init__(self, whole: DefinitionsById, selection: Selection) -> None:
-        self.whole = whole
+        self._whole = whole
+        self._selection = selection
         self._by_word: dict[int, list[str]] = {}
         self._of_keyspace: dict[str, list[str]] = {}
         for table, held in whole.items():
-            self._by_word.setdefault(first_word(bytes.fromhex(table)), []).append(table)
+            self._by_word.setdefault(_word(table), []).append(table)
             self._of_keyspace.setdefault(held.keyspace, []).append(table)
         # Told by whoever reads with them, whether an entry is of their tables or not.
         unusable = {table for table in selection.ids(whole) if not _usable(table, whole[table])}
         self._always = unusable | builtin().keys()
+        # What these begin says nothing of other tables: a server's own that nobody reads are passed over unlooked at.
+        self._telling = {*self._by_word, *map(_word, system_tables())} - {_word(SYSTEM_LOCAL)}
         self._made: dict[_Words, Mapping[str, TableDefinition]] = {}
 
+    def is_of(self, task: ReadTask) -> bool:
+        return self._whole is task.definitions and self._selection == task.selection
+
     def to(self, words: _Words) -> Mapping[str, TableDefinition]:
+        """All where an entry may be of any table: behind one that is defined in the span itself, or nowhere, and in
+        `system.local`, which says of others that they were truncated."""
+        first, shared = words
+        if not first <= self._telling:
+            return self._whole
         if words not in self._made:
-            first, shared = words
+            if len(self._made) >= KEPT_MAX:
+                self._made.clear()
             tables = {table for word in first for table in self._by_word.get(word, ())}
-            keyspaces = {self.whole[table].keyspace for word in shared for table in self._by_word.get(word, ())}
+            keyspaces = {self._whole[table].keyspace for word in shared for table in self._by_word.get(word, ())}
             tables |= self._always | {table for keyspace in keyspaces for table in self._of_keyspace[keyspace]}
-            self._made[words] = {table: held for table, held in self.whole.items() if table in tables}
+            self._made[words] = {table: held for table, held in self._whole.items() if table in tables}
         return self._made[words]
+
+
+def _word(table: str) -> int:
+    return first_word(bytes.fromhex(table))
 
 
 def _usable(table: str, definition: TableDefinition) -> bool:

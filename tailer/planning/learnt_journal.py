@@ -40,21 +40,29 @@ class LearntJournal:
     def news(self, position: int) -> Sequence[LearntRecord]:
         """What is to go on record, and counts as recorded from now on.
 
-        Of each segment that is finished; and once of one below the position, for it hardly grows any more.
+        Of each segment that is finished, of the position's once it was read to its end; and once of one below the
+        position, for it hardly grows any more.
         """
         if not self._journal.writable:
             return ()
         found = []
         for segment in sorted(self._segments.advanced):
             learnt, before = self._segments.of(segment), self._recorded.get(segment)
-            finished = self._survey.sighting(segment).finished is not None
-            if not (finished or (segment < position and before is None)):
+            if learnt is None or not learnt.says_more(before):
+                self._segments.advanced.discard(segment)
+                continue
+            if not (self._is_finished(segment, position) or (segment < position and before is None)):
                 continue
             self._segments.advanced.discard(segment)
-            if learnt is not None and learnt.says_more(before) and self._is_settled(segment):
+            if self._is_settled(segment):
                 self._recorded[segment] = learnt
                 found.append(LearntRecord(of=learnt))
         return found
+
+    def _is_finished(self, segment: int, position: int) -> bool:
+        if segment == position:
+            return segment in self._survey.closed
+        return self._survey.sighting(segment).finished is not None
 
     def beside(self, segment: int, end: int) -> Learnt | None:
         """What may be kept beside a position in a segment; None where that was not searched up to there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,10 @@ from tests.helpers.log_writer import (
     insert_payload,
     segment_of,
     simple_table,
+    system_id,
 )
+from tests.helpers.logs.model import Cell, Complex, Liveness, Row, Update
+from tests.helpers.logs.model import Column as LogColumn
 
 FIRST = 1_700_000_000_001
 A_TABLE = 100
@@ -155,6 +159,48 @@ def test_a_batch_that_another_run_planned_has_all(tmp_path: Path) -> None:
     assert len(sent(found[1])) == 2 * FEW_TABLES
 
 
+LOCAL_COLUMNS = LogColumn("key", "partition_key", "text", 0), LogColumn("truncated_at", "regular", "map<uuid, blob>")
+LOCAL = Table(system_id("system", "local"), "system", "local", LOCAL_COLUMNS, cdc=False)
+
+
+def truncated(table: Table) -> bytes:
+    """TRUNCATE of a table, as `system.local` has it: its id, and up to where in the log."""
+    before = struct.pack(">qiq", FIRST, 99, 1_700_000_000_000)
+    row = Row((), Liveness(7), None, (("truncated_at", Complex((Cell(before, 7, path=table.id.bytes),))),))
+    return encode_mutation((Update(LOCAL, b"local", (row,)),))
+
+
+def test_a_truncation_is_told_though_nothing_else_of_its_table_stands_there(tmp_path: Path) -> None:
+    known = tables("shop", 2 * FEW_TABLES)
+    _, _, read = planned(folder_of(tmp_path / "cdc_raw", known, [truncated(known[9])]))
+    assert [(row["op"], row["table"]) for rows in read for row in rows] == [("truncate", "t9")]
+
+
+@pytest.mark.parametrize("options", [{}, {"tables": ("shop.*",)}])
+def test_a_batch_of_a_table_that_is_made_in_the_span_and_of_one_before(tmp_path: Path, options: dict[str, Any]) -> None:
+    known, new = tables("shop", 2 * FEW_TABLES), simple_table("shop", "new", 5000)
+    payloads = [create_payload(new), both(new, known[3], 1)]
+    _, _, read = planned(folder_of(tmp_path / "cdc_raw", known, payloads), **options)
+    assert [row["table"] for row in read[1]] == ["new", "t3"]
+
+
+def test_a_batch_that_begins_with_a_table_that_nothing_defines_is_no_less_an_error(tmp_path: Path) -> None:
+    """Tables that were named, one of them behind it: passed over it would be lost."""
+    known, unknown = tables("shop", 2 * FEW_TABLES), simple_table("shop", "unknown", 5000)
+    folder = folder_of(tmp_path / "cdc_raw", known, [both(unknown, known[3], 1)])
+    with pytest.raises(DefinitionError):
+        planned(folder, tables=("shop.t3",))
+
+
+def test_a_server_s_own_tables_widen_nothing(tmp_path: Path) -> None:
+    known = tables("shop", 2 * FEW_TABLES)
+    peers = replace(simple_table("system", "peers_v2", cdc=False), id=system_id("system", "peers_v2"))
+    rows = [insert_payload(peers, 1, "own", 1), insert_payload(known[0], 1, "own", 1)]
+    found, _, read = planned(folder_of(tmp_path / "cdc_raw", known, rows))
+    assert sent(found[1]) == {"shop.t0"}
+    assert [row["table"] for row in read[1]] == ["t0"]
+
+
 def run_in(path: Path, *sections: Sequence[bytes]) -> Run:
     """The sections of a segment, read back."""
     writer: SegmentWriter = segment_of(FIRST, sections)
@@ -196,6 +242,38 @@ def test_only_what_was_walked_whole_is_known(tmp_path: Path) -> None:
     assert tables_met.narrowed(task).definitions is narrow.definitions
     tables_met.forget_below(FIRST + 1)
     assert tables_met.narrowed(task) is task
+
+
+def test_other_tables_wanted_of_the_same_definitions_are_another_part(tmp_path: Path) -> None:
+    known = definitions(2 * FEW_TABLES)
+    bad = msgspec.structs.replace(known[-1], columns=(Column("pk", "partition_key", "nonsense<"),))
+    run = run_in(tmp_path, [insert_payload(tables("shop", 1)[0], 1, "own", 1)])
+    tables_met, task = TablesMet(), task_of(run, [*known[:-1], bad], Selection(("shop.t0",)))
+    tables_met.note(FIRST, run, FirstIds(run).tables())
+    assert bad.id not in tables_met.narrowed(task).definitions
+    assert bad.id in tables_met.narrowed(replace(task, selection=Selection())).definitions
+
+
+def test_no_more_parts_are_kept_than_a_batch_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream runs for months, and each walk may have met other tables."""
+    monkeypatch.setattr(met, "KEPT_MAX", 2)
+    known, own = definitions(2 * FEW_TABLES), tables("shop", 4)
+    run = run_in(tmp_path, *([insert_payload(table, 1, "own", 1)] for table in own))
+    tables_met, whole, made = TablesMet(), task_of(run, known, Selection()), []
+    starts = run.sections.tolist()
+    for start, end in zip(starts, [*starts[1:], run.edge], strict=True):
+        part = run.part(start, end, 1)
+        assert part is not None
+        tables_met.note(FIRST, part, FirstIds(part).tables())
+        made.append(tables_met.narrowed(replace(whole, span=replace(whole.span, end=end))))
+    assert [len(task.definitions) - len(builtin()) for task in made] == [1, 2, 3, 4]
+    tables_met.forget_below(FIRST + 1)
+    first = run.part(starts[0], starts[1], 1)
+    assert first is not None
+    tables_met.note(FIRST, first, FirstIds(first).tables())
+    again = tables_met.narrowed(replace(whole, span=replace(whole.span, end=starts[1])))
+    assert again.definitions == made[0].definitions
+    assert again.definitions is not made[0].definitions
 
 
 def test_an_entry_whose_first_table_cannot_be_told_keeps_all(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ import pytest
 import tailer
 from tailer.errors import DefinitionError
 from tailer.framing.section import Section
+from tailer.options.tail import TailOptions
 from tailer.planning import learnt, reach
 from tailer.position import Position
 from tailer.retention.forget import floor_of, wanted
@@ -24,6 +26,8 @@ from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LearntRecord, SchemaRecord
 from tailer.state.log_folder import state_folder
+from tailer.tail.open import open_tail, tail_parts
+from tailer.tail.tail import Tail
 from tests.helpers.log_writer import (
     FORMATS,
     LogFolder,
@@ -35,10 +39,11 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
-from tests.helpers.logs.model import Column
+from tests.helpers.logs.model import Cell, Column, Liveness, Row, Update
 from tests.helpers.logs.mutation import encode_mutation
 from tests.helpers.logs.native import NativeWriter, begin, commit
 from tests.helpers.logs.schema import add_column
+from tests.helpers.logs.wire import i32
 from tests.native.logs import ORDERS, folder_of, put
 
 FIRST = 1_700_000_000_001
@@ -189,6 +194,38 @@ def test_a_record_a_segment_however_often_there_is_a_look(tmp_path: Path) -> Non
     assert learnt_of(log.path) == [FIRST]
 
 
+def test_a_record_of_a_finished_segment_however_small_the_steps(tmp_path: Path) -> None:
+    log = Log(tmp_path, segments=1)
+    for _ in range(8):
+        log.section()
+    log.put(finished=True)
+    with open_tail(log.path, TailOptions(consumer="c")) as tail:
+        steps = 0
+        while (step := tail.step(1)).moved:
+            tail.advance(step)
+            steps += 1
+    assert steps >= 10
+    records = [record for record in journal(log.path).read() if isinstance(record, LearntRecord)]
+    assert [(record.of.segment, record.of.end) for record in records] == [(FIRST, log.last.end)]
+
+
+def test_what_is_on_record_of_segments_that_are_gone_costs_no_look(tmp_path: Path) -> None:
+    """A server deletes what is old, and nobody need run `clean`."""
+    log = Log(tmp_path, segments=8)
+    taken(log.path)
+    for writer in log.writers[:-1]:
+        (log.path / writer.name).unlink()
+        (log.path / writer.sidecar_name).unlink()
+    parts = tail_parts(log.path, TailOptions(consumer="c"))
+    with Tail(parts) as tail:
+        tail.step()
+        asked: list[int] = []
+        sighting = parts.survey.sighting
+        parts.survey.sighting = lambda segment: asked.append(segment) or sighting(segment)  # type: ignore[method-assign, func-returns-value]
+        tail.step()
+    assert set(asked) <= {log.last.segment}
+
+
 @pytest.mark.parametrize("kind", OPTIONS)
 class TestTheSameRows:
     """As a run on a copy of the folder has them, which knows nothing of the runs before."""
@@ -284,6 +321,34 @@ def test_what_counted_late_for_one_is_met_in_its_place_by_another(tmp_path: Path
     assert found == alone(log.path, tmp_path / "copy", table="shop.orders")
     assert len(found) == log.rows + 2
     assert taken(log.path, "behind", table="shop.orders") == []
+
+
+def test_what_was_known_from_further_on_counts_where_it_stands_too(tmp_path: Path) -> None:
+    """The same change stands in a segment that had no sidecar yet, and in the next one, which was read by then."""
+    log = Log(tmp_path, segments=1)
+    log.put(finished=True)
+    late = segment_of(FIRST + 1, [[insert_payload(TABLE, 90, "c", 90)]])
+    log.writers.append(segment_of(FIRST + 2, []))
+    log.section(ALTER)
+    log.put()
+    for writer in (late, log.last):
+        log.folder.put(writer)
+        log.folder.hold(writer)
+    rows = taken(log.path, "ahead")
+    altered = replace(TABLE, columns=(*TABLE.columns, Column("w", "regular", "int")))
+    row = Row((b"c",), Liveness(2001), None, (("w", Cell(i32(7), 2001, like_row=1)),))
+    late.section([ALTER, encode_mutation((Update(altered, i32(91), (row,)),))])
+    log.folder.put(late)
+    log.folder.let_go(late)
+    log.folder.sidecar(late, completed(late))
+    rows += taken(log.path, "ahead")
+    whole = alone(log.path, tmp_path / "copy")
+    assert taken(log.path, "behind") == whole
+    assert sorted(rows, key=lambda row: (row["segment"], row["offset"], row["row"])) == whole
+    assert any("91" in row["partition_key"] and '"w":7' in row["columns"] for row in rows)
+    count = journal(log.path).count
+    assert taken(log.path, "ahead") == []
+    assert journal(log.path).count == count
 
 
 def test_what_one_has_left_out_is_told_to_the_next(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tailer.errors import CdcError
@@ -145,8 +146,8 @@ class DurableEnd:
     ) -> None:
         self.end = key_of(end)
         self.dead: CdcError | None = None
-        self.telling = 0
-        """The thread that calls hooks now, 0 where none does: the next sync waits for it."""
+        # The thread that calls hooks now, 0 where none does: the next sync waits for it.
+        self._telling = 0
         self._demand = demand
         self._ask = ask
         self._guard = threading.Lock()
@@ -185,10 +186,19 @@ class DurableEnd:
                 self.dead = error
             return first
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """While this lasts, this thread calls hooks."""
+        self._telling = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._telling = 0
+
     def forget(self, error: CdcError) -> None:
         """`stop` in a forked child, where whoever held the guard, or would open a gate, may be gone."""
         self.dead = error
-        self.telling = 0
+        self._telling = 0
         self._guard = threading.Lock()
 
     def release(self) -> None:
@@ -200,7 +210,7 @@ class DurableEnd:
     @property
     def in_hook(self) -> bool:
         """Whether this thread is calling a hook."""
-        return self.telling == threading.get_ident()
+        return self._telling == threading.get_ident()
 
     def check_may_wait(self) -> None:
         """Raises RefusedError in a hook, which would wait for its own return."""

@@ -235,16 +235,13 @@ class Syncer:
                 )
 
     def _tell(self, section: SyncedSection) -> None:
-        self._durable.telling = threading.get_ident()
-        try:
+        with self._durable.telling():
             for hook in self.hooks:
                 try:
                     hook(section)
                 except Exception:
                     self.hook_failures += 1
                     _log.exception("a hook failed at the section that ends at %s", section.end)
-        finally:
-            self._durable.telling = 0
 
 
 class _StoppedError(Exception):

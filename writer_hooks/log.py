@@ -80,17 +80,9 @@ class SegmentLog:
         make, threads = self._maker.make, options.threads
         self.appender = appender = Appender(self._durable, options, make(), recovered.last_ts, permit)
         self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
-        pack = packer(options.compression)
+        pack, leads = packer(options.compression), threads and self._leads
         self._syncer = Syncer(
-            files,
-            places,
-            self._durable,
-            recovered.end,
-            self._publisher,
-            appender.seal,
-            self._died,
-            pack,
-            threads and self._leads,
+            files, places, self._durable, recovered.end, self._publisher, appender.seal, self._died, pack, leads
         )
         self._subscribers = Subscribers(places, self._syncer.attach)
         self._thread = self._sync_thread(options)

@@ -38,8 +38,7 @@ def _repeat(to: int, distance: int, count: int) -> None:
 
 @compiled
 def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> bool:
-    """Unpacks the bytes of `block` from `at` to `end` into those of `room` from `first` to `last`; False where they are
-    not an LZ4 block of just so many plain bytes."""
+    """Unpacks an LZ4 block, from `at` to `end`, into `room`, from `first` to `last`; False where it is not that."""
     out = first
     while at < end:
         token = byte(block, at)
@@ -64,8 +63,8 @@ def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> 
             return False
         distance = byte(block, at) + 256 * byte(block, at + 1)
         at += 2
-        count = token & LONG
-        if count == LONG:
+        count = LEAST_MATCH + (token & LONG)
+        if count == LEAST_MATCH + LONG:
             more = MORE
             while more == MORE:
                 if at >= end:
@@ -73,7 +72,6 @@ def _unpack(block: int, at: int, end: int, room: int, first: int, last: int) -> 
                 more = byte(block, at)
                 at += 1
                 count += more
-        count += LEAST_MATCH
         if distance == 0 or distance > out - first or count > last - LITERALS - out:
             return False
         _repeat(room + out, distance, count)

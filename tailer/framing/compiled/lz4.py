@@ -6,15 +6,18 @@ or written. It is stricter than the library in a few blocks that no compressor m
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tailer.framing.blocks import BLOCK_BYTES_MAX, LENGTH_BYTES
-from tailer.jit.addresses import Numbers, address_of
+from tailer.jit.addresses import address_of
 from tailer.jit.decorators import compiled, entry_point, inlined
 from tailer.jit.memory import copy, load, store
 from tailer.jit.words import byte, get, little_half
+
+if TYPE_CHECKING:
+    from tailer.framing.entry import Numbers
 
 # Of the format: a length of LONG goes on in the next bytes, until one that is not MORE. Only the last sequence has no
 # match; no match begins in the last NO_MATCH bytes of the room, or reaches into its last LITERALS.

@@ -80,7 +80,7 @@ def _unpacked(words: str, into: Path) -> str:
 
 def _compile(place: Path) -> None:
     words = [sys.executable, "-m", "tailer.jit.ahead"]
-    subprocess.run(words, cwd=place, env=environment_of(place), check=True, stdout=sys.stderr)
+    subprocess.run(words, cwd=place, env=environment_of(place), check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
@@ -97,7 +97,6 @@ def _reading(place: Path, which: str, logs: Sequence[str]) -> Iterator[dict[str,
 
         names = json.loads(process.stdout.readline())
         yield {f"{name} {which}": partial(once, name) for name in names}
-        process.stdin.close()
 
 
 def one(logs: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ import pytest
 from tailer.jit import store
 from tailer.jit.baseline import baseline_name, is_such_a_machine
 from tests.benchmarks import (
+    both_codes,
     checkouts,
     decode,
     fresh_machine,
@@ -71,18 +72,21 @@ def test_start(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None
     assert all(0 < each["mib"] < 1000 for sizes in result["runs"].values() for (each,) in sizes.values())
 
 
-def test_fresh_machine(
-    few: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the code that is kept in place of a wheel's, in place of a minute of compiling."""
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """What is kept here in place of a wheel's code, which would take a minute to make."""
     kept = store.kept()
     if kept is None or not is_such_a_machine(store._processor()):
         pytest.skip("no compiled code is kept that could be taken for a wheel's")
-    shutil.copytree(kept, tmp_path / "code" / baseline_name())
+    return shutil.copytree(kept, tmp_path / "code" / baseline_name()).parent
+
+
+def test_fresh_machine(
+    few: tuple[str, str], code: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fresh_machine, "WAYS", ("wheel",))
     folder, table = few
-    words = [folder, "--table", table, "--repeat", "1", "--code", str(tmp_path / "code")]
-    assert fresh_machine.main(words) == 0
+    assert fresh_machine.main([folder, "--table", table, "--repeat", "1", "--code", str(code)]) == 0
     result = told(capsys)
     check_figures(result)
     (run,) = result["runs"]["wheel"]
@@ -96,6 +100,18 @@ def test_opening(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> No
     result = told(capsys)
     assert len(result["runs"]) == len(opening.FORMS) * (3 + len(opening.COPIES))
     assert [each["unit"] for each in result["figures"]].count("× reader") == 2 * len(opening.FORMS)
+
+
+def test_both_codes(
+    few: tuple[str, str], code: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(both_codes, "install", lambda place, carried: fresh_machine.install(place, code))
+    folder, table = few
+    assert both_codes.main([f"{folder}:{table}", "--repeat", "1", "--code", str(code)]) == 0
+    result = told(capsys)
+    check_figures(result)
+    names = {f"{table} {form} {which}" for form in both_codes.FORMS for which in both_codes.CODES}
+    assert result["runs"].keys() == names
 
 
 @pytest.fixture

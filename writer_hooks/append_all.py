@@ -48,12 +48,15 @@ def _append_run(log: Owner, run: Sequence[AnyChange], before: int) -> int:
             if appender.attention:
                 log.appended()
     except CdcError as error:
-        raise _noted(error, before + number) from error
+        # One of its own: of a log that is dead everybody gets the same one.
+        noted = copy.copy(error)
+        noted.__notes__ = [*getattr(error, "__notes__", ()), _note(before + number)]
+        raise noted from error
+    except Exception as error:
+        error.add_note(_note(before + number))
+        raise
     return end
 
 
-def _noted(error: CdcError, appended: int) -> CdcError:
-    """The error with a note of its own: of a log that is dead everybody gets the same one."""
-    noted = copy.copy(error)
-    noted.__notes__ = [*getattr(error, "__notes__", ()), f"append_many: {appended} changes before it were appended"]
-    return noted
+def _note(appended: int) -> str:
+    return f"append_many: {appended} changes before it were appended"

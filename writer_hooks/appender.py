@@ -160,12 +160,13 @@ class Appender:
             begin = at = len(plain)
             next_ts = max(self._wall(), last_ts + 1)
             for change in islice(changes, start, None) if self.refusal is None else ():
-                write_ts = change.write_ts
-                if at > self._room or change.table.fp not in defined:
-                    break
                 try:
+                    write_ts = change.write_ts
+                    if at > self._room or change.table.fp not in defined:
+                        break
                     payload = change.encode(None, next_ts if write_ts is None else write_ts)
-                except CdcError:
+                except Exception:
+                    # Also of what is no change: `append` raises it, when those before it are there.
                     break
                 size = len(payload)
                 if size + ENTRY_OVERHEAD > min(segment.limit - at, self._small):

@@ -20,8 +20,6 @@ from writer_hooks.bell import Bell
 from writer_hooks.writer_errors import waits_in_hook
 
 _OFFSET_BITS: Final = 32
-_MOMENT: Final = 0.0001
-"""Seconds in which a thread that was let go comes back, if it has nothing else to do."""
 
 _log: Final = logging.getLogger("writer_hooks")
 
@@ -81,12 +79,12 @@ class Group:
                 self._loops[loop].append(future)
         return future
 
-    def gather(self, expected: int) -> None:
-        """Returns when so many threads wait, or when a moment has brought none."""
+    def gather(self, expected: int, patience: float) -> None:
+        """Returns when so many threads wait, or when none has come for so many seconds."""
         here = Bell()
         self._here, self._expected = here, expected
         came = self.threads
-        while came < expected and not here.hear(_MOMENT):
+        while came < expected and not here.hear(patience):
             before, came = came, self.threads
             if came == before:
                 return

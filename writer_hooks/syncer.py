@@ -32,6 +32,11 @@ Step = Section | Segment
 
 _log: Final = logging.getLogger("writer_hooks")
 
+_PATIENCE: Final = 0.0001
+"""Seconds in which a thread that was let go comes back, if it has nothing else to do and the machine neither: who does
+not is waited for so long, or for a tenth of a sync that takes longer, as far as it is not the disk that stands still."""
+_PATIENCE_MAX: Final = 0.002
+
 
 class Written(NamedTuple):
     """A section in the file, at its file offsets."""
@@ -74,6 +79,7 @@ class Syncer:
         self._pack = pack
         self._gathers = gathers
         self._writers = 0
+        self._patience = _PATIENCE
         self._mutex = threading.Lock()
         self._steps: deque[Step] = deque()
         self._written: list[Written] = []
@@ -133,7 +139,8 @@ class Syncer:
             return
         if self._gathers and not self.alone:
             # Each of those that the last sync has let go would need one of its own.
-            self._durable.coming.gather(self._writers)
+            self._durable.coming.gather(self._writers, self._patience)
+        began = time.monotonic()
         try:
             group = self._sync_all()
         except BaseException as error:
@@ -141,6 +148,7 @@ class Syncer:
             self._died(error)
             raise
         if group is not None:
+            self._patience = min(max(_PATIENCE, (time.monotonic() - began) / 10), _PATIENCE_MAX)
             self._writers = group.threads + self._durable.coming.threads + writers
             self._durable.settle(group, self.trouble)
             self._feed()

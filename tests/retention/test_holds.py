@@ -23,7 +23,9 @@ from tailer.spark.executor import read_job
 from tailer.spark.source import generic_schema
 from tailer.state.holds import Hold, read_holds
 from tailer.state.log_folder import state_folder
+from tailer.state.offset import NodeOffset
 from tailer.tail.follow import steps
+from tailer.tail.learning import Learning
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.cleaned_log import ONE, follow, log
@@ -113,7 +115,7 @@ def test_a_lease_is_renewed_while_it_is_read_and_moves_on(folder: Path) -> None:
 def test_clean_does_not_wait_for_what_a_read_learns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it take what that needs: while the place is looked for everything is held, then what lies behind it."""
     seen: dict[str, list[int]] = {}
-    find, learn = Tail._find_place, Tail._learn_below
+    find, learn = Tail._find_place, Learning.below
 
     def look(name: str) -> None:
         clean_now = CleanOptions(stopped=True)
@@ -124,12 +126,12 @@ def test_clean_does_not_wait_for_what_a_read_learns(folder: Path, monkeypatch: p
         look("before it is found")
         find(tail)
 
-    def learning(tail: Tail) -> None:
+    def learning(learning: Learning, offset: NodeOffset) -> None:
         look("while it learns")
-        learn(tail)
+        learn(learning, offset)
 
     monkeypatch.setattr(Tail, "_find_place", finding)
-    monkeypatch.setattr(Tail, "_learn_below", learning)
+    monkeypatch.setattr(Learning, "below", learning)
     batches = tailer.open(folder, tables=["shop.orders"]).read(f"{ONE + 2}:0")
     assert values(batches) == [2, 3, 4]
     assert seen == {"before it is found": [], "while it learns": [0, 1]}

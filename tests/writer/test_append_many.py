@@ -108,6 +108,17 @@ def test_what_is_refused_tells_how_many_are_appended(tmp_path: Path) -> None:
         assert numbers(log.replay()) == [1, 2, *range(RUN_MAX + 4)]
 
 
+@pytest.mark.parametrize("before", [0, 1, RUN_MAX + 1])
+def test_what_is_no_change_tells_how_many_are_appended(tmp_path: Path, before: int) -> None:
+    with small(tmp_path, segment_bytes=1 << 20) as log:
+        given: list[Any] = [*(order(number) for number in range(before)), None, order(9999)]
+        with pytest.raises(AttributeError) as caught:
+            log.append_many(given)
+        assert caught.value.__notes__ == [f"append_many: {before} changes before it were appended"]
+        log.sync()
+        assert numbers(log.replay()) == list(range(before))
+
+
 def test_a_closed_log_notes_nothing_on_the_error_of_others(tmp_path: Path) -> None:
     log = small(tmp_path)
     log.close()

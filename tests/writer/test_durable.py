@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -113,6 +114,50 @@ def test_a_sync_that_may_be_tried_again_tells_those_who_waited() -> None:
         ticket.wait()
     ticket.wait()
     assert ticket.done
+
+
+@pytest.mark.parametrize("as_loops", [False, True])
+def test_a_sync_waits_for_those_that_come_and_not_for_those_that_do_not(as_loops: bool) -> None:
+    durable = end_at(100)
+    group = durable.coming
+    ticket = Ticket(durable, key(101))
+
+    def wait() -> None:
+        if as_loops:
+            asyncio.run(together())
+        else:
+            ticket.wait()
+
+    async def together() -> None:
+        # The tasks of a loop are woken together, and count as one thread.
+        await asyncio.gather(*(asyncio.wait_for(ticket, 20) for _ in range(5)))
+
+    waiting = [threading.Thread(target=wait) for _ in range(3)]
+    starting = threading.Timer(0.05, lambda: [each.start() for each in waiting])
+    starting.start()
+    began = time.monotonic()
+    group.gather(3, 20)
+    assert group.threads == 3
+    group.gather(3, 20)
+    assert time.monotonic() - began < 15
+    # A fourth has gone away.
+    group.gather(4, 0.01)
+    assert time.monotonic() - began < 15
+    starting.join()
+    assert durable.turn(key(101)) is group
+    durable.advance(key(101))
+    durable.settle(group)
+    for thread in waiting:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert durable.coming is not group
+
+
+def test_a_ticket_says_where_it_stands() -> None:
+    durable = end_at(100)
+    assert repr(Ticket(durable, key(101))) == "<Ticket 7:101>"
+    assert repr(Ticket(durable, key(100))) == "<Ticket 7:100 done>"
+    assert Ticket(durable, key(100)) != Ticket(durable, key(100))
 
 
 def test_a_dead_log_fails_everybody_who_waits_and_moves_no_more() -> None:

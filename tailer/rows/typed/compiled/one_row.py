@@ -34,6 +34,11 @@ Numbers = npt.NDArray[Any]
 SAMPLE: Final = 8
 """So many entries say whether the rows of a wide table set most of its columns."""
 
+_PLACE_BYTES: Final = 8
+"""Offset and length of a value."""
+
+_ROOM_SHARE: Final = 4
+
 
 def read_one_row(
     data: bytes,
@@ -54,7 +59,7 @@ def read_one_row(
     def sample() -> Index:
         return scan(data, starts[few], sizes[few], prepared.scan_tables, 0, unsigned_times)
 
-    room = _room(data, len(starts) - first, prepared, form, sample)
+    room = _room(data, sizes[first:], prepared, form, sample)
     if room is None:
         return None
     index = scan(data, starts, sizes, prepared.scan_tables, first, unsigned_times, room.one_row)
@@ -71,7 +76,7 @@ def read_record_one_row(
     def sample() -> Index:
         return scan_records(data, starts[few], sizes[few], prepared.scan_tables).index
 
-    room = _room(data, len(starts) - first, prepared, form, sample)
+    room = _room(data, sizes[first:], prepared, form, sample)
     if room is None:
         return None
     scanned = scan_records(data, starts, sizes, prepared.scan_tables, first, None, room.one_row)
@@ -83,15 +88,20 @@ def read_record_one_row(
     return None if built is None else (scanned, built)
 
 
-def _room(data: bytes, rows: int, prepared: Prepared, form: Form, sample: Callable[[], Index]) -> _Room | None:
-    """Room for rows of one table; None where none can be noted so. `sample`: the index of the first entries."""
+def _room(data: bytes, sizes: Offsets, prepared: Prepared, form: Form, sample: Callable[[], Index]) -> _Room | None:
+    """Room for a row of one table in each entry; None where none can be noted so. `sample`: the index of the first."""
     bound, columns = _bound(prepared, form), len(form.columns)
     if bound is None or len(data) > OFFSET_MAX:
         return None
     # A wide table's rows may set few columns each, and others each: room by the column would lie empty.
-    if columns >= COLUMNS_LEAST and is_wide(_most_values(sample(), bound[0]), columns):
+    if columns >= COLUMNS_LEAST and (_is_much(columns, sizes) or is_wide(_most_values(sample(), bound[0]), columns)):
         return None
-    return _Room(*bound, columns, rows)
+    return _Room(*bound, columns, len(sizes))
+
+
+def _is_much(columns: int, sizes: Offsets) -> bool:
+    """Whether room for a row in each entry were many times the bytes of the entries, whatever the first of them are."""
+    return _PLACE_BYTES * columns * len(sizes) > _ROOM_SHARE * int(np.sum(sizes))
 
 
 def _most_values(index: Index, table: int) -> int:

@@ -119,3 +119,18 @@ def test_rows_that_set_all_columns_are_noted(shapes: list[int], columns: int) ->
     assert found is not None
     assert len(found[0].rows) <= len(shapes)
     assert len(found[1].batch) == len(payloads)
+
+
+@compiled_only
+@pytest.mark.parametrize("small", [0, 2000])
+def test_few_whole_rows_do_not_speak_for_many_small_ones(small: int) -> None:
+    """Room by the column for each entry would be many times the bytes of the log."""
+    columns = [Column(f"v{number:02}", "regular", "int", -1) for number in range(60)]
+    table = Table(ID, "ks", "t", (Column("k", "partition_key", "int", 0), *columns))
+
+    def payload(count: int) -> bytes:
+        cells = tuple((column.name, Cell(i32(7), TS, like_row=1)) for column in columns[:count])
+        return encode_mutation((Update(table, i32(1), (Row((), LIVE, None, cells),)),))
+
+    found = read([payload(60)] * 20 + [payload(1)] * small, definition_of(table))
+    assert (found is None) == (small > 0)

@@ -34,7 +34,7 @@ _log: Final = logging.getLogger("writer_hooks")
 
 _PATIENCE: Final = 0.0001
 """Seconds in which a thread that was let go comes back, if it has nothing else to do and the machine neither: who does
-not is waited for so long, or for a tenth of a sync that takes longer, as far as it is not the disk that stands still."""
+not is waited for so long, or for a tenth of a sync that takes longer, as far as the disk does not stand still."""
 _PATIENCE_MAX: Final = 0.002
 
 

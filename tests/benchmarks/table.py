@@ -27,6 +27,8 @@ TITLES = {
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
     "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
+    "both_codes": "Compiled code of a wheel, beside code compiled for the very processor",
+    "opening": "Opening a log, beside reading it",
     "writer": "A service's own log: rows made durable, by the bare disk and by SQLite",
     "writer_peers": "A durable row in a service's own log, beside SQLite, LMDB and JSON lines",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",

@@ -98,6 +98,7 @@ def test_opening(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> No
     folder, table = few
     assert opening.main([folder, "--table", table, "--repeat", "1"]) == 0
     result = told(capsys)
+    check_figures(result)
     assert len(result["runs"]) == len(opening.FORMS) * (3 + len(opening.COPIES))
     assert [each["unit"] for each in result["figures"]].count("× reader") == 2 * len(opening.FORMS)
 

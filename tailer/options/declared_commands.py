@@ -6,6 +6,7 @@ from typing import Final
 
 from tailer.options import kinds
 from tailer.options.declared import OUTPUT, RUN, SOURCE, TAIL, WHAT, Option
+from tailer.options.declared_outlets import OUTLETS
 
 _SINK: Final = "Where rows go"
 _LIMITS: Final = "What to keep at most"
@@ -42,7 +43,7 @@ _OWN: Final = (
     Option("conf", kinds.PAIRS, "A setting of Spark's, instead of ours or besides; may be given again.", RUN, (),
            "conf", ("stream",)),
     Option("to", kinds.word("console", "parquet", "delta", "jdbc"), "Where rows go.", _SINK, "console", "to",
-           ("stream",)),
+           ("stream",), alone=True),
     Option("out", kinds.FOLDER, "The folder for --to parquet and delta.", _SINK, None, "path", ("stream",)),
     Option("url", kinds.TEXT, "The database for --to jdbc: jdbc:postgresql://HOST/DATABASE or jdbc:sqlite:FILE; user "
            "and password from CDC_TAIL_JDBC_USER and CDC_TAIL_JDBC_PASSWORD.", _SINK, None, "url", ("stream",)),
@@ -120,7 +121,7 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *_OWN)
+TABLE: Final = (*TAIL, *SOURCE, *OUTLETS, *_OWN)
 """All options there are."""
 
 

@@ -1,0 +1,114 @@
+"""What takes change rows to where people have them, and keeps the position with them: the protocol of all outlets.
+
+An outlet is of one node's log. Target first, state after: an outlet that keeps the position makes it durable together
+with the rows, and a consumer's file follows. Knows no target and no loop (`tailer/tail/deliver.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from tailer.errors import SystemFailedError
+
+if TYPE_CHECKING:
+    from tailer.errors import CdcError
+    from tailer.schema.typed import TypedTable
+    from tailer.sinks.base import Rows
+    from tailer.sinks.table_text import Tables
+
+
+class OutletKey(NamedTuple):
+    """Whose position a target keeps. `folder`: the random id of the log folder's state."""
+
+    folder: str
+    node: str
+    consumer: str
+
+
+class Place(msgspec.Struct, frozen=True):
+    """How far a target is: the node's whole offset as JSON text, in a fixed form, and the consumer's generation.
+
+    The generation grows when somebody moves or drops the consumer by hand: a place of an older one counts no more.
+    """
+
+    offset: str
+    generation: int = 0
+
+
+class Bounds(NamedTuple):
+    """When an outlet commits: at so many rows or bytes (None: no bound), and when rows have waited for `seconds`
+    though nothing more is at hand."""
+
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float = 0.0
+
+
+class TargetAwayError(SystemFailedError):
+    """The target cannot be reached, or lost what it was doing: worth another try, from `Outlet.open` on."""
+
+
+class Refused(Protocol):
+    """Takes one row that the target refuses. `row`: its number in the batch.
+
+    Raises `error`, or keeps the row aside where that was asked for; then the outlet leaves it out.
+    """
+
+    def __call__(self, batch: Rows, row: int, error: CdcError) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OutletContext:
+    """What an outlet is opened with.
+
+    `tables`: definitions by table id. `typed`: rows are of that typed form; None: of the generic one. `say` takes one
+    line for the user.
+    """
+
+    key: OutletKey
+    tables: Tables
+    typed: TypedTable | None
+    refused: Refused
+    say: Callable[[str], None]
+
+
+class Outlet(Protocol):
+    """Takes one node's rows in log order, and makes them durable together with the position behind them.
+
+    Not thread-safe. `keeps_place`: rows and position become durable at once, so that each row is there once; without,
+    the state's position counts, and rows behind it come again after a kill.
+    """
+
+    keeps_place: bool
+    bounds: Bounds
+
+    def open(self) -> Place | None:
+        """Connect, shut out whoever else writes under this key, and say what was committed last; None for nothing.
+
+        Called again after TargetAwayError: what was written and not committed stays in hand. Raises UsageError for a
+        target that cannot be used so, RefusedError where somebody else is at it, TargetAwayError.
+        """
+        ...
+
+    def write(self, batch: Rows) -> int:
+        """Take the rows, which are not durable yet. How many bytes wait to be committed, these included.
+
+        Raises SinkError, TargetAwayError.
+        """
+        ...
+
+    def commit(self, before: Place | None, behind: Place) -> None:
+        """When this returns, everything written and the place `behind` it are durable.
+
+        `before`: what stood there when `open` was asked, or was committed last. RefusedError where something else
+        stands there now. SinkError, TargetAwayError: nothing was committed, or nobody knows; `open` tells.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go. What was not committed is given up."""
+        ...

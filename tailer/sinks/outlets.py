@@ -1,0 +1,46 @@
+"""Which outlet a `--to` means: scheme, module, and the extra that brings what it needs. Imports one when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from tailer.errors import UsageError
+from tailer.sinks.outlet import Outlet, OutletContext
+
+
+class Kind(NamedTuple):
+    """`module` has `open_outlet(to, values, context)`. `extra`: of the package; None where a plain install has all."""
+
+    module: str
+    extra: str | None = None
+    example: str = ""
+
+
+OUTLETS: Final[Mapping[str, Kind]] = {}
+"""By what stands before the first colon."""
+
+
+def kind_of(to: str) -> Kind | None:
+    """What a `--to` means; None for none of these."""
+    return OUTLETS.get(to.partition(":")[0])
+
+
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:
+    """The outlet of a `--to`, not connected yet. `values`: the command's options. UsageError."""
+    kind = kind_of(to)
+    if kind is None:
+        known = " or ".join(each.example or name for name, each in OUTLETS.items())
+        raise UsageError("--to", expected=known, found=repr(to))
+    try:
+        module = import_module(kind.module)
+    except ImportError as error:
+        if kind.extra is None:
+            raise
+        raise UsageError(
+            f"--to {to.partition(':')[0]} needs the package {error.name}",
+            remedy=f"Install it: pip install 'cdc-tail[{kind.extra}]'.",
+        ) from error
+    opened: Outlet = module.open_outlet(to, values, context)
+    return opened

@@ -8,6 +8,7 @@ from tailer.options import kinds
 from tailer.options.declared import Option
 
 _TO: Final = "Where rows go"
+_MESSAGES: Final = "What messages look like"
 _FOLLOW: Final = ("follow",)
 
 OUTLETS: Final = (
@@ -25,4 +26,18 @@ OUTLETS: Final = (
     ),
     Option("retry_for", kinds.TIME, "With --to: how long a target may be away before the run ends (exit 8).", _TO,
            "10min", "retry-for", _FOLLOW),
+    Option(
+        "format", kinds.word("rows", "debezium", "debezium-avro", "debezium-cassandra"), "What the value of a message "
+        "is: a change row as JSON, Debezium's envelope as JSON or Avro, or the form of Debezium's connector for "
+        "Cassandra.", _MESSAGES, "rows", "format", _FOLLOW, alone=True,
+    ),
+    Option("topic", kinds.TEXT, "A message's topic, with {keyspace}, {table} and {node}.", _MESSAGES,
+           "{keyspace}.{table}", "topic", _FOLLOW),
+    Option("with_schema", kinds.FLAG, "With --format debezium: each key and value says its schema, as Kafka Connect's "
+           "JSON converter does.", _MESSAGES, False, "with-schema", _FOLLOW),
+    Option("tombstones", kinds.FLAG, "A message without value behind each that deletes one row, with the same key, for "
+           "compacted topics.", _MESSAGES, False, "tombstones", _FOLLOW),
+    Option("registry", kinds.TEXT, "With --format debezium-avro: the address of a schema registry (Confluent's "
+           "interface, which Apicurio has too); without one each message has its schema.", _MESSAGES, None, "registry",
+           _FOLLOW),
 )  # fmt: skip

@@ -29,16 +29,24 @@ _TEXTS: Final = frozenset({"txn"})
 
 
 class Debezium:
-    """The parts of the envelope, row by row. `version`, `name`: as `source` says them."""
+    """Makes keys and values. `version`, `name`: as `source` says them."""
 
-    def __init__(self, changes: Changes, version: str, name: str) -> None:
-        self._changes = changes
+    def __init__(self, version: str, name: str) -> None:
         self._about = f'"version":{quote(version)},"connector":"{CONNECTOR}","name":{quote(name)}'
 
-    def values(self, at_ms: int) -> pa.Array:
-        """The messages. `at_ms`: their `ts_ms`."""
-        parts = ('{"before":', self.before, ',"after":', self.after, ',"source":', self.source)
-        return joined(*parts, ',"op":"', self.op, f'","ts_ms":{at_ms}}}')
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        """Keys and values of the rows."""
+        parts = Parts(changes, self._about)
+        told = ('{"before":', parts.before, ',"after":', parts.after, ',"source":', parts.source)
+        return changes.key, joined(*told, ',"op":"', parts.op, f'","ts_ms":{at_ms}}}')
+
+
+class Parts:
+    """The parts of the envelope, row by row. `about`: fields with which `source` begins."""
+
+    def __init__(self, changes: Changes, about: str) -> None:
+        self._changes = changes
+        self._about = about
 
     @cached_property
     def op(self) -> pa.Array:

@@ -67,7 +67,7 @@ class Spelling:
             return [(key(_key_json(name, bare)), element(each)) for name, each in fields]
 
         if self.keyed(type_.key):
-            return lambda value: dict(entries(value))
+            return lambda value: {_name(name): each for name, each in entries(value)}
         return lambda value: [list(entry) for entry in entries(value)]
 
     def _tuple(self, type_: CqlType) -> Spell:
@@ -100,6 +100,11 @@ def _by_name(parts: Mapping[str, tuple[str, Spell]]) -> Spell:
 def _key_json(name: str, bare: bool) -> msgspec.Raw:
     """A map's key as a value; `bare`: its JSON is no string, and the key is that JSON's text."""
     return msgspec.Raw((name if bare else quote(name)).encode())
+
+
+def _name(key: Any) -> str:
+    """A key as the name of an object's member."""
+    return digits(key) if isinstance(key, msgspec.Raw) else str(key)
 
 
 def as_it_is(value: msgspec.Raw) -> msgspec.Raw:

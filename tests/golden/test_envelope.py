@@ -14,8 +14,9 @@ import tailer
 from tailer.definitions.whole_folder import learn
 from tailer.options.tail import TailOptions
 from tailer.schema.model import TableDefinition
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.messages import Message
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.tail.open import open_tail
 from tests.helpers.sets import Place, copy_folder
 

@@ -5,7 +5,6 @@ What a message has besides its value is the same in all formats: key, headers, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any, Final, Protocol
@@ -19,9 +18,10 @@ from tailer.rows.arrow_texts import joined
 from tailer.schema.typed import TypedTable
 from tailer.sinks.envelope.cassandra import Connector
 from tailer.sinks.envelope.changes import Changes
-from tailer.sinks.envelope.debezium import CONNECTOR, Debezium
+from tailer.sinks.envelope.debezium import Debezium
 from tailer.sinks.envelope.generic import GenericChanges
 from tailer.sinks.envelope.messages import Messages
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.envelope.typed import TypedChanges
 from tailer.sinks.table_text import Tables
 
@@ -34,18 +34,6 @@ class Format(Protocol):
     def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
         """Both in columns of bytes; see `Envelope.messages`."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class EnvelopeOptions:
-    """`format`: one of FORMATS. `name`: by which readers tell sources apart (`source.name`).
-
-    `tombstones`: a message without value behind each that deletes one row, with the same key.
-    """
-
-    format: str = "rows"
-    name: str = CONNECTOR
-    tombstones: bool = False
 
 
 class Envelope:

@@ -14,7 +14,7 @@ from tailer.sinks.envelope.spelling import Spelling, blob, text_of
 from tailer.types import CqlType
 from tailer.types.times import parse_date, parse_duration, parse_time, parse_timestamp
 
-_DAYS_PER_MONTH: Final = 365.25 / 12
+_DAYS_PER_MONTH: Final = 30
 _DAY_NANOS: Final = 86_400_000_000_000
 
 _TEXTS: Final = frozenset({"ascii", "text", "uuid", "timeuuid", "inet"})
@@ -27,13 +27,13 @@ def _inet(value: msgspec.Raw) -> str:
 
 
 def _duration(value: msgspec.Raw) -> int:
-    """Nanoseconds, with months of the same length."""
+    """Nanoseconds, all months of one length."""
     if bytes(value).startswith(b"{"):
         parts = msgspec.json.decode(value, type=dict[str, int])
         months, days, nanos = parts["months"], parts["days"], parts["nanoseconds"]
     else:
         months, days, nanos = parse_duration(text_of(value))
-    return int((months * _DAYS_PER_MONTH + days) * _DAY_NANOS) + nanos
+    return (months * _DAYS_PER_MONTH + days) * _DAY_NANOS + nanos
 
 
 def _keyed(key: CqlType) -> bool:

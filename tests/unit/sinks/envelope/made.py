@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.table_text import Tables
 from tests.unit.sinks.rows import batch, row
 from tests.unit.sinks.tables import no_table

@@ -153,7 +153,7 @@ def test_a_static_row_is_there_too() -> None:
         ("date", '"1970-01-02"', 1), ("date", '"1969-12-31"', -1), ("timestamp", '"1970-01-01 00:00:00.234Z"', 234),
         ("uuid", '"9f6593a0-e598-11f1-b9b8-bd260306fc63"', "9f6593a0-e598-11f1-b9b8-bd260306fc63"),
         ("inet", '"127.0.0.1"', "/127.0.0.1"), ("inet", '"2001:db8:0:0:0:0:0:1"', "/2001:db8:0:0:0:0:0:1"),
-        ("varint", "7", 7), ("duration", '"1d2ns"', 86_400_000_000_002), ("duration", '"12mo"', 31_557_600_000_000_000),
+        ("varint", "7", 7), ("duration", '"1d2ns"', 86_400_000_000_002), ("duration", '"12mo"', 31_104_000_000_000_000),
         # Nothing where there are no bytes, but of text and blobs.
         ("int", '""', None), ("blob", '"0x"', ""), ("timestamp", '""', None), ("int", "null", None),
         # Made of others: a map whose keys are strings is an object, others are pairs.

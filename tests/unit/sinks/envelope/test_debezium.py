@@ -10,7 +10,8 @@ import pytest
 
 from tailer.errors import DefinitionError
 from tailer.schema.model import TypeField
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tests.unit.sinks.envelope.made import AT, value, values
 from tests.unit.sinks.rows import batch, row
 from tests.unit.sinks.tables import no_table, table

@@ -19,6 +19,7 @@ from tailer.schema.typed import TypedTable
 from tailer.sinks.envelope.cassandra import Connector
 from tailer.sinks.envelope.changes import Changes
 from tailer.sinks.envelope.debezium import Debezium
+from tailer.sinks.envelope.debezium_schema import DebeziumWithSchema
 from tailer.sinks.envelope.generic import GenericChanges
 from tailer.sinks.envelope.messages import Messages
 from tailer.sinks.envelope.options import EnvelopeOptions
@@ -108,11 +109,13 @@ class _Rows:
 
 
 def _format(options: EnvelopeOptions) -> Format:
+    if options.with_schema and options.format != "debezium":
+        raise UsageError("--with-schema", expected="--format debezium", found=f"--format {options.format}")
     match options.format:
         case "rows":
             return _Rows()
         case "debezium":
-            return Debezium(version(), options.name)
+            return (DebeziumWithSchema if options.with_schema else Debezium)(version(), options.name)
         case "debezium-cassandra":
             return Connector(version(), options.name)
     raise UsageError("--format", expected=" or ".join(FORMATS), found=repr(options.format))

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from tailer.sinks.envelope.spelling import Spelling, blob, text_of
+from tailer.sinks.envelope.spelling import Spelling, blob, duration, text_of
 from tailer.types import CqlType
-from tailer.types.times import parse_date, parse_duration, parse_time, parse_timestamp
+from tailer.types.times import parse_date, parse_time, parse_timestamp
 
 _DAYS_PER_MONTH: Final = 30
 _DAY_NANOS: Final = 86_400_000_000_000
@@ -28,11 +28,7 @@ def _inet(value: msgspec.Raw) -> str:
 
 def _duration(value: msgspec.Raw) -> int:
     """Nanoseconds, all months of one length."""
-    if bytes(value).startswith(b"{"):
-        parts = msgspec.json.decode(value, type=dict[str, int])
-        months, days, nanos = parts["months"], parts["days"], parts["nanoseconds"]
-    else:
-        months, days, nanos = parse_duration(text_of(value))
+    months, days, nanos = duration(value)
     return (months * _DAYS_PER_MONTH + days) * _DAY_NANOS + nanos
 
 

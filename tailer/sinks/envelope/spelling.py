@@ -15,6 +15,7 @@ import msgspec
 from tailer.types import CqlType, Shape, quote
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP, UDT
+from tailer.types.times import parse_duration
 from tailer.types.values import field_names
 
 Spell = Callable[[msgspec.Raw], Any]
@@ -29,12 +30,15 @@ _TEXT: Final = msgspec.json.Decoder(str)
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`leaves`: by CQL's word. `field`: the name of a tuple's field, counted from 1. `keyed`: whether a map with keys
-    of such a type is an object; others are arrays of key and value."""
+    """`leaves`: by CQL's word. `field`: the name of a tuple's field, counted from 1.
+
+    `keyed`: whether a map with keys of such a type is an object, by its spelled keys; others are arrays of key and
+    value. None: every map is an object, by its keys as the row has them.
+    """
 
     leaves: Mapping[str, Spell]
     field: Callable[[int], str]
-    keyed: Callable[[CqlType], bool]
+    keyed: Callable[[CqlType], bool] | None = None
 
     def of(self, type_: CqlType) -> Spell:
         """What spells the values of a type."""
@@ -56,7 +60,7 @@ class Spelling:
         return self._tuple(type_)
 
     def _map(self, type_: CqlType) -> Spell:
-        key, element = self.of(type_.key), self.of(type_.value)
+        key, element = as_it_is if self.keyed is None else self.of(type_.key), self.of(type_.value)
         bare = not (isinstance(type_.key.traits, Native) and type_.key.traits.quoted)
 
         def entries(value: msgspec.Raw) -> list[tuple[Any, Any]]:
@@ -66,7 +70,7 @@ class Spelling:
             fields = _OBJECT.decode(value).items()
             return [(key(_key_json(name, bare)), element(each)) for name, each in fields]
 
-        if self.keyed(type_.key):
+        if self.keyed is None or self.keyed(type_.key):
             return lambda value: {_name(name): each for name, each in entries(value)}
         return lambda value: [list(entry) for entry in entries(value)]
 
@@ -121,6 +125,14 @@ def digits(value: msgspec.Raw) -> str:
     """A number's text; of one that is a string already what it says."""
     text = bytes(value).decode()
     return text_of(value) if text.startswith('"') else text
+
+
+def duration(value: msgspec.Raw) -> tuple[int, int, int]:
+    """Months, days and nanoseconds."""
+    if bytes(value).startswith(b"{"):
+        parts = msgspec.json.decode(value, type=dict[str, int])
+        return parts["months"], parts["days"], parts["nanoseconds"]
+    return parse_duration(text_of(value))
 
 
 def blob(value: msgspec.Raw) -> bytes:

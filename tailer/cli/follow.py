@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,8 @@ from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.options.to_terminal import DIR
+from tailer.errors import UsageError
+from tailer.options.to_terminal import DIRS
 
 if TYPE_CHECKING:
     from tailer.options.kinds import CommitEvery
@@ -32,19 +33,29 @@ app = typer.Typer(add_completion=False)
 @command(
     app,
     "follow",
-    {"folder": DIR},
+    {"folder": DIRS},
     epilog="Example: cdc-tail follow /var/lib/cassandra/cdc_raw --consumer billing --table 'shop.*' --output json",
 )
-def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | None, values: dict[str, Any]) -> None:
-    """Follow a log folder: each durable change as a row on standard output, in log order."""
+def follow(
+    folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
+) -> None:
+    """Follow a log folder: each durable change as a row on standard output, or in an outlet, in log order."""
     from tailer.options.tail import tail_options
+    from tailer.options.to_spark import folders_of
 
     options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
+    folders = folders_of(folder, options.node)
+    if to is not None:
+        _feed(folders, options, to, values)
+        return
     form = output_form(output)
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         options = replace(options, decimals="string")
-    _run(folder, options, once, commit_every, form)
+    if len(folders) > 1:
+        raise UsageError("several nodes on one terminal", remedy="Send them to an outlet with --to, or run one each.")
+    ((node, path),) = folders
+    _run(path, replace(options, node=node), once, commit_every, form)
 
 
 def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
@@ -58,6 +69,30 @@ def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, for
         say = STANDARD_ERROR.notice
         run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0])
         sink.close()
+
+
+def _feed(folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, values: dict[str, Any]) -> None:
+    from tailer.sinks.outlets import check_to, open_outlet
+    from tailer.state.log_folder import state_folder
+    from tailer.tail.deliver import deliver
+    from tailer.tail.feed import Feed
+    from tailer.tail.open import open_tail
+    from tailer.tail.patience import Patience
+
+    check_to(to)
+    if options.consumer is None:
+        raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
+    as_state_owner(folders[0][1], state_folder(folders[0][1], options.state))
+    say = STANDARD_ERROR.notice
+    with ExitStack() as stack:
+        stopping = stack.enter_context(_gently())
+        stack.enter_context(_rare_collections())
+        feeds = []
+        for node, path in folders:
+            tail = stack.enter_context(open_tail(path, replace(options, node=node, outlet=True)))
+            patience = Patience(values["retry_for"], say, lambda: stopping[0])
+            feeds.append(Feed(tail, lambda context: open_outlet(to, values, context), patience, say))
+        deliver(feeds, once=values["once"], say=say, stopping=lambda: stopping[0])
 
 
 @contextmanager

@@ -47,7 +47,8 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `initial` is the first offset that was handed out, returned again until the consumer has moved past it. `ahead`:
     marks beyond `offset`, in order, wherever the memory changed: a checkpoint may stand there. `learnt`: of the segment
-    that it stands in, up to the offset or further; with it `restart` was read there too.
+    that it stands in, up to the offset or further; with it `restart` was read there too. `generation`: of a consumer
+    that feeds an outlet how often it was moved by hand, from 1 on; 0 where it feeds none.
     """
 
     offset: NodeOffset
@@ -56,6 +57,7 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
     initial: NodeOffset | None = None
     ahead: tuple[Mark, ...] = ()
     learnt: Learnt | None = None
+    generation: int = 0
 
 
 class ConsumerFile(msgspec.Struct, frozen=True):

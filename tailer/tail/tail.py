@@ -84,6 +84,11 @@ class Tail:
         self._learning.take_over()
 
     @property
+    def parts(self) -> TailParts:
+        """What it is made of, for who measures it and changes nothing there."""
+        return self._parts
+
+    @property
     def quarantined(self) -> int:
         """How many entries this run put aside."""
         return self._parts.faults.quarantined

@@ -15,6 +15,7 @@ import typer
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
+from tailer.cli.monitoring import Watched, watches
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.options.to_terminal import DIR
@@ -44,19 +45,22 @@ def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | N
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         options = replace(options, decimals="string")
-    _run(folder, options, once, commit_every, form)
+    # First: who cannot have the numbers that he asked for registers no consumer.
+    with watches(values) as watched:
+        _run(folder, options, once, commit_every, form, watched)
 
 
-def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
+def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:
     from tailer.state.log_folder import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 
     as_state_owner(folder, state_folder(folder, options.state))
+    watch = watched(folder, options)
     with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.definition, tail.typed)
         say = STANDARD_ERROR.notice
-        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0])
+        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
         sink.close()
 
 

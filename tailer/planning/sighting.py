@@ -21,8 +21,8 @@ class Sighting:
 
     `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
     `number`: the one beside COMPLETED, which may be no more than the file's length. `first`: the `min` of a native log,
-    before which nothing captured stands; 0 where nothing says so. `vouched`: seconds since the epoch at which the sidecar
-    was written that vouched first for all that it vouches for now; 0 before there is one.
+    before which nothing captured stands; 0 where nothing says so. `vouched`: when the sidecar was written that was the
+    first to vouch for all that it vouches for now, in seconds since the epoch; 0 before there is one.
     """
 
     sidecar: bool = False

@@ -21,21 +21,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tailer
-from tests.benchmarks.copied_log import copies
+from tests.benchmarks.copied_log import backlog_parser, copies
 from tests.benchmarks.empty_source import EmptyBacklog, write_batch
-from tests.benchmarks.measured import (
-    ROOT,
-    compile_ahead,
-    facts,
-    figure,
-    interleaved,
-    perf_parser,
-    publish,
-    rate,
-    ratio,
-    result,
-    unpacked,
-)
+from tests.benchmarks.measured import ROOT, compile_ahead, figure, interleaved, low, rate, ratio, schema_in, unpacked
+from tests.benchmarks.script import Begun, published
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +85,7 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     from tailer.spark.session import open_session
 
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
     with tempfile.TemporaryDirectory() as made:
         parent = Path(made)
@@ -113,13 +102,7 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     rows = {runs.rows for of_case in took.values() for runs in of_case}
     if len(rows) != 1:
         raise RuntimeError(f"not all gave the same number of rows: {rows}")
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         spark=version,
         rows=rows.pop(),
         mib=round(size / 1048576),
@@ -135,8 +118,8 @@ def _cases(
     """What is run, by name, and where it leaves what it took."""
     cases: dict[str, Any] = {}
     took: dict[str, list[Took]] = {}
-    schema = one / "schema.cql"
-    options = {"schemaFile": str(schema)} if schema.exists() else {}
+    schema = schema_in(one)
+    options = {} if schema is None else {"schemaFile": str(schema)}
     for form in FORMS:
         mine = {**options, "table": table} if form == "typed" else options
         rows = bench.take("cdc_tail", mine, str(one)).rows
@@ -172,17 +155,12 @@ def figures(
         bound = TARGETS["typed_to_empty"] if form == "typed" else None
         made.append(figure(what, "× empty source, rows/s", ratio(seconds, f"empty {form}", form), at_least=bound))
         planning = [sum(one.phases.get(name, 0) for name in PLANNING) / one.seconds for one in took[form]]
-        share = {"median": 100 * median(planning), "best": 100 * min(planning)}
-        made.append(figure(f"{what}: the driver plans", "% of the time", share))
+        made.append(figure(f"{what}: the driver plans", "% of the time", low([100 * share for share in planning])))
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = perf_parser(NAME, QUESTION, 2)
-    parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
-    return 0
+    return published(backlog_parser(NAME, QUESTION, 2), run, arguments)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ that waits, which every session had before.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,19 +21,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.benchmarks.copied_log import copies
+from tests.benchmarks.copied_log import backlog_parser, copies
 from tests.benchmarks.measured import (
     ROOT,
     compile_ahead,
-    facts,
+    environment,
     figure,
     interleaved,
-    perf_parser,
-    publish,
+    low,
     ratio,
-    result,
+    schema_in,
     unpacked,
 )
+from tests.benchmarks.script import Begun, published
 
 NAME = "spark_parquet"
 QUESTION = "What does a row of a 1 GiB backlog cost in Spark, by what the same row costs in Parquet?"
@@ -50,7 +49,7 @@ def session(**query: Any) -> dict[str, Any]:
     ran = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.spark_session", json.dumps(query)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -63,7 +62,7 @@ def session(**query: Any) -> dict[str, Any]:
 
 
 def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
     with tempfile.TemporaryDirectory() as made:
         parent = Path(made)
@@ -80,13 +79,7 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     met = {each["rows"] for runs in took.values() for each in runs} - {None}
     if met != {rows}:
         raise RuntimeError(f"not all gave the same number of rows: {met}, written {rows}")
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         spark=took["typed"][0]["spark"],
         rows=rows,
         mib=round(size / 1048576),
@@ -100,9 +93,9 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
 
 def _queries(one: Path, parent: Path, table: str) -> tuple[dict[str, dict[str, Any]], int]:
     """What is run, by name, and how many rows each has; the Parquet files are written on the way."""
-    schema = one / "schema.cql"
+    schema = schema_in(one)
     options = {"path": str(parent / "backlog" / "cdc_raw"), "maxBytesPerTrigger": MAX_BYTES}
-    options |= {"schemaFile": str(schema)} if schema.exists() else {}
+    options |= {} if schema is None else {"schemaFile": str(schema)}
     made: dict[str, dict[str, Any]] = {}
     rows: set[int] = set()
     for form in FORMS:
@@ -128,7 +121,7 @@ def figures(seconds: Mapping[str, Sequence[float]], rows: int) -> list[dict[str,
     for form, what in FORMS.items():
         for case, told in ((form, what), (f"{form}, Parquet", f"{what}, from Parquet")):
             each = [one / rows * 1e6 for one in seconds[case]]
-            made.append(figure(told, "µs of processor a row", {"median": median(each), "best": min(each)}))
+            made.append(figure(told, "µs of processor a row", low(each)))
         bound = TARGETS["typed_to_parquet"] if form == "typed" else None
         made.append(figure(what, "× Parquet, processor a row", ratio(seconds, form, f"{form}, Parquet"), at_most=bound))
     made.append(figure(LIVE, "× Parquet, processor a row", ratio(seconds, LIVE, "typed, Parquet")))
@@ -136,11 +129,7 @@ def figures(seconds: Mapping[str, Sequence[float]], rows: int) -> list[dict[str,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = perf_parser(NAME, QUESTION, 3)
-    parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
-    return 0
+    return published(backlog_parser(NAME, QUESTION, 3), run, arguments)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def losses(bench: Bench, session: Any, count: int) -> dict[str, Any]:
     started = Debezium(parent / "connector", node, bench.broker, theirs)
     started.start()
     try:
-        found = {"follow": _of_follow(ours), "debezium": _of_debezium(bench, started)}
+        found = {"follow": _of_follow(ours), "debezium": _of_debezium(bench)}
         ended = not started.running
     finally:
         started.kill()
@@ -102,7 +102,7 @@ def _of_follow(folder: Path) -> Changes:
     return found
 
 
-def _of_debezium(bench: Bench, connector: Debezium) -> Changes:
+def _of_debezium(bench: Bench) -> Changes:
     """The messages of its topics, once nothing came for a while."""
     from confluent_kafka import Consumer
 

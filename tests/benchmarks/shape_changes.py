@@ -8,10 +8,12 @@ from uuid import UUID
 from tests.benchmarks.shape_logs import (
     Shape,
     clustering_of,
+    collections_table,
     payload_of,
     row_of,
     shape_of,
     shape_table,
+    time_id,
     wide_table,
     wide_values,
 )
@@ -43,18 +45,12 @@ def _update(table: Table, number: int, name: str, value: Cell | Complex) -> byte
 
 
 def _appended(number: int) -> Complex:
-    path = UUID(int=number << 64 | 0x11EE << 48 | 0x8888).bytes
-    return Complex((Cell(b"item %d" % number, TS + number, path=path),), None)
+    return Complex((Cell(b"item %d" % number, TS + number, path=time_id(number).bytes),), None)
 
 
 def _elements(distinct: int) -> Shape:
     """By turns a list's append, a map's put, a set's remove."""
-    table = shape_table(
-        5,
-        Column("items", "regular", "list<text>"),
-        Column("numbers", "regular", "set<int>"),
-        Column("scores", "regular", "map<text, int>"),
-    )
+    table = collections_table(5)
 
     def one(number: int) -> bytes:
         if number % 3 == 0:

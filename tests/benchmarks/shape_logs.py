@@ -103,7 +103,18 @@ def sections(payloads: Sequence[bytes], size: int) -> Iterator[list[bytes]]:
 def shape_table(number: int, *columns: Column) -> Table:
     """`(pk int, ck bigint, …, PRIMARY KEY (pk, ck))`; the id is made of `number`."""
     keys = (Column("pk", "partition_key", "int", 0), Column("ck", "clustering", "bigint", 0))
-    return Table(UUID(int=number << 64 | 0x11EE << 48 | 0x8888), "shapes", f"t{number}", (*keys, *columns))
+    return Table(time_id(number), "shapes", f"t{number}", (*keys, *columns))
+
+
+def collections_table(number: int) -> Table:
+    """A list, a set and a map."""
+    types = {"items": "list<text>", "numbers": "set<int>", "scores": "map<text, int>"}
+    return shape_table(number, *(Column(name, "regular", type_) for name, type_ in types.items()))
+
+
+def time_id(number: int) -> UUID:
+    """One of version 1, made of a number."""
+    return UUID(int=number << 64 | 0x11EE << 48 | 0x8888)
 
 
 def insert_of(
@@ -160,17 +171,11 @@ def _wide(distinct: int, *, listed: bool) -> Shape:
 
 def _collections(distinct: int) -> Shape:
     """A list, a set and a map, each written whole (which deletes what was there) with five elements."""
-    table = shape_table(
-        2,
-        Column("items", "regular", "list<text>"),
-        Column("numbers", "regular", "set<int>"),
-        Column("scores", "regular", "map<text, int>"),
-    )
+    table = collections_table(2)
 
     def one(number: int) -> bytes:
         before = Deletion(TS + number - 1, TS // 1_000_000)
-        time_id = [UUID(int=(number * 5 + n) << 64 | 0x11EE << 48 | 0x8888).bytes for n in range(5)]
-        items = tuple(cell_of(b"item %d" % n, number, path) for n, path in enumerate(time_id))
+        items = tuple(cell_of(b"item %d" % n, number, time_id(number * 5 + n).bytes) for n in range(5))
         numbers = tuple(cell_of(b"", number, i32(number + n)) for n in range(5))
         scores = tuple(cell_of(i32(number * n), number, b"key%d" % n) for n in range(5))
         cells = zip(("items", "numbers", "scores"), (items, numbers, scores), strict=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,9 +20,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tailer
-from tests.benchmarks.copied_log import backlog_parser, copies
+from tests.benchmarks.copied_log import Backlog, backlog, backlog_parser
 from tests.benchmarks.empty_source import EmptyBacklog, write_batch
-from tests.benchmarks.measured import ROOT, compile_ahead, figure, interleaved, low, rate, ratio, schema_in, unpacked
+from tests.benchmarks.measured import ROOT, compile_ahead, figure, interleaved, low, rate, ratio, schema_in
 from tests.benchmarks.script import Begun, published
 
 if TYPE_CHECKING:
@@ -87,14 +86,11 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
-    with tempfile.TemporaryDirectory() as made:
-        parent = Path(made)
-        one = unpacked(perf, parent)
-        size = copies(one, parent / "backlog" / "cdc_raw", count)
+    with backlog(perf, count) as log:
         session = open_session("benchmark", lambda line: None, master="local[*]")
         session.dataSource.register(EmptyBacklog)
         try:
-            cases, took = _cases(Bench(session, parent), one, parent, table, count)
+            cases, took = _cases(Bench(session, log.parent), log, table, count)
             seconds = interleaved({name: lambda case=case: case().seconds for name, case in cases.items()}, repeat)
         finally:
             version = session.version
@@ -105,31 +101,29 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     return begun.result(
         spark=version,
         rows=rows.pop(),
-        mib=round(size / 1048576),
+        mib=round(log.size / 1048576),
         phases={name: _shares(runs) for name, runs in took.items()},
-        figures=figures(seconds, took, size),
+        figures=figures(seconds, took, log.size),
         runs=seconds,
     )
 
 
-def _cases(
-    bench: Bench, one: Path, parent: Path, table: str, count: int
-) -> tuple[dict[str, Any], dict[str, list[Took]]]:
+def _cases(bench: Bench, log: Backlog, table: str, count: int) -> tuple[dict[str, Any], dict[str, list[Took]]]:
     """What is run, by name, and where it leaves what it took."""
     cases: dict[str, Any] = {}
     took: dict[str, list[Took]] = {}
-    schema = schema_in(one)
+    schema = schema_in(log.one)
     options = {} if schema is None else {"schemaFile": str(schema)}
     for form in FORMS:
         mine = {**options, "table": table} if form == "typed" else options
-        rows = bench.take("cdc_tail", mine, str(one)).rows
-        file = parent / f"{form}.arrow"
-        write_batch(bench.batch(one, mine), file)
+        rows = bench.take("cdc_tail", mine, str(log.one)).rows
+        file = log.parent / f"{form}.arrow"
+        write_batch(bench.batch(log.one, mine), file)
         empty = {"batch": str(file), "partitions": str(count), "rows": str(rows)}
         # As what comes before it: warms up.
         bench.take("empty_backlog", {**empty, "partitions": "1"})
         for name, arguments in {
-            form: ("cdc_tail", mine, str(parent / "backlog" / "cdc_raw")),
+            form: ("cdc_tail", mine, str(log.folder)),
             f"empty {form}": ("empty_backlog", empty, None),
         }.items():
             took[name] = []

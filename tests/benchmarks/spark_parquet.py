@@ -15,24 +15,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.benchmarks.copied_log import backlog_parser, copies
-from tests.benchmarks.measured import (
-    ROOT,
-    compile_ahead,
-    environment,
-    figure,
-    interleaved,
-    low,
-    ratio,
-    schema_in,
-    unpacked,
-)
+from tests.benchmarks.copied_log import Backlog, backlog, backlog_parser
+from tests.benchmarks.measured import ROOT, compile_ahead, environment, figure, interleaved, low, ratio, schema_in
 from tests.benchmarks.script import Begun, published
 
 NAME = "spark_parquet"
@@ -64,11 +53,8 @@ def session(**query: Any) -> dict[str, Any]:
 def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
-    with tempfile.TemporaryDirectory() as made:
-        parent = Path(made)
-        one = unpacked(perf, parent)
-        size = copies(one, parent / "backlog" / "cdc_raw", count)
-        queries, rows = _queries(one, parent, table)
+    with backlog(perf, count) as log:
+        queries, rows = _queries(log, table)
         took: dict[str, list[dict[str, Any]]] = {name: [] for name in queries}
 
         def case(name: str) -> float:
@@ -82,7 +68,7 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     return begun.result(
         spark=took["typed"][0]["spark"],
         rows=rows,
-        mib=round(size / 1048576),
+        mib=round(log.size / 1048576),
         parts={name: _medians(each["cpu"] for each in runs) for name, runs in took.items()},
         start={name: _medians(each["start"] for each in runs) for name, runs in took.items()},
         elapsed={name: [each["seconds"] for each in runs] for name, runs in took.items()},
@@ -91,16 +77,16 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     )
 
 
-def _queries(one: Path, parent: Path, table: str) -> tuple[dict[str, dict[str, Any]], int]:
+def _queries(log: Backlog, table: str) -> tuple[dict[str, dict[str, Any]], int]:
     """What is run, by name, and how many rows each has; the Parquet files are written on the way."""
-    schema = schema_in(one)
-    options = {"path": str(parent / "backlog" / "cdc_raw"), "maxBytesPerTrigger": MAX_BYTES}
+    schema = schema_in(log.one)
+    options = {"path": str(log.folder), "maxBytesPerTrigger": MAX_BYTES}
     options |= {} if schema is None else {"schemaFile": str(schema)}
     made: dict[str, dict[str, Any]] = {}
     rows: set[int] = set()
     for form in FORMS:
         mine = {**options, "table": table} if form == "typed" else options
-        files = parent / f"{form}.parquet"
+        files = log.parent / f"{form}.parquet"
         rows.add(session(long=True, form="cdc_tail", options=mine, into=str(files))["rows"])
         made[form] = {"long": True, "form": "cdc_tail", "options": mine, "into": None}
         made[f"{form}, Parquet"] = {"long": True, "form": "parquet", "options": {"path": str(files)}, "into": None}

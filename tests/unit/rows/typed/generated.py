@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -230,6 +231,14 @@ def column_lists(draw: st.DrawFn, table: Table) -> list[list[str]]:
     """The columns of one cell each that two statements set."""
     simple = [column.name for column in table.of_kind("regular") if not kind_of(column.type).complex]
     return [sorted(name for name in simple if draw(st.integers(0, 3))) for _ in range(2)]
+
+
+@st.composite
+def mixed(draw: st.DrawFn, first: Sequence[bytes], others: Sequence[bytes]) -> list[bytes]:
+    """Mutations in any order behind the first ones."""
+    shuffled = list(others)
+    random.Random(draw(st.integers(0, 99))).shuffle(shuffled)
+    return [*first, *shuffled]
 
 
 @st.composite

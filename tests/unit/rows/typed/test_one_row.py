@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -35,7 +34,7 @@ from tests.helpers.log_writer import (
     insert_payload,
     simple_table,
 )
-from tests.unit.rows.typed.generated import clusterings, column_lists, keys, kind_of, tables, updates, values
+from tests.unit.rows.typed.generated import clusterings, column_lists, keys, kind_of, mixed, tables, updates, values
 from tests.unit.rows.typed.test_generated import definition_of
 
 reading = pytest.importorskip("tests.unit.rows.typed.reading", exc_type=ImportError)
@@ -153,9 +152,7 @@ def logs(draw: st.DrawFn) -> tuple[Table, list[bytes]]:
     most = draw(st.lists(inserts(table, lists[0]), min_size=1, max_size=5))
     some = draw(st.lists(inserts(table, lists[1]), max_size=2))
     rest = draw(st.lists(st.lists(updates(table), min_size=1, max_size=2).map(tuple).map(encode_mutation), max_size=2))
-    payloads = most * 3 + some + rest
-    random.Random(draw(st.integers(0, 99))).shuffle(payloads)
-    return table, [*most, *payloads]
+    return table, draw(mixed(most, most * 3 + some + rest))
 
 
 @settings(max_examples=FEWER)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.log_writer import TS, Cell, Liveness, Row, Table, Update, encode_mutation, i32
 from tests.helpers.logs.wire import uvint
-from tests.unit.rows.typed.generated import NOW, clusterings, column_lists, keys, kind_of, tables, values
+from tests.unit.rows.typed.generated import NOW, clusterings, column_lists, keys, kind_of, mixed, tables, values
 from tests.unit.rows.typed.test_generated import definition_of
 from tests.unit.rows.typed.test_one_row import FEWER, TABLE, read
 from tests.unit.scan.compiled.twins import compiled_only
@@ -122,9 +121,7 @@ def logs(draw: st.DrawFn) -> tuple[Table, list[bytes]]:
     lists = draw(column_lists(table))
     most = draw(st.lists(timed(table, lists[0]), min_size=1, max_size=8))
     some = draw(st.lists(timed(table, lists[1]), max_size=3))
-    payloads = [*most, *some] * 2
-    random.Random(draw(st.integers(0, 99))).shuffle(payloads)
-    return table, [*most, *payloads]
+    return table, draw(mixed(most, [*most, *some] * 2))
 
 
 @settings(max_examples=FEWER)

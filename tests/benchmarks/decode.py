@@ -48,6 +48,7 @@ from tests.benchmarks.measured import (
     timed,
 )
 from tests.benchmarks.script import Begun, perf_parser, publish
+from tests.helpers.jvm.program import running
 from tests.server.harness import Node, available
 
 NAME = "decode"
@@ -136,9 +137,7 @@ def _crc32(folder: Path) -> Case:
 @contextmanager
 def _cassandra(folders: Folders, parent: Path) -> Iterator[dict[str, Case]]:
     """Its reader over both segments, in a server that knows the table and is warm."""
-    node = Node(parent / "server", heap="2g")
-    node.start()
-    try:
+    with running(Node(parent / "server", heap="2g")) as node:
         with node.session() as session:
             define(session, folders.plain)
         cases = {}
@@ -148,8 +147,6 @@ def _cassandra(folders: Folders, parent: Path) -> Iterator[dict[str, Case]]:
                 raise RuntimeError(f"the server's reader sees nothing in {log.name}")
             cases[name] = _theirs(node, log)
         yield cases
-    finally:
-        node.kill()
 
 
 def _theirs(node: Node, log: Path) -> Case:

@@ -15,6 +15,7 @@ import psutil
 
 from tests.benchmarks.measured import FOLLOW, ROOT, environment
 from tests.benchmarks.peers.debezium import TOPICS, Debezium
+from tests.helpers.jvm.program import running
 from tests.helpers.kafka_broker import Broker
 from tests.server.harness import Node
 
@@ -115,15 +116,13 @@ def python(bench: Bench, here: Path) -> Iterator[Reader]:
 @contextmanager
 def debezium(bench: Bench, here: Path) -> Iterator[Reader]:
     """The connector, a Kafka broker, and a consumer of it in Python."""
-    connector = Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)
-    connector.start()
-    try:
-        with _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer:
-            processes = {"connector": connector.pid, "broker": bench.broker.pid}
-            named = {name: psutil.Process(pid) for name, pid in processes.items()}
-            yield Reader(consumer, {**named, "consumer": consumer.process})
-    finally:
-        connector.kill()
+    with (
+        running(Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)) as connector,
+        _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer,
+    ):
+        processes = {"connector": connector.pid, "broker": bench.broker.pid}
+        named = {name: psutil.Process(pid) for name, pid in processes.items()}
+        yield Reader(consumer, {**named, "consumer": consumer.process})
 
 
 @contextmanager

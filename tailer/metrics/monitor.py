@@ -33,8 +33,9 @@ class Monitored(Healthy, Protocol):
 class Monitor:
     """Of one run. `add` what it is made of; `close` it at the end, when the last numbers leave."""
 
-    def __init__(self, listen: Listen | None, environ: Mapping[str, str], say: Say) -> None:
-        """`listen`: where the pages are, None for none. `say` takes a line for the user.
+    def __init__(self, listen: Listen | None, environ: Mapping[str, str], say: Say, registry: Any = None) -> None:
+        """`listen`: where the pages are, None for none. `registry`: of `prometheus_client`, where a program serves its
+        numbers itself. `say` takes a line for the user.
 
         UsageError where a package is missing, or the address cannot be had.
         """
@@ -42,7 +43,10 @@ class Monitor:
         self._sources: list[Source] = []
         self._exporter = _exporter(environ, self._sources, say)
         self._server: Server | None = None
+        self._leave: Callable[[], None] = lambda: None
         try:
+            if registry is not None:
+                self._leave = _needs("tailer.metrics.prometheus", "metrics", "a registry").join(registry, self._sources)
             if listen is not None:
                 self._server = _serve(listen, self._sources, self._health)
                 say(f"metrics at http://{self._server.address}/metrics")
@@ -61,16 +65,19 @@ class Monitor:
         self._sources.append(part.samples)
 
     def close(self) -> None:
-        """Shows nothing any more."""
-        if self._server is not None:
-            self._server.close()
-        if self._exporter is not None:
-            self._exporter.close()
+        """Shows nothing any more. Again: nothing."""
+        self._leave()
+        server, exporter, self._server, self._exporter = self._server, self._exporter, None, None
+        if server is not None:
+            server.close()
+        if exporter is not None:
+            exporter.close()
 
     def forget(self) -> None:
-        """This is a forked child: what is shown is the parent's."""
+        """This is a forked child: threads, and the port, are the parent's."""
         if self._server is not None:
             self._server.forget()
+        self._server = self._exporter = None
 
     def __enter__(self) -> Monitor:
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +81,8 @@ def buckets(counted: Counted) -> dict[float | None, int]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    yield Run(tmp_path)
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
 
 
 def two_tables() -> SegmentWriter:

@@ -57,7 +57,7 @@ def test_pages(server: Server) -> None:
 
 
 def test_a_port_that_is_taken_is_wrong_usage(server: Server) -> None:
-    with pytest.raises(UsageError, match="cannot listen on .* Address already in use.*name another port"):
+    with pytest.raises(UsageError, match=r"cannot listen on .* Address already in use.*name another port"):
         Server(server.address, PAGES)
 
 

@@ -5,12 +5,12 @@ environment. Loads what a monitoring system needs when somebody asks for it.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.errors import UsageError
-from tailer.metrics.health import Healthy
+from tailer.metrics.health import Healthy, all_stuck, any_unready
 from tailer.metrics.samples import Sample, Source
 from tailer.options.listen import Listen
 
@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 class Monitored(Healthy, Protocol):
     """What can be shown."""
 
-    def samples(self) -> Sequence[Sample]: ...
+    def samples(self) -> Iterable[Sample]: ...
 
 
 class Monitor:
@@ -39,7 +39,7 @@ class Monitor:
 
         UsageError where a package is missing, or the address cannot be had.
         """
-        self._healthy: list[Healthy] = []
+        self._parts: list[Healthy] = []
         self._sources: list[Source] = []
         self._exporter = _exporter(environ, self._sources, say)
         self._server: Server | None = None
@@ -48,7 +48,7 @@ class Monitor:
             if registry is not None:
                 self._leave = _needs("tailer.metrics.prometheus", "metrics", "a registry").join(registry, self._sources)
             if listen is not None:
-                self._server = _serve(listen, self._sources, self._health)
+                self._server = _serve(listen, self._sources, self._parts)
                 say(f"metrics at http://{self._server.address}/metrics")
         except BaseException:
             self.close()
@@ -59,9 +59,9 @@ class Monitor:
         """Where the pages are."""
         return None if self._server is None else self._server.address
 
-    def add(self, part: Any) -> None:
-        """Shows something more from now on: a `Monitored`."""
-        self._healthy.append(part)
+    def add(self, part: Monitored) -> None:
+        """Shows something more from now on."""
+        self._parts.append(part)
         self._sources.append(part.samples)
 
     def close(self) -> None:
@@ -85,9 +85,6 @@ class Monitor:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _health(self, ask: Callable[[Healthy], Sequence[str]]) -> list[str]:
-        return [sentence for each in self._healthy for sentence in ask(each)]
-
 
 def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
     """Whether somebody asks for numbers at all."""
@@ -95,22 +92,22 @@ def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
     return listen is not None or (not off and any(environ.get(name) for name in ENDPOINTS))
 
 
-def _serve(listen: Listen, sources: Sequence[Source], health: Callable[..., list[str]]) -> Server:
+def _serve(listen: Listen, sources: Sequence[Source], parts: Sequence[Healthy]) -> Server:
     from tailer.metrics.server import Server, text
 
     prometheus = _needs("tailer.metrics.prometheus", "metrics", "--metrics")
 
-    def page(ask: Callable[[Healthy], Sequence[str]]) -> Callable[[str], Page]:
+    def page(ask: Callable[[Sequence[Healthy]], Sequence[str]]) -> Callable[[str], Page]:
         def made(accept: str) -> Page:
-            wrong = health(ask)
+            wrong = ask(parts)
             return text(503, *wrong) if wrong else text(200, "ok")
 
         return made
 
     pages = {
         "/metrics": prometheus.Exposition(sources).page,
-        "/healthz": page(lambda each: each.stuck()),
-        "/readyz": page(lambda each: each.unready()),
+        "/healthz": page(all_stuck),
+        "/readyz": page(any_unready),
     }
     return Server(listen, pages)
 

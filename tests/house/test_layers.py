@@ -27,6 +27,8 @@ HOMES = {
     "inotify_simple": ("tailer.segments",),
     "llvmlite": COMPILED,
     "numba": COMPILED,
+    "opentelemetry": ("tailer.metrics.otel",),
+    "prometheus_client": ("tailer.metrics.prometheus",),
     "typer": ("tailer.cli", "tailer.options.to_terminal"),
     "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
 }

@@ -16,6 +16,7 @@ from tailer.metrics.health import STUCK_SECONDS
 from tailer.metrics.samples import BOUNDS, Counted
 from tailer.options.tail import TailOptions
 from tailer.sinks.base import Rows
+from tailer.state.offset import NodeOffset
 from tailer.tail.follow import follow
 from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
@@ -194,3 +195,14 @@ def test_the_typed_form_is_counted_alike(run: Run) -> None:
     run.once(table="ks.t")
     assert run.values()[m.ROWS] == {(*RUN, "ks", "t", "insert"): 3}
     assert sum(run.value(m.TO_READ).counts) == 3
+
+
+def test_a_tail_that_was_stood_elsewhere_has_nothing_behind_it(run: Run) -> None:
+    writer = two_tables()
+    run.put(writer, completed(writer), BEGAN)
+    with open_tail(run.folder.path, TailOptions(consumer="billing")) as tail:
+        run.follower.began(tail)
+        assert run.value(m.LAG_SEGMENTS) == 1
+        tail.seek(NodeOffset(tail.offset.j, FIRST, int(writer.end), True, (), tail.offset.id), tail.memory)
+        run.follower.looked(tail.step())
+        assert run.value(m.LAG_SEGMENTS) == 0

@@ -46,7 +46,7 @@ class Monitor:
         self._leave: Callable[[], None] = lambda: None
         try:
             if registry is not None:
-                self._leave = _needs("tailer.metrics.prometheus", "metrics", "a registry").join(registry, self._sources)
+                self._leave = _needs("tailer.metrics.prometheus", "metrics", "metrics").join(registry, self._sources)
             if listen is not None:
                 self._server = _serve(listen, self._sources, self._parts)
                 say(f"metrics at http://{self._server.address}/metrics")
@@ -95,7 +95,7 @@ def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
 def _serve(listen: Listen, sources: Sequence[Source], parts: Sequence[Healthy]) -> Server:
     from tailer.metrics.server import Server, text
 
-    prometheus = _needs("tailer.metrics.prometheus", "metrics", "--metrics")
+    prometheus = _needs("tailer.metrics.prometheus", "metrics", "metrics")
 
     def page(ask: Callable[[Sequence[Healthy]], Sequence[str]]) -> Callable[[str], Page]:
         def made(accept: str) -> Page:
@@ -134,5 +134,5 @@ def _needs(module: str, extra: str, what: str) -> ModuleType:
         if (error.name or "").partition(".")[0] == "tailer":
             raise
         raise UsageError(
-            f"{what} needs the package {error.name}", remedy=f"Install it: pip install 'cdc-tail[{extra}]'."
+            f"{what}: there is no package {error.name}", remedy=f"Install it: pip install 'cdc-tail[{extra}]'."
         ) from error

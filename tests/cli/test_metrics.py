@@ -88,7 +88,7 @@ def test_a_missing_package_says_what_to_install(folder: Path, monkeypatch: pytes
     without(monkeypatch, "prometheus_client")
     ran = run_cli(["follow", folder, "--once", "--metrics", "0"])
     assert ran.code == 2
-    assert "--metrics needs the package prometheus_client" in ran.err
+    assert "metrics: there is no package prometheus_client" in ran.err
     assert "pip install 'cdc-tail[metrics]'" in ran.err
 
 
@@ -97,7 +97,7 @@ def test_opentelemetry_that_is_not_there_ends_nothing(folder: Path, monkeypatch:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
     ran = run_cli(["follow", folder, "--once", "--output", "json"], env=environment)
     assert (ran.code, len(ran.lines)) == (0, 1)
-    assert "warning: no metrics go to OpenTelemetry: OTEL_EXPORTER_OTLP_ENDPOINT needs the package" in ran.err
+    assert "warning: no metrics go to OpenTelemetry: OTEL_EXPORTER_OTLP_ENDPOINT: there is no package" in ran.err
     for off in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_METRICS_EXPORTER": "none"}):
         assert run_cli(["follow", folder, "--once", "--output", "json"], env={**environment, **off}).err == ""
 

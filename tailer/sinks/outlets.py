@@ -18,7 +18,9 @@ class Kind(NamedTuple):
     example: str = ""
 
 
-OUTLETS: Final[Mapping[str, Kind]] = {}
+OUTLETS: Final[Mapping[str, Kind]] = {
+    "files": Kind("tailer.sinks.files.outlet", example="files:DIR"),
+}
 """By what stands before the first colon."""
 
 

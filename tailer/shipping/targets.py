@@ -1,0 +1,39 @@
+"""Which target a `--to` of `ship` means: scheme and module. Imports one when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from tailer.errors import UsageError
+from tailer.shipping.target import Target
+
+_STORE: Final = "tailer.shipping.to_store"
+_WEB: Final = "tailer.shipping.to_web"
+_BULK: Final = "tailer.shipping.to_bulk"
+TARGETS: Final[Mapping[str, str]] = {
+    "files": "tailer.shipping.to_folder",
+    "s3": _STORE,
+    "gs": _STORE,
+    "http": _WEB,
+    "https": _WEB,
+}
+"""By what stands before the first colon. Each module has `open_target(to, values, say)`."""
+
+BULK: Final = "elasticsearch-bulk"
+_EXAMPLES: Final = "files:DIR, http://HOST/PATH, https://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER"
+
+
+def open_target(to: str | None, values: Mapping[str, Any], say: Callable[[str], None]) -> Target:
+    """The target of a `--to`, not connected yet. `values`: the command's options. UsageError."""
+    scheme = (to or "").partition(":")[0]
+    module = TARGETS.get(scheme)
+    if to is None or module is None:
+        raise UsageError("--to", expected=_EXAMPLES, found=repr(to))
+    if values["format"] == BULK:
+        if module != _WEB:
+            raise UsageError(f"--format {BULK}", expected="--to http://… or https://…", found=f"--to {scheme}:…")
+        module = _BULK
+    opened: Target = import_module(module).open_target(to, values, say)
+    return opened

@@ -90,7 +90,12 @@ class Shipping:
         assert newest is not None, "the newest index is never removed"
         key: OutletKey = newest.index.of
         stands = self._patiently(lambda: self._target.standing(series.node, key))
-        return Sent(held.since, go_on_behind(held, stands, series, self._target.name))
+        with locked(self._shipper.folder):
+            # A target that was set back needs again what it has lost: nobody may remove it from here on.
+            moved = Sent(held.since, go_on_behind(held, stands, series, self._target.name))
+            if moved != held:
+                self._shipper.save(series.node, moved)
+        return moved
 
     def _next(self, series: Series, number: int) -> DataFile | None:
         """The file of that number; None where it is still to come. LossError where it is gone."""

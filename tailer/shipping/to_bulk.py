@@ -56,8 +56,7 @@ class BulkTarget:
                 found=f"{index.format} of {index.typed}" if index.typed else index.format,
             )
         if self._file is None or self._file.path != file.path:
-            lines = file.lines() if index.data else iter(())
-            self._file, self._rest = file, chunks(self._actions.of(lines, index.tables))
+            self._file, self._rest = file, chunks(self._actions.of(file.lines(), index.tables))
             self._left.clear()
         with Connection(self._address) as connection:
             while self._left or self._more():

@@ -62,8 +62,12 @@ class FilesOutlet:
     def open(self) -> Place | None:
         if self._lock < 0:
             self._lock = hold_folder(self._series.folder)
-            self._newest = self._stands()
-            self._take_away_left_over()
+            try:
+                self._newest = self._stands()
+                self._take_away_left_over()
+            except BaseException:
+                self.close()
+                raise
         return None if self._newest is None else self._newest.place
 
     def write(self, batch: Rows) -> int:

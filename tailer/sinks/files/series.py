@@ -27,7 +27,7 @@ _READ_BYTES: Final = MIB
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file and its index."""
+    """A data file and its index. One without rows has an index alone."""
 
     folder: Path
     index: Index
@@ -38,6 +38,8 @@ class DataFile:
 
     def check(self) -> None:
         """LossError for a data file that is gone, CorruptError for one that is not what its index says."""
+        if not self.index.data:
+            return
         digest = hashlib.sha256()
         length = 0
         for part in self.parts():
@@ -62,6 +64,8 @@ class DataFile:
         """The lines of a file of lines, without their line feeds. UsageError for an Arrow file."""
         if self.index.format == "arrow":
             raise UsageError("no lines in an Arrow file", file=str(self.path), remedy="Take its `batches`.")
+        if not self.index.data:
+            return
         import pyarrow
 
         rest = b""
@@ -74,6 +78,8 @@ class DataFile:
         """The record batches of an Arrow file. UsageError for a file of lines."""
         if self.index.format != "arrow":
             raise UsageError("no Arrow in a file of lines", file=str(self.path), remedy="Take its `lines`.")
+        if not self.index.data:
+            return
         import pyarrow
 
         with self._opened(), pyarrow.memory_map(str(self.path)) as stream:

@@ -38,7 +38,7 @@ def removable(numbers: Sequence[int], upto: int | None, keeping: Keeping) -> lis
 
 
 def remove_sent(series: Series, folder: Path, keeping: Keeping, clock: Callable[[], float] = time.time) -> int:
-    """Remove what may go of a node's files; how many went. Killed anywhere, a later call does the rest."""
+    """Remove what may go of a node's files; how many went."""
     numbers = series.numbers()
     if len(numbers) <= max(1, keeping.files):
         return 0
@@ -55,6 +55,12 @@ def remove_sent(series: Series, folder: Path, keeping: Keeping, clock: Callable[
     return len(old)
 
 
+def remove_left_over(series: Series, folder: Path) -> None:
+    """What a removal left that was killed, or lost its power."""
+    with locked(folder), told("cannot remove data files", series.folder, writes=True):
+        _remove_without_index(series)
+
+
 def _old_enough(series: Series, numbers: Sequence[int], before: float) -> list[DataFile]:
     """From the first on, up to one that is too young: numbers stay without gaps."""
     found: list[DataFile] = []
@@ -67,7 +73,7 @@ def _old_enough(series: Series, numbers: Sequence[int], before: float) -> list[D
 
 
 def _remove_without_index(series: Series) -> None:
-    """Data files below the first index: of this removal, and of one that was killed."""
+    """Data files below the first index."""
     names = series.names()
     lowest = indexed_numbers(names)[0]
     for name in names:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from tailer.errors import LossError
-from tailer.shipping.removal import Keeping, remove_sent
+from tailer.shipping.removal import Keeping, remove_left_over, remove_sent
 from tailer.shipping.shippers import Sent, Shipper, locked
 from tailer.shipping.target import Target, check_not_ahead, go_on_behind
 from tailer.sinks.files.series import DataFile, Series, series_in
@@ -63,6 +63,7 @@ class Shipping:
         stands = self._stands.get(series.node)
         if stands is None:
             stands = self._stands[series.node] = self._begin(series)
+            remove_left_over(series, self._shipper.folder)
             self._remove(series)
         file = self._next(series, stands.upto + 1)
         if file is None:

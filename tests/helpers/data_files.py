@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import cramjam
 
+from tailer.options.tail import TailOptions
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.files.outlet import FilesOutlet, open_outlet
 from tailer.sinks.outlet import OutletContext, OutletKey, Place
+from tailer.tail.deliver import deliver
+from tailer.tail.feed import Feed
+from tailer.tail.open import open_tail
+from tailer.tail.patience import Patience
 from tests.unit.sinks.rows import ORDINARY, batch, row
 
 KEY = OutletKey("5f4e", "n1", "billing")
@@ -99,3 +105,12 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
 
 def values_of(folder: Path) -> list[int]:
     return [row["columns"]["v"] for row in lines_of(folder)]
+
+
+def feed(log: Path, folder: Path, roll_bytes: int = 1, **more: Any) -> int:
+    """One run of `follow --to files:FOLDER` over what is there; how many rows it committed."""
+    options = TailOptions(consumer="c", settle_seconds=0.0, outlet=True)
+    values = {"format": None, "roll_bytes": roll_bytes, "roll_seconds": 60.0, **more}
+    with open_tail(log, options) as tail:
+        made = partial(open_outlet, f"files:{folder}", values)
+        return deliver([Feed(tail, made, Patience(0.0, [].append), [].append)], once=True, say=[].append)

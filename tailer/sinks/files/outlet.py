@@ -102,12 +102,14 @@ class FilesOutlet:
         self._counts.clear()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.give_up()
+        try:
+            if self._file is not None:
+                self._file.give_up()
+        finally:
             self._file, self._writer = None, None
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
 
     @property
     def _next(self) -> int:

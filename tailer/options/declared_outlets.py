@@ -8,6 +8,7 @@ from tailer.options import kinds
 from tailer.options.declared import Option
 
 _TO: Final = "Where rows go"
+_KAFKA: Final = "Kafka"
 _FOLLOW: Final = ("follow",)
 
 OUTLETS: Final = (
@@ -25,4 +26,22 @@ OUTLETS: Final = (
     ),
     Option("retry_for", kinds.TIME, "With --to: how long a target may be away before the run ends (exit 8).", _TO,
            "10min", "retry-for", _FOLLOW),
+    Option("brokers", kinds.TEXT, "With --to kafka: some of the cluster's brokers, HOST:PORT,HOST:PORT.", _KAFKA, None,
+           "brokers", _FOLLOW),
+    Option("topic", kinds.TEXT, "With --to kafka: the topic of a table's rows; {node} may be in it too.", _KAFKA,
+           "{keyspace}.{table}", "topic", _FOLLOW),
+    Option(
+        "kafka_config", kinds.FILE, "With --to kafka: a file of properties (TLS, SASL, compression), as librdkafka "
+        "names them; the environment's CDC_TAIL_KAFKA_<PROPERTY> is stronger.", _KAFKA, None, "kafka-config", _FOLLOW,
+    ),
+    Option("create_topics", kinds.FLAG, "With --to kafka: make topics that are not there.", _KAFKA, False,
+           "create-topics", _FOLLOW),
+    Option("partitions", kinds.whole(1, 100_000, "N"), "Of topics that --create-topics makes. Default: as the brokers "
+           "are set.", _KAFKA, None, "partitions", _FOLLOW),
+    Option("positions_topic", kinds.TOPIC, "With --to kafka: the topic that positions stand in, which is compacted.",
+           _KAFKA, "cdc-tail-positions", "positions-topic", _FOLLOW),
+    Option("tombstones", kinds.FLAG, "With --to kafka: a message without a value behind each deletion of a row, for "
+           "topics that are compacted.", _KAFKA, False, "tombstones", _FOLLOW),
+    Option("at_least_once", kinds.FLAG, "With --to kafka: without transactions. Quicker, and rows may come again after "
+           "a kill.", _KAFKA, False, "at-least-once", _FOLLOW),
 )  # fmt: skip

@@ -18,7 +18,9 @@ class Kind(NamedTuple):
     example: str = ""
 
 
-OUTLETS: Final[Mapping[str, Kind]] = {}
+OUTLETS: Final[Mapping[str, Kind]] = {
+    "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
+}
 """By what stands before the first colon."""
 
 

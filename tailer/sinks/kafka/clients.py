@@ -29,6 +29,8 @@ _DEFAULTS: Final = {
     "allow.auto.create.topics": "false",
     # Connections that idle are closed by brokers, and nobody need hear of it.
     "log.connection.close": "false",
+    # A cluster that is back is found soon: by default up to ten seconds pass between two tries.
+    "reconnect.backoff.max.ms": "1000",
 }
 _PRODUCER: Final[dict[str, Any]] = {
     "enable.idempotence": "true",

@@ -49,7 +49,7 @@ def ship(
         forget(folder, name)
         STANDARD_ERROR.info(f"shipper {name} is forgotten; it holds no file back any more")
     else:
-        _run(folder, name, once, values)
+        _run(folder, name, once, {**values, "consumer": name})
 
 
 def _run(folder: Path, name: str, once: bool, values: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ _SHIP: Final = ("ship",)
 
 SHIP: Final = (
     Option(
-        "to", kinds.TEXT, "files:DIR, http(s)://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER; user and password "
-        "for HTTP from CDC_TAIL_SHIP_USER and CDC_TAIL_SHIP_PASSWORD, a whole header from CDC_TAIL_SHIP_AUTHORIZATION.",
+        "to", kinds.TEXT, "kafka, files:DIR, http(s)://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER; user and "
+        "password for HTTP from CDC_TAIL_SHIP_USER and CDC_TAIL_SHIP_PASSWORD, a whole header from CDC_TAIL_SHIP_AUTHORIZATION.",
         _TO, None, "to", _SHIP, alone=True,
     ),
     Option("format", kinds.word("files", "elasticsearch-bulk"), "The files as they are; or, over HTTP, documents by a "

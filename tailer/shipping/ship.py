@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from tailer.errors import LossError
 from tailer.shipping.removal import Keeping, remove_left_over, remove_sent
 from tailer.shipping.shippers import Sent, Shipper, locked
-from tailer.shipping.target import Target, check_not_ahead, go_on_behind
+from tailer.shipping.target import Target, check_follows, check_not_ahead, go_on_behind
 from tailer.sinks.files.series import DataFile, Series, series_in
 from tailer.sinks.outlet import OutletKey, TargetAwayError
 from tailer.tail.patience import Patience, StoppedError
@@ -68,9 +68,10 @@ class Shipping:
         file = self._next(series, stands.upto + 1)
         if file is None:
             return False
+        check_follows(file, stands)
         file.check()
         self._patiently(lambda: self._target.send(file))
-        self._stands[series.node] = Sent(stands.since, file.index.number)
+        self._stands[series.node] = Sent(stands.since, file.index.number, file.index.sha256)
         self._shipper.save(series.node, self._stands[series.node])
         self.files += 1
         self._remove(series)
@@ -93,9 +94,12 @@ class Shipping:
         stands = self._patiently(lambda: self._target.standing(series.node, key))
         with locked(self._shipper.folder):
             # A target that was set back needs again what it has lost: nobody may remove it from here on.
-            moved = Sent(held.since, go_on_behind(held, stands, series, self._target.name))
-            if moved != held:
-                self._shipper.save(series.node, moved)
+            upto = go_on_behind(held, stands, series, self._target.name)
+            if upto == held.upto:
+                return held
+            last = series.file(upto)
+            moved = Sent(held.since, upto, "" if last is None else last.index.sha256)
+            self._shipper.save(series.node, moved)
         return moved
 
     def _next(self, series: Series, number: int) -> DataFile | None:

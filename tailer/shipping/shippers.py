@@ -28,10 +28,14 @@ FOLDER: Final = ".cdc_tail"
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """Of one node's files: all up to the number `upto` were sent; the shipper began behind `since`."""
+    """Of one node's files: all up to the number `upto` were sent; the shipper began behind `since`.
+
+    `sha256`: of the last file; empty where that is not known.
+    """
 
     since: int
     upto: int
+    sha256: str = ""
 
 
 class ShipperFile(msgspec.Struct, frozen=True):

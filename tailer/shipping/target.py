@@ -51,6 +51,19 @@ def check_not_ahead(held: Sent, series: Series) -> None:
         )
 
 
+def check_follows(file: DataFile, held: Sent) -> None:
+    """RefusedError for a file that was not written behind the one that was sent last."""
+    if held.sha256 and file.index.previous != held.sha256:
+        raise RefusedError(
+            f"the data files of node {file.node} are not those of which {held.upto} were sent: numbers were given twice",
+            file=str(file.path),
+            expected=f"one behind the SHA-256 {held.sha256}",
+            found=file.index.previous or "none",
+            remedy="Were indexes deleted, or the folder restored? Forget this shipper (--drop), which then sends again "
+            "what is here.",
+        )
+
+
 def go_on_behind(held: Sent, stands: int | None, series: Series, where: str) -> int:
     """The number behind which a shipper goes on, with what its target has. RefusedError, LossError."""
     numbers = series.numbers()

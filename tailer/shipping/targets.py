@@ -12,8 +12,10 @@ from tailer.shipping.target import Target
 _STORE: Final = "tailer.shipping.to_store"
 _WEB: Final = "tailer.shipping.to_web"
 _BULK: Final = "tailer.shipping.to_bulk"
+_OUTLET: Final = "tailer.shipping.to_outlet"
 TARGETS: Final[Mapping[str, str]] = {
     "files": "tailer.shipping.to_folder",
+    "kafka": _OUTLET,
     "s3": _STORE,
     "gs": _STORE,
     "http": _WEB,
@@ -22,7 +24,7 @@ TARGETS: Final[Mapping[str, str]] = {
 """By what stands before the first colon. Each module has `open_target(to, values, say)`."""
 
 BULK: Final = "elasticsearch-bulk"
-_EXAMPLES: Final = "files:DIR, http://HOST/PATH, https://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER"
+_EXAMPLES: Final = "kafka, files:DIR, http://HOST/PATH, https://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER"
 
 
 def open_target(to: str | None, values: Mapping[str, Any], say: Callable[[str], None]) -> Target:

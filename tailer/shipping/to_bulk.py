@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from tailer.errors import SinkError, UsageError
+from tailer.errors import SinkError
 from tailer.shipping.bulk_actions import Action, Actions, chunks
 from tailer.shipping.bulk_answer import outcome_of
+from tailer.shipping.file_rows import check_generic
 from tailer.shipping.web import Address, Connection, address_of, check
 from tailer.sinks.files.series import DataFile
 from tailer.sinks.outlet import OutletKey, TargetAwayError
@@ -48,13 +49,7 @@ class BulkTarget:
 
     def send(self, file: DataFile) -> None:
         index = file.index
-        if index.format != "rows" or index.typed is not None:
-            raise UsageError(
-                "--format elasticsearch-bulk needs files of generic rows",
-                file=str(file.path),
-                expected="follow --to files:DIR --format rows, without --typed",
-                found=f"{index.format} of {index.typed}" if index.typed else index.format,
-            )
+        check_generic(index, str(file.path), "--format elasticsearch-bulk", ("rows",))
         if self._file is None or self._file.path != file.path:
             self._file, self._rest = file, chunks(self._actions.of(file.lines(), index.tables))
             self._left.clear()

@@ -61,7 +61,7 @@ class FolderTarget:
         return newest.index.number
 
     def send(self, file: DataFile) -> None:
-        folder, index = self._folder / file.folder.name, file.index
+        folder, index = self._folder / file.node, file.index
         with _written(folder):
             if index.data:
                 _copy(file, folder / index.data)

@@ -71,7 +71,7 @@ class StoreTarget:
         return index.number
 
     def send(self, file: DataFile) -> None:
-        folder, index = f"{self._path}/{file.folder.name}", file.index
+        folder, index = f"{self._path}/{file.node}", file.index
         if index.data:
             self._upload(f"{folder}/{index.data}", file.parts())
         self._upload(f"{folder}/{index_name(index.number)}", [index.encode()])

@@ -50,7 +50,7 @@ class WebTarget:
             return
         with Connection(self._address) as connection:
             answer = connection.post(self._address.path(), file.parts(), index.length, _headers(index))
-        check(answer, self.name, f"{file.folder.name}/{index.data}")
+        check(answer, self.name, f"{file.node}/{index.data}")
 
     def close(self) -> None:
         """No connection is kept."""

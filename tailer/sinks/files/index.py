@@ -50,7 +50,7 @@ class Index(msgspec.Struct, frozen=True):
     """What an index says. `data`: the name of the data file, empty where no row came before `offset`.
 
     `length` (`bytes` in the text) and `sha256` are the data file's. `typed`: the table whose typed form rows have.
-    `made`: seconds since 1970.
+    `previous`: the SHA-256 of the data file before it, empty for the first. `made`: seconds since 1970.
     """
 
     number: int
@@ -58,6 +58,7 @@ class Index(msgspec.Struct, frozen=True):
     rows: int
     length: int = msgspec.field(name="bytes")
     sha256: str
+    previous: str
     format: Form
     typed: str | None
     tables: tuple[TableRows, ...]

@@ -134,6 +134,7 @@ class FilesOutlet:
     def _index(self, behind: Place, *, tables: tuple[TableRows, ...], **more: Any) -> Index:
         typed = self._context.typed
         return Index(
+            previous="" if self._newest is None else self._newest.sha256,
             rows=sum(each.rows for each in tables),
             format=self._form,
             typed=None if typed is None else typed.table,

@@ -8,7 +8,7 @@ Reads; writes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,11 @@ class DataFile:
     @property
     def path(self) -> Path:
         return self.folder / self.index.data
+
+    @property
+    def node(self) -> str:
+        """Whose log its rows are of."""
+        return self.folder.name
 
     def check(self) -> None:
         """LossError for a data file that is gone, CorruptError for one that is not what its index says."""
@@ -152,3 +157,16 @@ def series_in(folder: Path) -> list[Series]:
             if series.numbers():
                 found.append(series)
     return found
+
+
+def files_in(folder: Path, after: Mapping[str, int]) -> Iterator[DataFile]:
+    """The files with rows below a folder, node by node, each node's by number. `after`: by node the number behind which
+    to begin. LossError for one that is removed meanwhile."""
+    for series in series_in(folder):
+        for number in series.numbers():
+            if number <= after.get(series.node, 0):
+                continue
+            file = series.file(number)
+            if file is None:
+                raise LossError("a data file was removed while it was to be read", file=str(series.folder), found=number)
+            yield file

@@ -154,6 +154,17 @@ def test_data_files_that_were_set_back(folder: Path, tmp_path: Path) -> None:
         ship(folder, f"files:{two}")
 
 
+def test_numbers_that_were_given_twice(folder: Path, tmp_path: Path) -> None:
+    """The newest index was deleted by hand: what was sent under its number is another file's now."""
+    two = tmp_path / "two"
+    ship(folder, f"files:{two}", keep=9)
+    (folder / "n1" / "data-000000000003.idx.json").unlink()
+    write_files(folder, [4, 5, 6], [7])
+    with pytest.raises(RefusedError, match=r"numbers were given twice.*data-000000000004") as caught:
+        ship(folder, f"files:{two}", keep=9)
+    assert caught.value.code == 6
+
+
 def test_another_logs_files_in_the_target(folder: Path, tmp_path: Path) -> None:
     write_files(tmp_path / "two", [1], key=KEY._replace(folder="0000"))
     with pytest.raises(RefusedError, match="another log or consumer"):

@@ -17,8 +17,11 @@ SHIP: Final = (
         "password for HTTP from CDC_TAIL_SHIP_USER and CDC_TAIL_SHIP_PASSWORD, a whole header from CDC_TAIL_SHIP_AUTHORIZATION.",
         _TO, None, "to", _SHIP, alone=True,
     ),
-    Option("format", kinds.word("files", "elasticsearch-bulk"), "The files as they are; or, over HTTP, documents by a "
-           "search engine's bulk API.", _TO, "files", "format", _SHIP, alone=True),
+    Option(
+        "format", kinds.word("files", "elasticsearch-bulk", "rows", "debezium", "debezium-avro", "debezium-cassandra"),
+        "The files as they are; over HTTP also documents by a search engine's bulk API; with --to kafka what the value "
+        "of a message is (default: rows).", _TO, None, "format", _SHIP, alone=True,
+    ),
     Option("index", kinds.TEXT, "With --format elasticsearch-bulk: the name of a table's index.", _TO,
            "{keyspace}.{table}", "index", _SHIP, alone=True),
     Option(

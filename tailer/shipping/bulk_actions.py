@@ -71,7 +71,7 @@ class Actions:
 
     def of(self, lines: Iterable[bytes], tables: Iterable[TableRows]) -> Iterator[Action]:
         """The actions of a file's lines, in order. `tables`: what its index says of them."""
-        single = {each.id for each in tables if each.clustering == ()}
+        single = {each.id for each in tables if each.definition is not None and not each.definition.clustering}
         for line in lines:
             action = self._action(self._decode(line), single)
             if action is not None:

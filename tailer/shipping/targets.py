@@ -23,7 +23,14 @@ TARGETS: Final[Mapping[str, str]] = {
 }
 """By what stands before the first colon. Each module has `open_target(to, values, say)`."""
 
+FILES: Final = "files"
 BULK: Final = "elasticsearch-bulk"
+_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    _WEB: (FILES, BULK),
+    _OUTLET: ("rows", "debezium", "debezium-avro", "debezium-cassandra"),
+}
+"""What `--format` may be; of other targets files alone."""
+
 _EXAMPLES: Final = "kafka, files:DIR, http://HOST/PATH, https://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER"
 
 
@@ -33,9 +40,10 @@ def open_target(to: str | None, values: Mapping[str, Any], say: Callable[[str], 
     module = TARGETS.get(scheme)
     if to is None or module is None:
         raise UsageError("--to", expected=_EXAMPLES, found=repr(to))
-    if values["format"] == BULK:
-        if module != _WEB:
-            raise UsageError(f"--format {BULK}", expected="--to http://… or https://…", found=f"--to {scheme}:…")
+    form = values["format"]
+    if form is not None and form not in _FORMS.get(module, (FILES,)):
+        raise UsageError(f"--to {scheme}", expected=f"--format {' or '.join(_FORMS.get(module, (FILES,)))}", found=form)
+    if form == BULK:
         module = _BULK
     opened: Target = import_module(module).open_target(to, values, say)
     return opened

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tailer.errors import CdcError, RefusedError, UsageError
+from tailer.errors import CdcError, RefusedError
 from tailer.rows.batch import ChangeBatch
-from tailer.schema.model import Column, TableDefinition
+from tailer.schema.model import TableDefinition
 from tailer.shipping.file_rows import row_batches
 from tailer.sinks.base import Rows
-from tailer.sinks.files.index import TableRows
 from tailer.sinks.files.series import DataFile
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
@@ -25,9 +24,6 @@ Say = Callable[[str], None]
 
 _GENERATION: Final = 1
 """A shipper is never moved: it is forgotten, or takes another name."""
-
-_NO_TYPE: Final = "blob"
-"""Indexes have the names of columns alone."""
 
 
 class At(msgspec.Struct, frozen=True):
@@ -56,9 +52,8 @@ def at_of(place: Place, where: str) -> At:
 
 def open_target(to: str, values: Mapping[str, Any], say: Say) -> OutletTarget:
     """The target of an outlet's `--to`. UsageError."""
-    if values.get("at_least_once"):
-        raise UsageError("ship goes by the position that the target keeps", remedy="Leave out --at-least-once.")
-    return OutletTarget(to, {"commit_seconds": 0.0, **values}, say)
+    own = {"commit_seconds": 0.0, "at_least_once": False, "format": values["format"] or "rows"}
+    return OutletTarget(to, {**values, **own}, say)
 
 
 class OutletTarget:
@@ -130,7 +125,8 @@ class _Node:
     def _begin(self, file: DataFile) -> None:
         self._file, self._rows = file.index.number, 0
         self._tables.clear()
-        self._tables.update((each.id.replace("-", ""), _definition(each)) for each in file.index.tables)
+        known = (each.definition for each in file.index.tables)
+        self._tables.update((each.id, each) for each in known if each is not None)
         self._batches = row_batches(file, self._outlet.name)
         stands = self._stands
         if stands is not None and stands.file == file.index.number and not stands.whole:
@@ -170,14 +166,6 @@ def _behind(batches: Iterator[ChangeBatch], rows: int) -> Iterator[ChangeBatch]:
         if left < len(batch):
             yield batch.slice(left)
         left = max(0, left - len(batch))
-
-
-def _definition(table: TableRows) -> TableDefinition:
-    """What an index tells of a table: its key."""
-    keyspace, _, name = table.table.partition(".")
-    partition = [Column(each, "partition_key", _NO_TYPE, at) for at, each in enumerate(table.partition_key or ())]
-    clustering = [Column(each, "clustering", _NO_TYPE, at) for at, each in enumerate(table.clustering or ())]
-    return TableDefinition(table.id.replace("-", ""), keyspace, name, (*partition, *clustering))
 
 
 def _refused(batch: Rows, row: int, error: CdcError) -> None:

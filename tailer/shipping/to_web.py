@@ -22,8 +22,8 @@ from tailer.sinks.outlet import OutletKey
 
 _CONTENT: Final[Mapping[str, Mapping[str, str]]] = {
     "arrow": {"Content-Type": "application/vnd.apache.arrow.file"},
-    "rows": {"Content-Type": "application/x-ndjson", "Content-Encoding": "zstd"},
 }
+_LINES: Final = {"Content-Type": "application/x-ndjson", "Content-Encoding": "zstd"}
 
 
 def open_target(to: str, values: Mapping[str, Any], say: Callable[[str], None]) -> WebTarget:
@@ -64,7 +64,7 @@ def idempotency_key(index: Index) -> str:
 def _headers(index: Index) -> dict[str, str]:
     digest = b64encode(bytes.fromhex(index.sha256)).decode()
     return {
-        **_CONTENT[index.format],
+        **_CONTENT.get(index.format, _LINES),
         "Idempotency-Key": f'"{idempotency_key(index)}"',
         "Repr-Digest": f"sha-256=:{digest}:",
         "Cdc-Tail-Node": index.key.node,

@@ -36,7 +36,7 @@ def refuse(*arguments: Any) -> None:
 def outlet(folder: Path, *, key: OutletKey = KEY, **values: Any) -> FilesOutlet:
     """Of `files:FOLDER`, not open yet."""
     context = OutletContext(key, {ORDERS.id: ORDERS}.get, None, refuse, [].append)
-    return open_outlet(f"files:{folder}", {"format": None, "roll_bytes": 1000, "roll_seconds": 60.0, **values}, context)
+    return open_outlet(f"files:{folder}", {"format": "rows", "roll_bytes": 1000, "roll_seconds": 60.0, **values}, context)
 
 
 def stands(folder: Path, **values: Any) -> Place | None:
@@ -110,7 +110,7 @@ def values_of(folder: Path) -> list[int]:
 def feed(log: Path, folder: Path, roll_bytes: int = 1, **more: Any) -> int:
     """One run of `follow --to files:FOLDER` over what is there; how many rows it committed."""
     options = TailOptions(consumer="c", settle_seconds=0.0, outlet=True)
-    values = {"format": None, "roll_bytes": roll_bytes, "roll_seconds": 60.0, **more}
+    values = {"format": "rows", "roll_bytes": roll_bytes, "roll_seconds": 60.0, **more}
     with open_tail(log, options) as tail:
         made = partial(open_outlet, f"files:{folder}", values)
         return deliver([Feed(tail, made, Patience(0.0, [].append), [].append)], once=True, say=[].append)

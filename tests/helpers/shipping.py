@@ -24,7 +24,7 @@ def ship(
 ) -> int:
     """Ships what is there; how many files. The clock stands still while a target is away."""
     say = [].append if said is None else said.append
-    given = {"format": "files", "index": "{keyspace}.{table}", "leave_out_ranges": False, **values}
+    given = {"format": None, "index": "{keyspace}.{table}", "leave_out_ranges": False, **values}
     target = open_target(to, given, say)
     now = [0.0]
 

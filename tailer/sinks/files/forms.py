@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.limits import KIB
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
+    from tailer.sinks.outlet import OutletContext
 
 LEVEL: Final = 3
 """Of zstd: its own default. A higher one costs more than all else that is done for a row."""
@@ -70,6 +72,24 @@ class LinesWriter:
         self._out.write(self._frame.finish())
 
 
+class EnvelopeWriter:
+    """The value of one message a line; what compacted topics want behind it has no line. One zstd frame."""
+
+    suffix = LinesWriter.suffix
+
+    def __init__(self, out: NewFile, form: str, context: OutletContext) -> None:
+        from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+
+        self._lines = LinesWriter(out)
+        self._envelope = Envelope(EnvelopeOptions(form), context.tables, context.typed)
+
+    def write(self, batch: Rows) -> int:
+        return self._lines.write_lines(self._envelope.messages(batch.to_arrow(), int(time.time() * 1000)).lines())
+
+    def end(self) -> None:
+        self._lines.end()
+
+
 class ArrowWriter:
     """An Arrow IPC file, its buffers compressed by zstd."""
 
@@ -106,6 +126,8 @@ class ArrowWriter:
         self._writer.write_table(table)
 
 
-def form_writer(form: Form, out: NewFile, typed: TypedTable | None) -> FormWriter:
-    """The writer of a form. `typed`: rows are of that typed form."""
-    return ArrowWriter(out, typed) if form == "arrow" else LinesWriter(out)
+def form_writer(form: Form, out: NewFile, context: OutletContext) -> FormWriter:
+    """The writer of a form. `context`: of the outlet."""
+    if form == "arrow":
+        return ArrowWriter(out, context.typed)
+    return LinesWriter(out) if form == "rows" else EnvelopeWriter(out, form, context)

@@ -17,25 +17,25 @@ from typing import Final, Literal
 import msgspec
 
 from tailer.errors import CorruptError
+from tailer.schema.model import TableDefinition
 from tailer.sinks.outlet import OutletKey, Place
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 
-Form = Literal["rows", "arrow"]
+Form = Literal["rows", "debezium", "debezium-cassandra", "arrow"]
 
 _NUMBER: Final = re.compile(r"data-(\d{12,18})\.(.+)", re.ASCII)
 _INDEX_SUFFIX: Final = "idx.json"
 
 
 class TableRows(msgspec.Struct, frozen=True):
-    """A table of a data file, and how many rows are of it. The names of its key columns, null where nobody knew it."""
+    """A table of a data file, how many rows are of it, and its newest definition, null where nobody knew one."""
 
     table: str
     id: str
     rows: int
-    partition_key: tuple[str, ...] | None = None
-    clustering: tuple[str, ...] | None = None
+    definition: TableDefinition | None = None
 
 
 class Key(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -36,7 +36,9 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> F
     folder = to.removeprefix(SCHEME)
     if not folder or folder.startswith("//"):
         raise UsageError("--to", expected="files:DIR", found=repr(to))
-    form: Form = values["format"] or "rows"
+    form: Form = values["format"]
+    if form not in get_args(Form):
+        raise UsageError("--to files", expected=f"--format {' or '.join(get_args(Form))}", found=form)
     bounds = Bounds(None, values["roll_bytes"], values["roll_seconds"])
     return FilesOutlet(Path(folder), form, bounds, context)
 
@@ -75,7 +77,7 @@ class FilesOutlet:
         try:
             if self._file is None:
                 self._file = NewFile(self._series.folder / f"{data_name(self._next, 'rows')}{NEW}")
-                self._writer = form_writer(self._form, self._file, self._context.typed)
+                self._writer = form_writer(self._form, self._file, self._context)
             assert self._writer is not None
             held = self._writer.write(batch)
         except OSError as error:
@@ -147,11 +149,7 @@ class FilesOutlet:
         )
 
     def _table(self, name: TableName, rows: int) -> TableRows:
-        known = self._context.tables(name.id.replace("-", ""))
-        if known is None:
-            return TableRows(name.table, name.id, rows)
-        key, clustering = (tuple(each.name for each in columns) for columns in (known.partition_key, known.clustering))
-        return TableRows(name.table, name.id, rows, key, clustering)
+        return TableRows(name.table, name.id, rows, self._context.tables(name.id.replace("-", "")))
 
     def _stands(self) -> Index | None:
         """The newest index. RefusedError for somebody else's."""

@@ -42,9 +42,12 @@ def test_a_file_and_its_index(tmp_path: Path) -> None:
     }  # fmt: skip
     assert index["key"] == {"folder": "5f4e", "node": "n1", "consumer": "billing"}
     assert index["offset"] == {"j": 0, "s": 1700000000001, "o": 99}
-    known = {"id": row()[3], "rows": 2, "partition_key": ["id"], "clustering": ["at"]}
-    other = {"table": "shop.notes", "id": "00", "rows": 1, "partition_key": None, "clustering": None}
-    assert index["tables"] == [other, {"table": "shop.orders", **known}]
+    notes, orders = index["tables"]
+    assert notes == {"table": "shop.notes", "id": "00", "rows": 1, "definition": None}
+    assert (orders["table"], orders["id"], orders["rows"]) == ("shop.orders", row()[3], 2)
+    assert [(each["name"], each["kind"]) for each in orders["definition"]["columns"]] == [
+        ("id", "partition_key"), ("at", "clustering")
+    ]  # fmt: skip
     assert [each["op"] for each in lines_of(folder)] == ["insert", "delete_row", "insert"]
 
 

@@ -85,7 +85,7 @@ def test_several_nodes_and_the_list_of_shippers(tmp_path: Path) -> None:
         (("--to", "ftp://host"), "expected kafka, files:DIR"),
         ((), "expected kafka, files:DIR"),
         (("--to", "http://ann:secret@host/"), "without user and password"),
-        (("--to", "files:x", "--format", "elasticsearch-bulk"), "expected --to http://"),
+        (("--to", "files:x", "--format", "elasticsearch-bulk"), "expected --format files, found elasticsearch-bulk"),
         (("--to", "http://host/", "--format", "elasticsearch-bulk", "--index", "all"), "{keyspace} and {table}"),
         (("--to", "files:x", "--consumer", "a/b"), "--consumer"),
     ],

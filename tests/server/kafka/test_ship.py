@@ -69,5 +69,3 @@ def test_a_target_that_has_nothing_of_what_was_sent(broker: Broker, tmp_path: Pa
     assert ship(broker, out).code == 0
     told = ship(broker, out, "--positions-topic", f"others-{tmp_path.name}")
     assert (told.code, "has none of the data files of node n1" in told.err) == (6, True)
-    told = ship(broker, out, "--at-least-once")
-    assert (told.code, "Leave out --at-least-once" in told.err) == (2, True)

@@ -8,6 +8,7 @@ from tailer.options import kinds
 from tailer.options.declared import Option
 
 _TO: Final = "Where rows go"
+_MESSAGES: Final = "What messages look like"
 _KAFKA: Final = "Kafka"
 _FOLLOW: Final = ("follow",)
 
@@ -26,10 +27,22 @@ OUTLETS: Final = (
     ),
     Option("retry_for", kinds.TIME, "With --to: how long a target may be away before the run ends (exit 8).", _TO,
            "10min", "retry-for", _FOLLOW),
+    Option(
+        "format", kinds.word("rows", "debezium", "debezium-avro", "debezium-cassandra"), "What the value of a message "
+        "is: a change row as JSON, Debezium's envelope as JSON or Avro, or the form of Debezium's connector for "
+        "Cassandra.", _MESSAGES, "rows", "format", _FOLLOW, alone=True,
+    ),
+    Option("topic", kinds.TEXT, "A message's topic, with {keyspace}, {table} and {node}.", _MESSAGES,
+           "{keyspace}.{table}", "topic", _FOLLOW),
+    Option("with_schema", kinds.FLAG, "With --format debezium: each key and value says its schema, as Kafka Connect's "
+           "JSON converter does.", _MESSAGES, False, "with-schema", _FOLLOW),
+    Option("tombstones", kinds.FLAG, "A message without value behind each that deletes one row, with the same key, for "
+           "compacted topics.", _MESSAGES, False, "tombstones", _FOLLOW),
+    Option("registry", kinds.TEXT, "With --format debezium-avro: the address of a schema registry (Confluent's "
+           "interface, which Apicurio has too); without one each message has its schema.", _MESSAGES, None, "registry",
+           _FOLLOW),
     Option("brokers", kinds.TEXT, "With --to kafka: some of the cluster's brokers, HOST:PORT,HOST:PORT.", _KAFKA, None,
            "brokers", _FOLLOW),
-    Option("topic", kinds.TEXT, "With --to kafka: the topic of a table's rows; {node} may be in it too.", _KAFKA,
-           "{keyspace}.{table}", "topic", _FOLLOW),
     Option(
         "kafka_config", kinds.FILE, "With --to kafka: a file of properties (TLS, SASL, compression), as librdkafka "
         "names them; the environment's CDC_TAIL_KAFKA_<PROPERTY> is stronger.", _KAFKA, None, "kafka-config", _FOLLOW,
@@ -40,8 +53,6 @@ OUTLETS: Final = (
            "are set.", _KAFKA, None, "partitions", _FOLLOW),
     Option("positions_topic", kinds.TOPIC, "With --to kafka: the topic that positions stand in, which is compacted.",
            _KAFKA, "cdc-tail-positions", "positions-topic", _FOLLOW),
-    Option("tombstones", kinds.FLAG, "With --to kafka: a message without a value behind each deletion of a row, for "
-           "topics that are compacted.", _KAFKA, False, "tombstones", _FOLLOW),
     Option("at_least_once", kinds.FLAG, "With --to kafka: without transactions. Quicker, and rows may come again after "
            "a kill.", _KAFKA, False, "at-least-once", _FOLLOW),
 )  # fmt: skip

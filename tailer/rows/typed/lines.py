@@ -53,6 +53,11 @@ def fast_lines(form: Form, batch: pa.RecordBatch) -> bytes:
     return letters(lines).tobytes()
 
 
+def own_texts(form: Form, batch: pa.RecordBatch) -> list[Texts]:
+    """The JSON texts of the table's own columns, each value as the lines have it."""
+    return [_texts(*column) for column in _columns(form, batch)[: len(form.columns)]]
+
+
 def plain_lines(form: Form, batch: pa.RecordBatch) -> bytes:
     """Value by value."""
     texts: list[Sequence[str]] = [_one_by_one(values, spell) for values, _, spell in _columns(form, batch)]

@@ -5,23 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from tailer.rows.arrow_texts import joined, quoted
 from tailer.rows.batch import COLUMNS
 from tailer.sinks.envelope.changes import BYTES, Changes, fields_of
-from tailer.sinks.table_text import Tables
+from tailer.sinks.envelope.elements import Split, multi_columns, split
 
 _JSON: Final = frozenset({"partition_key", "clustering", "columns", "range", "cells", "attrs"})
 """Columns that are JSON text already."""
 
 
 class GenericChanges(Changes):
-    """A batch of `arrow_schema()`. `tables`: definitions, for the columns that are changed by element."""
-
-    def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
-        super().__init__(batch)
-        self._tables = tables
+    """A batch of `arrow_schema()`."""
 
     def column(self, name: str) -> pa.Array:
         return self.batch.column(COLUMNS.index(name))
@@ -36,6 +33,35 @@ class GenericChanges(Changes):
     @cached_property
     def clustering(self) -> pa.Array:
         return fields_of(self.column("clustering"))
+
+    @cached_property
+    def assigned(self) -> pa.Array:
+        return self._split.assigned
+
+    @cached_property
+    def deltas(self) -> pa.Array:
+        return self._split.deltas
+
+    @cached_property
+    def _split(self) -> Split:
+        """By table: what a value means only the definition says."""
+        ids = self.column("table_id").dictionary_encode()
+        known = [multi_columns(self.tables(each.replace("-", ""))) for each in ids.dictionary.to_pylist()]
+        columns = self.column("columns")
+        if not any(known) and None not in known:
+            return split(columns, {}, "")
+        parts: list[Split] = []
+        places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        number_of = ids.indices.to_numpy()
+        for number, multi in enumerate(known):
+            rows = np.flatnonzero(number_of == number)
+            name = ".".join(str(each[int(rows[0])]) for each in self.names())
+            parts.append(split(columns.take(pa.array(rows)), multi, name))
+            places.append(rows)
+        if len(parts) == 1:
+            return parts[0]
+        back = pa.array(np.argsort(np.concatenate(places)))
+        return Split(*(pa.concat_arrays(each).take(back) for each in zip(*parts, strict=True)))
 
     def lines(self) -> pa.Array:
         parts: list[pa.Array | str] = []

@@ -1,66 +1,83 @@
-"""The topic of a table, by a template such as `{keyspace}.{table}`. Knows no broker.
+"""Which topic a table's rows go to, by its name. Pure.
 
-Kafka takes letters, digits, `.`, `_` and `-`, 249 of them at most. Of a name every byte (UTF-8) that is no ASCII
-letter, digit or `_` becomes `-` and two hex digits, the dot and the dash themselves included, so that two names never
-become one.
+Kafka takes letters, digits, '.', '_' and '-' in a topic's name, at most 249 of them. What is not a letter, a digit or
+'_' in a name of a keyspace or table stands as '-' and the two hexadecimal digits of each of its bytes in UTF-8: so no
+two tables have one name, and those of Cassandra, which have none of that, stand as they are.
 """
 
 from __future__ import annotations
 
 import re
+import string
 from typing import Final
 
-from tailer.errors import UsageError
+from tailer.errors import SinkError, UsageError
 
 LENGTH_MAX: Final = 249
-_TAKEN: Final = re.compile(r"[A-Za-z0-9._-]*", re.ASCII)
-_PART: Final = re.compile(r"\{([^{}]*)\}")
-_ESCAPED: Final = re.compile(rb"[^A-Za-z0-9_]")
-_NAMES: Final = frozenset({"keyspace", "table"})
+
+_FIELDS: Final = ("keyspace", "table", "node")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._-]*")
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
-class Topics:
-    """The topics of one template. UsageError for a template that makes none."""
+class TopicNames:
+    """Names by a template such as `{keyspace}.{table}`. UsageError for one that Kafka would never take."""
 
-    def __init__(self, template: str) -> None:
+    def __init__(self, template: str, node: str) -> None:
         self._template = template
-        names = set(_PART.findall(template))
-        if not names <= _NAMES or not _TAKEN.fullmatch(_PART.sub("", template)):
-            raise _refused(template, "letters, digits, '.', '_', '-', and {keyspace} and {table}")
-        self._apart = names == _NAMES
-        self._tables: dict[str, tuple[str, str]] = {}
+        self._node = node
+        self._apart = _fields_of(template) >= {"keyspace", "table"}
         self._known: dict[tuple[str, str], str] = {}
+        self._tables: dict[str, tuple[str, str]] = {}
 
     def of(self, keyspace: str, table: str) -> str:
-        """The table's topic. UsageError where it would be none, or the same as another table's though the template
-        names both keyspace and table."""
-        topic = self._known.get((keyspace, table))
-        if topic is None:
-            topic = self._known[keyspace, table] = self._checked(keyspace, table)
-        return topic
+        """The topic of a table's rows.
+
+        SinkError for a name that is longer than Kafka takes, and for another table's though the template has both
+        keyspace and table (`a_b.c` and `a.b_c` by `{keyspace}_{table}`).
+        """
+        name = self._known.get((keyspace, table))
+        if name is None:
+            name = self._known[keyspace, table] = self._checked(keyspace, table)
+        return name
 
     def _checked(self, keyspace: str, table: str) -> str:
-        words = {"keyspace": escaped(keyspace), "table": escaped(table)}
-        topic = _PART.sub(lambda part: words[part[1]], self._template)
-        if not 0 < len(topic) <= LENGTH_MAX or topic in (".", ".."):
-            raise _refused(
-                self._template,
-                f"a topic of 1 to {LENGTH_MAX} letters for {keyspace}.{table}",
-                f"{len(topic)}: {topic:.60}",
+        name = self._template.format(keyspace=_spelt(keyspace), table=_spelt(table), node=self._node)
+        if len(name) > LENGTH_MAX:
+            raise SinkError(
+                f"the topic of {keyspace}.{table} would have a name of {len(name)} characters",
+                expected=f"at most {LENGTH_MAX}",
+                found=f"{name[:40]}…",
+                remedy="Give a shorter --topic.",
             )
-        other = self._tables.setdefault(topic, (keyspace, table))
+        other = self._tables.setdefault(name, (keyspace, table))
         if self._apart and other != (keyspace, table):
-            raise _refused(self._template, f"a topic for each of {'.'.join(other)} and {keyspace}.{table}", topic)
-        return topic
+            raise SinkError(
+                f"{keyspace}.{table} and {'.'.join(other)} would have one topic",
+                expected="a topic for each",
+                found=name,
+                remedy="Give another --topic, such as '{keyspace}.{table}'.",
+            )
+        return name
 
 
-def escaped(name: str) -> str:
-    """A name with what a topic cannot have, or would not be told apart in it, spelled in hex digits."""
-    return _ESCAPED.sub(lambda byte: b"-%02x" % byte[0][0], name.encode()).decode()
+def _fields_of(template: str) -> set[str]:
+    """What a template names; UsageError for what makes no topic."""
+    found: set[str] = set()
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise UsageError("--topic", expected="a name with {keyspace}, {table}, {node}", found=str(error)) from None
+    for literal, field, spec, conversion in parts:
+        if field is not None and (field not in _FIELDS or spec or conversion):
+            raise UsageError("--topic", expected="{keyspace}, {table} or {node}", found=f"{{{field}}}")
+        if not _PLAIN.fullmatch(literal):
+            raise UsageError("--topic", expected="letters, digits, '.', '_' and '-'", found=repr(literal))
+        found |= {field} if field else set()
+    if not template or template in (".", ".."):
+        raise UsageError("--topic", expected="a topic's name", found=repr(template))
+    return found
 
 
-def _refused(template: str, expected: str, found: str | None = None) -> UsageError:
-    return UsageError(
-        f"--topic {template!r}", expected=expected, found=repr(template) if found is None else found,
-        remedy="Give another template, such as '{keyspace}.{table}'.",
-    )  # fmt: skip
+def _spelt(name: str) -> str:
+    return _OTHER.sub(lambda found: "".join(f"-{byte:02X}" for byte in found[0].encode()), name)

@@ -15,7 +15,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("definitions",),
     ("planning",),
     ("tail", "retention"),
-    ("api", "spark"),
+    ("api", "metrics", "spark"),
     ("writer_hooks",),
     ("demo",),
     ("cli",),

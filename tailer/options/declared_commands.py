@@ -36,6 +36,11 @@ _OWN: Final = (
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
     LOG_FORMAT,
+    # follow, stream
+    Option("metrics", kinds.LISTEN, "Serve /metrics (Prometheus), /healthz and /readyz there; without a host for this "
+           "machine alone.", RUN, None, "metrics", _ROWS),
+    Option("cap", kinds.SIZE, "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. "
+           "Default: the server's own, min(4096 MiB, an eighth of the volume).", RUN, None, "cap", _ROWS, alone=True),
     # stream
     Option("progress", kinds.SECONDS, "How often a line tells how far it is, where standard error is no terminal; "
            "0: never.", RUN, 60.0, "progress", ("stream",)),

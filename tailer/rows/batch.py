@@ -80,10 +80,18 @@ class TableName(NamedTuple):
 _LINE: Final = "{" + ",".join(f'"{name}":%s' for name in COLUMNS) + "}\n"
 
 
+RowKind = tuple[str, str, str]
+"""Keyspace, table and operation of a row."""
+
+
 class Batch(Protocol):
     """Change rows, however they are held."""
 
     def __len__(self) -> int: ...
+
+    def kinds(self) -> Mapping[RowKind, int]:
+        """How many rows there are of each kind that there is."""
+        ...
 
     def column(self, name: str) -> list[Any]:
         """The values of one of COLUMNS."""
@@ -123,6 +131,9 @@ class ChangeBatch:
 
     def __len__(self) -> int:
         return len(self.columns[0])
+
+    def kinds(self) -> Mapping[RowKind, int]:
+        return Counter(zip(*map(self.column, ("keyspace", "table", "op")), strict=True))
 
     def column(self, name: str) -> list[Any]:
         return self.columns[COLUMNS.index(name)]

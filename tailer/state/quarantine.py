@@ -24,7 +24,7 @@ VERSION: Final = 1
 _ANONYMOUS: Final = "none"
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class Kept(msgspec.Struct, frozen=True):
     """One record: `bytes` in hex (a whole entry, or the rest of a section), where it stood, and why it is here.
 
     `row`: that row of the entry alone was refused by an outlet's target, and `bytes` are its JSON.
@@ -38,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str
     bytes: str
     v: int = VERSION
-    row: int | None = None
+    row: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class KeptAt(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
-            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=row)
+            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=msgspec.UNSET if row is None else row)
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):

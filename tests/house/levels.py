@@ -15,7 +15,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("definitions",),
     ("planning",),
     ("tail", "retention"),
-    ("api", "shipping", "spark"),
+    ("api", "metrics", "shipping", "spark"),
     ("writer_hooks",),
     ("demo",),
     ("cli",),

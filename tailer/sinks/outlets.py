@@ -18,7 +18,10 @@ class Kind(NamedTuple):
     example: str = ""
 
 
-OUTLETS: Final[Mapping[str, Kind]] = {}
+OUTLETS: Final[Mapping[str, Kind]] = {
+    "files": Kind("tailer.sinks.files.outlet", example="files:DIR"),
+    "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
+}
 """By what stands before the first colon."""
 
 

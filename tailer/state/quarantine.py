@@ -14,10 +14,11 @@ import msgspec
 
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
+from tailer.on_disk import sync_folder
 from tailer.position import Position
-from tailer.state.modes import make_folder, open_file, open_to_read, sync_folder
-from tailer.state.versions import Versioned, check_version
+from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
+from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"

@@ -27,6 +27,7 @@ TITLES = {
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
+    "outlets_files": "Data files beside plain output",
     "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
     "both_codes": "Compiled code of a wheel, beside code compiled for the very processor",
     "opening": "Opening a log, beside reading it",

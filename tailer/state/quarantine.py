@@ -99,7 +99,16 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
-            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=msgspec.UNSET if row is None else row)
+            record = Kept(
+                self._node,
+                at.segment,
+                at.offset,
+                file,
+                error.code,
+                error.sentence(),
+                data.hex(),
+                row=msgspec.UNSET if row is None else row,
+            )
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):

@@ -1,8 +1,8 @@
 """What do data files cost beside plain output? `follow --to files:` beside `follow --output json > FILE`.
 
 A process for each run over one full 32 MiB segment (an archive or an unpacked folder, with `schema.cql`; see
-README.md), compiled code on the disk. All write to the same disk; data files are compressed and synced, the plain one is
-neither: what `zstd` alone takes for the same lines stands beside them. Rows/s count the whole process, start-up
+README.md), compiled code on the disk. All write to the same disk; data files are compressed and synced, the plain one
+is neither: what `zstd` alone takes for the same lines stands beside them. Rows/s count the whole process, start-up
 included; peak memory is what the kernel tells of it when it ends.
 
     python -m tests.benchmarks.outlets_files PERF_ARCHIVE --repeat 5 --keep

@@ -46,7 +46,7 @@ def test_rows_are_those_of_output_json(fresh_folder: FreshFolder, tmp_path: Path
 
 def test_typed_rows_in_arrow(fresh_folder: FreshFolder, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    typed = ("--typed", "cdc.scalars")
+    typed = ("--typed", "cdc.scalars", "--decimals", "string")
     assert run_cli(
         follow(fresh_folder("50-cases"), "--consumer", "c", "--to", f"files:{out}", "--format", "arrow", *typed)
     ).code == 0  # fmt: skip
@@ -61,7 +61,7 @@ def test_typed_rows_in_arrow(fresh_folder: FreshFolder, tmp_path: Path) -> None:
 
 
 def test_several_nodes_and_the_list_of_shippers(tmp_path: Path) -> None:
-    one, two = (folder_of(tmp_path / name, mixed_log()) for name in ("one", "two"))
+    one, two = (folder_of(tmp_path / name, *mixed_log()) for name in ("one", "two"))
     out = tmp_path / "out"
     printed = [json.loads(line) for line in run_cli([*follow(one), "--output", "json"]).lines]
     assert run_cli(follow(f"n1={one},n2={two}", "--consumer", "c", "--to", f"files:{out}")).code == 0
@@ -105,7 +105,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_second_follower_into_one_folder(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "log", mixed_log())
+    folder = folder_of(tmp_path / "log", *mixed_log())
     out = tmp_path / "out"
     assert run_cli(follow(folder, "--consumer", "a", "--to", f"files:{out}")).code == 0
     told = run_cli(follow(folder, "--consumer", "b", "--to", f"files:{out}"))

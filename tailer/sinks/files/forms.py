@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from tailer.limits import KIB
 from tailer.sinks.arrow import schema_of
@@ -124,6 +124,15 @@ class ArrowWriter:
         table = pyarrow.Table.from_batches(self._waiting, self._schema).combine_chunks()
         self._waiting, self._rows, self._bytes = [], 0, 0
         self._writer.write_table(table)
+
+
+def has_form(form: str) -> bool:
+    """Whether data files can be of it. Avro's messages are no lines."""
+    if form not in get_args(Form) or form in ("rows", "arrow"):
+        return form in get_args(Form)
+    from tailer.sinks.envelope.envelope import FORMATS
+
+    return form in FORMATS
 
 
 def form_writer(form: Form, out: NewFile, context: OutletContext) -> FormWriter:

@@ -19,7 +19,7 @@ from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.on_disk import NEW, put_in_place, write_durably
 from tailer.rows.batch import TableName
 from tailer.sinks.base import Rows
-from tailer.sinks.files.forms import FormWriter, form_writer
+from tailer.sinks.files.forms import FormWriter, form_writer, has_form
 from tailer.sinks.files.held import hold_folder
 from tailer.sinks.files.index import Form, Index, Key, TableRows, data_name, index_name, is_index, number_of
 from tailer.sinks.files.new_file import NewFile
@@ -37,7 +37,7 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> F
     if not folder or folder.startswith("//"):
         raise UsageError("--to", expected="files:DIR", found=repr(to))
     form: Form = values["format"]
-    if form not in get_args(Form):
+    if not has_form(form):
         raise UsageError("--to files", expected=f"--format {' or '.join(get_args(Form))}", found=form)
     bounds = Bounds(None, values["roll_bytes"], values["roll_seconds"])
     return FilesOutlet(Path(folder), form, bounds, context)

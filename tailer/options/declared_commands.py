@@ -21,6 +21,11 @@ COMMANDS: Final = (
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
+_CAP: Final = (
+    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's own, "
+    "min(4096 MiB, an eighth of the volume)."
+)
+
 LOG_FORMAT: Final = Option(
     "log_format", kinds.word("text", "json"), "Sentences on standard error with time and level: as text, which leaves "
     "them out on a terminal, or lines of JSON.", OUTPUT, None, "log-format", COMMANDS,
@@ -39,8 +44,8 @@ _OWN: Final = (
     # follow, stream
     Option("metrics", kinds.LISTEN, "Serve /metrics (Prometheus), /healthz and /readyz there; without a host for this "
            "machine alone.", RUN, None, "metrics", _ROWS),
-    Option("cap", kinds.SIZE, "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. "
-           "Default: the server's own, min(4096 MiB, an eighth of the volume).", RUN, None, "cap", _ROWS, alone=True),
+    Option("cap", kinds.SIZE, _CAP, RUN, None, "cap", ("follow",), alone=True),
+    Option("cap", kinds.SIZE, _CAP, RUN, None, "cap", ("stream",), alone=True),
     # stream
     Option("progress", kinds.SECONDS, "How often a line tells how far it is, where standard error is no terminal; "
            "0: never.", RUN, 60.0, "progress", ("stream",)),

@@ -1,4 +1,4 @@
-"""The edge of retention: looks at a folder and its state, and takes away what `retention.py` says may go.
+"""The edge of retention: looks at a folder and its state, and takes away what `needed.py` says may go.
 
 The ids are recorded, durably, before the first log goes; then each log, then its sidecar, then the folder is synced.
 Killed anywhere and run again, the rest goes. Knows no command line.

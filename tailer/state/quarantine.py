@@ -99,15 +99,9 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
+            refused = msgspec.UNSET if row is None else row
             record = Kept(
-                self._node,
-                at.segment,
-                at.offset,
-                file,
-                error.code,
-                error.sentence(),
-                data.hex(),
-                row=msgspec.UNSET if row is None else row,
+                self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=refused
             )
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import RESULTS, ROOT
+from tests.benchmarks.measured import ROOT
+from tests.benchmarks.script import RESULTS
 
 PAGE = ROOT / "docs" / "performance.md"
 TITLES = {

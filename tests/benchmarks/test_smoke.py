@@ -27,6 +27,7 @@ from tests.benchmarks import (
     idle,
     latency,
     maps,
+    metrics,
     native,
     opening,
     outlets_files,
@@ -160,6 +161,16 @@ def test_latency(capsys: pytest.CaptureFixture[str]) -> None:
             assert run[who].keys() == {"p50", "p90", "p99", "max"}
             assert 0 < run[who]["p50"] <= run[who]["p99"] <= run[who]["max"]
         assert run["idle_percent"].keys() == {"follow", "floor"}
+
+
+def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    assert metrics.main(["--rows", "5", "--bulk-rows", "2000", "--repeat", "1", "--idle", "0.2"]) == 0
+    result = told(capsys)
+    assert result["met"].keys() == {"idle", "bulk typed", "bulk generic"}
+    for run in result["runs"]:
+        assert run["idle_percent"].keys() == run["busy_row_ms"].keys() == {"without", "with"}
+        assert all(0 < each < 10_000 for each in run["busy_row_ms"].values())
+    assert all(ratio["median"] > 0 for ratio in result["bulk"]["with_by_without"].values())
 
 
 def test_throughput(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

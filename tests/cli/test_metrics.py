@@ -49,10 +49,7 @@ def test_pages_while_it_follows(folder: Path) -> None:
                 pages[name] = answer.read().decode()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert (
-        'cdc_tail_rows_total{consumer="billing",keyspace="ks",node="local",op="insert",table="t"} 1.0'
-        in pages["metrics"]
-    )
+    assert 'cdc_tail_rows_total{consumer="billing",keyspace="ks",node="local",op="insert",table="t"} 1.0' in pages["metrics"]
     assert "process_cpu_seconds_total" in pages["metrics"]
     assert (pages["healthz"], pages["readyz"]) == ("ok\n", "ok\n")
 

@@ -45,14 +45,7 @@ def test_every_form_counts_what_the_server_saw(sets_root: Path) -> None:
 
 @pytest.mark.parametrize(
     "texts",
-    [
-        [],
-        ["insert"],
-        ["insert"] * 5,
-        ["insert", "update", "insert"],
-        ["update", "delete_row", "update"],
-        ["a", "aa", "a"],
-    ],
+    [[], ["insert"], ["insert"] * 5, ["insert", "update", "insert"], ["update", "delete_row", "update"], ["a", "aa", "a"]],
 )
 def test_texts_are_counted_whole_and_in_slices(texts: list[str]) -> None:
     array = pa.array(texts, pa.string())

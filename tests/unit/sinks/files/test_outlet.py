@@ -127,6 +127,17 @@ def test_envelopes_are_lines(tmp_path: Path) -> None:
     assert (insert["source"]["event_id"], insert["source"]["partial"]) == ("local:1795259642879:28:0", True)
 
 
+def test_envelopes_with_their_schema(tmp_path: Path) -> None:
+    out = outlet(tmp_path, format="debezium", with_schema=True)
+    out.open()
+    out.write(batch(row(columns="{}")))
+    out.commit(None, place(1))
+    out.close()
+    (line,) = lines_of(tmp_path / "n1")
+    assert line["payload"]["after"] == {"id": 17, "at": "a"}
+    assert line["schema"]["type"] == "struct"
+
+
 def test_a_form_that_files_do_not_have(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"expected --format rows or debezium .*found debezium-avro"):
         outlet(tmp_path, format="debezium-avro")

@@ -27,8 +27,9 @@ from tests.helpers.web_server import serving
 from writer_hooks import SegmentLog, Table
 
 KILLS = int(os.environ.get("CDC_TAIL_SOAK", "3"))
-WITHIN_SECONDS = (0.3, 1.3)
-"""Half of it goes by before a process does anything."""
+WITHIN_SECONDS = 0.15
+"""Of its first work a process is killed."""
+PATIENCE_SECONDS = 60.0
 
 
 class Order(msgspec.Struct):
@@ -76,12 +77,18 @@ def kill(folder: Path, to: str) -> list[int]:
     rng = random.Random(KILLS)
     with service(folder / "data") as durable:
         running = {name: start([*words, *often[name]]) for name, words in commands.items()}
+        began = {name: progress(out, name) for name in running}
         for _ in range(KILLS):
-            time.sleep(rng.uniform(*WITHIN_SECONDS))
-            for name in rng.choice((["follow"], ["ship"], ["follow", "ship"])):
+            names = rng.choice((["follow"], ["ship"], ["follow", "ship"]))
+            for name in names:
+                await_progress(out, name, began[name], running[name])
+            time.sleep(rng.uniform(0, WITHIN_SECONDS))
+            for name in names:
                 ended(running[name], by_kill=True)
+                began[name] = progress(out, name)
                 running[name] = start([*commands[name], *often[name]])
-        time.sleep(WITHIN_SECONDS[1])
+        for name, process in running.items():
+            await_progress(out, name, began[name], process)
     for process in running.values():
         process.terminate()
     for process in running.values():
@@ -113,6 +120,23 @@ def test_over_http(tmp_path: Path) -> None:
     lines = b"".join(bytes(cramjam.zstd.decompress(body)) for body in known.values()).splitlines()
     assert [json.loads(line)["partition_key"]["id"] for line in lines] == durable
     print(f"{KILLS} kills, {len(numbers)} requests with {len(known)} files")
+
+
+def progress(out: Path, name: str) -> int:
+    """How many files were written, or sent."""
+    if name == "follow":
+        return max((int(path.name[5:17]) for path in (out / "local").glob("*.idx.json")), default=0)
+    file = out / ".cdc_tail" / "consumers" / "ship.json"
+    sent = json.loads(file.read_text())["nodes"].get("local") if file.exists() else None
+    return 0 if sent is None else int(sent["upto"])
+
+
+def await_progress(out: Path, name: str, began: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while progress(out, name) <= began:
+        assert process.poll() is None, process.communicate()[1].decode()
+        assert time.monotonic() < deadline, f"{name} does nothing"
+        time.sleep(0.005)
 
 
 def ended(process: subprocess.Popen[bytes], *, by_kill: bool) -> None:

@@ -97,12 +97,14 @@ class FilesOutlet:
                 remedy="Is the lock not held on this file system? Let one run go on.",
             )
         try:
-            index = self._moved(behind) if self._file is None else self._whole(self._file, behind)
+            index = self._whole(behind) if self._counts else self._moved(behind)
             write_durably(self._series.folder / index_name(index.number), index.encode())
         except OSError as error:
             raise self._fail(error) from error
-        self._newest, self._file, self._writer = index, None, None
-        self._counts.clear()
+        self._newest = index
+        if self._counts:
+            self._file, self._writer = None, None
+            self._counts.clear()
 
     def close(self) -> None:
         try:
@@ -118,8 +120,10 @@ class FilesOutlet:
     def _next(self) -> int:
         return 1 if self._newest is None else self._newest.number + 1
 
-    def _whole(self, file: NewFile, behind: Place) -> Index:
+    def _whole(self, behind: Place) -> Index:
         """The file in hand gets its name: its index, which nobody has written yet."""
+        file = self._file
+        assert file is not None
         assert self._writer is not None
         self._writer.end()
         file.finish()

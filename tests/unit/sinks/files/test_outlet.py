@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailer.errors import CorruptError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.rows.batch import arrow_schema
 from tailer.sinks.files import new_file
 from tailer.sinks.files.new_file import NewFile
@@ -136,6 +136,23 @@ def test_envelopes_with_their_schema(tmp_path: Path) -> None:
     (line,) = lines_of(tmp_path / "n1")
     assert line["payload"]["after"] == {"id": 17, "at": "a"}
     assert line["schema"]["type"] == "struct"
+
+
+def test_a_batch_that_no_envelope_can_say(tmp_path: Path) -> None:
+    """What was written before it is committed; of itself there is nothing."""
+    by_element = row(table="notes", table_id="00", columns='{"tags":{"replaced":false,"put":["x"]}}')
+    for number, good in enumerate(([], [row()])):
+        out = outlet(tmp_path / str(number), format="debezium")
+        out.open()
+        for each in good:
+            out.write(batch(each))
+        with pytest.raises(DefinitionError, match=r"shop\.notes"):
+            out.write(batch(by_element))
+        out.commit(None, place(1))
+        out.close()
+        assert [index["rows"] for index in indexes(tmp_path / str(number) / "n1")] == [len(good)]
+        assert len(lines_of(tmp_path / str(number) / "n1")) == len(good)
+        assert not list((tmp_path / str(number) / "n1").glob("*.new"))
 
 
 def test_a_form_that_files_do_not_have(tmp_path: Path) -> None:

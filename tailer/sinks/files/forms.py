@@ -78,7 +78,8 @@ class EnvelopeWriter:
     suffix = LinesWriter.suffix
 
     def __init__(self, out: NewFile, form: str, context: OutletContext) -> None:
-        from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+        from tailer.sinks.envelope.envelope import Envelope
+        from tailer.sinks.envelope.options import EnvelopeOptions
 
         self._lines = LinesWriter(out)
         self._envelope = Envelope(EnvelopeOptions(form), context.tables, context.typed)

@@ -101,7 +101,7 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
         Panel("Trouble", "short", (
             (f"cdc_tail_writer_dead{_LOG}", "dead {{log}}"), (f"cdc_tail_writer_trouble{_LOG}", "trouble {{log}}"),
             (f"cdc_tail_writer_hook_failures_total{_LOG}", "hooks that raised {{log}}"),
-            (f"cdc_tail_writer_dropped_segment{_LOG} > 0", "dropped up to {{log}}"))),
+            (f"cdc_tail_writer_dropped_segment{_LOG}", "dropped up to {{log}}"))),
     )),
     ("Subscribers in a service", (
         Panel("From memory", "short", ((f"cdc_tail_subscription_from_buffer{_LOG}", "{{log}} {{consumer}}"),)),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import gc
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
+from tailer.cli.gently import gently
 from tailer.cli.monitoring import Watched, watches
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -69,7 +68,7 @@ def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, for
 
     as_state_owner(folder, state_folder(folder, options.state))
     watch = watched(folder, options)
-    with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
+    with open_tail(folder, options) as tail, gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.definition, tail.typed)
         say = STANDARD_ERROR.notice
         run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
@@ -92,7 +91,7 @@ def _feed(
     as_state_owner(folders[0][1], state_folder(folders[0][1], options.state))
     say = STANDARD_ERROR.notice
     with ExitStack() as stack:
-        stopping = stack.enter_context(_gently())
+        stopping = stack.enter_context(gently())
         stack.enter_context(_rare_collections())
         feeds = []
         for node, path in folders:
@@ -115,18 +114,3 @@ def _rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-@contextmanager
-def _gently() -> Iterator[list[bool]]:
-    """SIGTERM ends the run behind the batch in hand, with its position saved."""
-    stopping = [False]
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping[0] = True
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGTERM, before)

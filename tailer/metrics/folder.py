@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -37,10 +37,10 @@ class FolderFigures(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What waited when it was first seen: since when, and up to which ends of segments."""
+    """What waited in a segment when that was first seen: up to where, and since when."""
 
+    end: int
     since: float
-    ends: Mapping[int, int]
 
 
 class FolderLook:
@@ -52,7 +52,7 @@ class FolderLook:
         self._wall = wall
         self._lock = threading.Lock()
         self._looks = Looks(folder)
-        self._seen: _Seen | None = None
+        self._seen: dict[int, _Seen] = {}
 
     def look(self, behind: NodeOffset | None, oldest: float | None = None) -> FolderFigures | None:
         """What there is now; None where the folder cannot be read. `behind`: all before that is delivered, None where
@@ -72,15 +72,17 @@ class FolderLook:
     def _waiting(self, behind: NodeOffset, oldest: float | None) -> Waiting:
         ends = self._ends(behind)
         left = {segment: size for segment, end in ends.items() if (size := behind.left(segment, end))}
-        if not left:
-            self._seen = None
-            return Waiting()
-        seen = self._seen
-        if seen is None or not any(behind.left(segment, end) for segment, end in seen.ends.items()):
-            published = min(self._looks.sidecars[segment].modified for segment in left)
-            seen = self._seen = _Seen(published, {segment: ends[segment] for segment in left})
         # A sidecar that is written over says only when it was written last: what was seen before knows more.
-        since = seen.since if oldest is None else min(seen.since, oldest)
+        self._seen = {
+            segment: seen
+            if (seen := self._seen.get(segment)) is not None and behind.left(segment, seen.end)
+            else _Seen(ends[segment], self._looks.sidecars[segment].modified)
+            for segment in left
+        }
+        if not left:
+            return Waiting()
+        since = min(seen.since for seen in self._seen.values())
+        since = since if oldest is None else min(since, oldest)
         return Waiting(sum(left.values()), len(left), max(self._wall() - since, 0.0))
 
     def _ends(self, behind: NodeOffset) -> dict[int, int]:

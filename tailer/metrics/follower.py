@@ -20,7 +20,6 @@ from tailer.metrics.vouched import Vouched
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.state.offset import NodeOffset
-from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -49,7 +48,7 @@ class Follower:
         self._wall = wall
         self._look = FolderLook(folder, cap, wall)
         self._lock = threading.Lock()
-        self._parts: TailParts | None = None
+        self._tail: Tail | None = None
         self._behind: NodeOffset | None = None
         self._vouched = Vouched()
         self._pending: list[tuple[float, int]] = []
@@ -64,16 +63,19 @@ class Follower:
 
     def began(self, tail: Tail) -> None:
         with self._lock:
-            self._parts, self._behind = tail.parts, tail.offset
-            self._vouched.passed(tail.offset)
-            self._turned = self._moved = self._clock()
+            self._tail = tail
+            self._stand(tail.taken)
+            self._turned = self._clock()
 
     def looked(self, step: Step) -> None:
         with self._lock:
             self._turned, self._held = self._clock(), step.held is not None
-            if (parts := self._parts) is not None:
-                for segment in parts.log_ends.judged:
-                    self._vouched.note(segment, parts.survey.sighting(segment))
+            if (tail := self._tail) is not None:
+                if not self._pending:
+                    # Also where it was stood elsewhere, or moved over what has no rows.
+                    self._stand(tail.taken)
+                for segment in tail.parts.log_ends.judged:
+                    self._vouched.note(segment, tail.parts.survey.sighting(segment))
 
     def read(self, task: ReadTask, batch: AnyBatch, durable: float | None = None) -> None:
         self._turned = now = self._clock()
@@ -94,9 +96,7 @@ class Follower:
                 self._to_delivered.add(now - at, rows)
                 self._delivered += rows
             self._pending.clear()
-            if self._behind is None or behind.places != self._behind.places:
-                self._moved, self._behind = now, behind
-                self._vouched.passed(behind)
+            self._stand(behind)
 
     def saved(self) -> None:
         self._turned = self._clock()
@@ -118,10 +118,10 @@ class Follower:
     # What others ask.
 
     def stuck(self) -> list[str]:
-        return not_turned(f"the loop of node {self._labels[1]}", self._age()) if self._parts is not None else []
+        return not_turned(f"the loop of node {self._labels[1]}", self._age()) if self._tail is not None else []
 
     def unready(self) -> list[str]:
-        if self._parts is None:
+        if self._tail is None:
             return [f"node {self._labels[1]} has no place in its log yet"]
         with self._lock:
             away = [] if self._away is None else [f"the target is away: {self._away[1]}"]
@@ -133,7 +133,7 @@ class Follower:
             behind, oldest, held = self._behind, self._vouched.oldest(), self._held
             to_read, to_delivered, rows = self._to_read.counted(), self._to_delivered.counted(), self._rows.counted()
             away = None if self._away is None else self._away[0]
-        parts, seen, now = self._parts, self._look.look(behind, oldest), self._clock()
+        tail, seen, now = self._tail, self._look.look(behind, oldest), self._clock()
         yield Sample(m.READY, self._labels, not self.unready())
         yield Sample(m.TO_READ, self._labels, to_read)
         yield Sample(m.TO_DELIVERED, self._labels, to_delivered)
@@ -141,14 +141,20 @@ class Follower:
             yield Sample(m.ROWS, (*self._labels, *kind), count)
         yield Sample(m.DELIVERED_ROWS, self._labels, self._delivered)
         yield Sample(m.COMMITS, self._labels, self._commits)
-        yield Sample(m.LOSSES, self._labels, 0 if parts is None else parts.journal.losses)
-        yield Sample(m.QUARANTINED, self._labels, 0 if parts is None else parts.faults.quarantined)
+        yield Sample(m.LOSSES, self._labels, 0 if tail is None else tail.parts.journal.losses)
+        yield Sample(m.QUARANTINED, self._labels, 0 if tail is None else tail.quarantined)
         yield Sample(m.REFUSED_ROWS, self._labels, self._refused)
         yield Sample(m.RETRIES, self._labels, self._retries)
         yield Sample(m.AWAY, self._labels, 0 if away is None else now - away)
         yield Sample(m.HELD, self._labels, held)
         yield Sample(m.TURNED, self._labels, self._age())
         yield from folder_samples(self._labels, seen, behind, now - self._moved)
+
+    def _stand(self, behind: NodeOffset) -> None:
+        """All before that is delivered. Called under the lock."""
+        if self._behind is None or behind.places != self._behind.places:
+            self._moved, self._behind = self._clock(), behind
+            self._vouched.passed(behind)
 
     def _age(self) -> float:
         return max(self._clock() - self._turned, 0.0)

@@ -5,12 +5,12 @@ environment. Loads what a monitoring system needs when somebody asks for it.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.errors import UsageError
-from tailer.metrics.health import Healthy
+from tailer.metrics.health import Healthy, all_stuck, any_unready
 from tailer.metrics.samples import Sample, Source
 from tailer.options.listen import Listen
 
@@ -27,24 +27,28 @@ Say = Callable[[str], None]
 class Monitored(Healthy, Protocol):
     """What can be shown."""
 
-    def samples(self) -> Sequence[Sample]: ...
+    def samples(self) -> Iterable[Sample]: ...
 
 
 class Monitor:
     """Of one run. `add` what it is made of; `close` it at the end, when the last numbers leave."""
 
-    def __init__(self, listen: Listen | None, environ: Mapping[str, str], say: Say) -> None:
-        """`listen`: where the pages are, None for none. `say` takes a line for the user.
+    def __init__(self, listen: Listen | None, environ: Mapping[str, str], say: Say, registry: Any = None) -> None:
+        """`listen`: where the pages are, None for none. `registry`: of `prometheus_client`, where a program serves its
+        numbers itself. `say` takes a line for the user.
 
         UsageError where a package is missing, or the address cannot be had.
         """
-        self._healthy: list[Healthy] = []
+        self._parts: list[Healthy] = []
         self._sources: list[Source] = []
         self._exporter = _exporter(environ, self._sources, say)
         self._server: Server | None = None
+        self._leave: Callable[[], None] = lambda: None
         try:
+            if registry is not None:
+                self._leave = _needs("tailer.metrics.prometheus", "metrics", "metrics").join(registry, self._sources)
             if listen is not None:
-                self._server = _serve(listen, self._sources, self._health)
+                self._server = _serve(listen, self._sources, self._parts)
                 say(f"metrics at http://{self._server.address}/metrics")
         except BaseException:
             self.close()
@@ -55,31 +59,31 @@ class Monitor:
         """Where the pages are."""
         return None if self._server is None else self._server.address
 
-    def add(self, part: Any) -> None:
-        """Shows something more from now on: a `Monitored`."""
-        self._healthy.append(part)
+    def add(self, part: Monitored) -> None:
+        """Shows something more from now on."""
+        self._parts.append(part)
         self._sources.append(part.samples)
 
     def close(self) -> None:
-        """Shows nothing any more."""
-        if self._server is not None:
-            self._server.close()
-        if self._exporter is not None:
-            self._exporter.close()
+        """Shows nothing any more. Again: nothing."""
+        self._leave()
+        server, exporter, self._server, self._exporter = self._server, self._exporter, None, None
+        if server is not None:
+            server.close()
+        if exporter is not None:
+            exporter.close()
 
     def forget(self) -> None:
-        """This is a forked child: what is shown is the parent's."""
+        """This is a forked child: threads, and the port, are the parent's."""
         if self._server is not None:
             self._server.forget()
+        self._server = self._exporter = None
 
     def __enter__(self) -> Monitor:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def _health(self, ask: Callable[[Healthy], Sequence[str]]) -> list[str]:
-        return [sentence for each in self._healthy for sentence in ask(each)]
 
 
 def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
@@ -88,22 +92,22 @@ def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
     return listen is not None or (not off and any(environ.get(name) for name in ENDPOINTS))
 
 
-def _serve(listen: Listen, sources: Sequence[Source], health: Callable[..., list[str]]) -> Server:
+def _serve(listen: Listen, sources: Sequence[Source], parts: Sequence[Healthy]) -> Server:
     from tailer.metrics.server import Server, text
 
-    prometheus = _needs("tailer.metrics.prometheus", "metrics", "--metrics")
+    prometheus = _needs("tailer.metrics.prometheus", "metrics", "metrics")
 
-    def page(ask: Callable[[Healthy], Sequence[str]]) -> Callable[[str], Page]:
+    def page(ask: Callable[[Sequence[Healthy]], Sequence[str]]) -> Callable[[str], Page]:
         def made(accept: str) -> Page:
-            wrong = health(ask)
+            wrong = ask(parts)
             return text(503, *wrong) if wrong else text(200, "ok")
 
         return made
 
     pages = {
         "/metrics": prometheus.Exposition(sources).page,
-        "/healthz": page(lambda each: each.stuck()),
-        "/readyz": page(lambda each: each.unready()),
+        "/healthz": page(all_stuck),
+        "/readyz": page(any_unready),
     }
     return Server(listen, pages)
 
@@ -130,5 +134,5 @@ def _needs(module: str, extra: str, what: str) -> ModuleType:
         if (error.name or "").partition(".")[0] == "tailer":
             raise
         raise UsageError(
-            f"{what} needs the package {error.name}", remedy=f"Install it: pip install 'cdc-tail[{extra}]'."
+            f"{what}: there is no package {error.name}", remedy=f"Install it: pip install 'cdc-tail[{extra}]'."
         ) from error

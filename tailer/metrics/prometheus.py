@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -14,18 +17,22 @@ from tailer.metrics.declared import TABLE, Metric
 from tailer.metrics.samples import BOUNDS, Counted, Sample, Source
 from tailer.metrics.server import Page
 
-_ORDER = {metric: number for number, metric in enumerate(TABLE)}
+_ORDER: Final = {metric: number for number, metric in enumerate(TABLE)}
 
 
 class Collected(Collector):
     """What sources have, for a registry: of all of them together, so that each metric is there once."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
+    def __init__(self, parts: Sequence[Sequence[Source]]) -> None:
+        self._parts = parts
+
+    def describe(self) -> Iterable[Family]:
+        """Nothing: which metrics there are is known when they are asked for."""
+        return ()
 
     def collect(self) -> Iterator[Family]:
         samples: dict[Metric, list[Sample]] = {}
-        for source in self._sources:
+        for source in [source for sources in self._parts for source in sources]:
             for sample in source():
                 samples.setdefault(sample.metric, []).append(sample)
         for metric in sorted(samples, key=_ORDER.__getitem__):
@@ -51,12 +58,31 @@ def family(metric: Metric, samples: Iterable[Sample]) -> Family:
     return made
 
 
+_JOINED: Final[WeakKeyDictionary[CollectorRegistry, list[Sequence[Source]]]] = WeakKeyDictionary()
+_JOINING: Final = threading.Lock()
+
+
+def join(registry: CollectorRegistry, sources: Sequence[Source]) -> Callable[[], None]:
+    """Adds sources to a program's own registry; gives what takes them away again."""
+    with _JOINING:
+        if registry not in _JOINED:
+            _JOINED[registry] = []
+            registry.register(Collected(_JOINED[registry]))
+        _JOINED[registry].append(sources)
+
+    def leave() -> None:
+        with _JOINING:
+            _JOINED[registry][:] = [each for each in _JOINED[registry] if each is not sources]
+
+    return leave
+
+
 class Exposition:
     """The page that Prometheus scrapes: what sources have, and what the process uses."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(Collected(sources))
+        self._registry.register(Collected([sources]))
         ProcessCollector(registry=self._registry)
 
     def page(self, accept: str) -> Page:

@@ -6,6 +6,7 @@ Whoever asks slowly holds up himself alone: each has a thread, a few at once, an
 from __future__ import annotations
 
 import errno
+import selectors
 import socket
 import threading
 import time
@@ -52,20 +53,29 @@ class Server:
         self._server = _bound(listen, pages, clients_max)
         host, port = self._server.server_address[:2]
         self.address = Listen(str(host), int(port))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(_TURN_SECONDS,), name="cdc-tail-metrics", daemon=True
-        )
+        self._ended, self._end = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="cdc-tail-metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Answers nobody any more."""
-        self._server.shutdown()
+        self._end.close()
         self._thread.join()
+        self._ended.close()
         self._server.server_close()
 
     def forget(self) -> None:
         """This is a forked child: the thread is the parent's, and so is the port."""
         self._server.socket.close()
+
+    def _run(self) -> None:
+        # Not `serve_forever`: that one is asked whether to end between two turns only, and a run would wait for it.
+        with selectors.DefaultSelector() as selector:
+            for each in (self._server, self._ended):
+                selector.register(each, selectors.EVENT_READ)
+            while not any(key.fileobj is self._ended for key, _ in selector.select(_TURN_SECONDS)):
+                self._server.handle_request()
+                self._server.cut_off()
 
 
 def _bound(listen: Listen, pages: Pages, clients_max: int) -> _Server:
@@ -84,6 +94,8 @@ def _bound(listen: Listen, pages: Pages, clients_max: int) -> _Server:
 class _Server(ThreadingMixIn, TCPServer):
     daemon_threads = True
     allow_reuse_address = True
+    timeout = 0.0
+    """`handle_request` lets somebody in who is there, and waits for nobody."""
 
     def __init__(self, family: int, address: Any, pages: Pages, clients_max: int) -> None:
         self.address_family = family
@@ -103,8 +115,8 @@ class _Server(ThreadingMixIn, TCPServer):
         self._clients.pop(request, None)
         super().shutdown_request(request)
 
-    def service_actions(self) -> None:
-        """Each second: whoever has taken too long is cut off, in whatever his thread waits."""
+    def cut_off(self) -> None:
+        """Whoever has taken too long, in whatever his thread waits. Called each second at least."""
         limit = time.monotonic() - CLIENT_SECONDS
         for request, since in list(self._clients.items()):
             if since < limit:

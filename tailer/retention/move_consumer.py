@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
@@ -24,7 +25,6 @@ from tailer.state.journal import Journal
 from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
-from tailer.state.modes import sync_folder
 from tailer.state.offset import NodeOffset
 
 

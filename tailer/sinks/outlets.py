@@ -19,6 +19,7 @@ class Kind(NamedTuple):
 
 
 OUTLETS: Final[Mapping[str, Kind]] = {
+    "files": Kind("tailer.sinks.files.outlet", example="files:DIR"),
     "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
 }
 """By what stands before the first colon."""

@@ -13,21 +13,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.benchmarks.copied_log import copies
-from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, perf_parser, publish, result, unpacked
-from tests.benchmarks.peers import backlog, debezium, live
-from tests.benchmarks.peers.__main__ import KEYSPACE, SETTINGS, TABLE, missing
+from tests.benchmarks.measured import ROOT, compile_ahead, environment, figure
+from tests.benchmarks.peers import backlog
 from tests.benchmarks.peers.readers import FOLLOW, Bench
-from tests.helpers import kafka_broker
-from tests.server import harness, library
+from tests.benchmarks.peers.runs import VERSIONS, Backlog, Runs, live_rows, make_backlog, missing, servers
+from tests.benchmarks.script import Begun, perf_parser, publish
 
 NAME = "outlets_kafka"
 QUESTION = "What does the outlet for Kafka take, beside Debezium's connector on one live server?"
@@ -46,103 +42,52 @@ WAYS: Mapping[str, Sequence[str]] = {
     "json": ("--output", "json"),
 }
 
-Runs = dict[str, list[dict[str, Any]]]
-
 
 def run(perf: Path, table: str, repeat: int, rows: int, count: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
-    with ExitStack() as ends:
-        parent = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-outlets-")))
-        node = harness.Node(parent / "node", SETTINGS, heap="2g")
-        broker = kafka_broker.Broker(parent / "kafka")
-        for program in (node, broker):
-            ends.callback(program.kill)
-            program.start()
-        bench = Bench(node, broker, parent, KEYSPACE, TABLE)
-        session = ends.enter_context(node.session())
-        delays = _live(bench, session, repeat, rows)
+    with servers(NAME) as (bench, session):
+        delays = live_rows(bench, session, repeat, rows, 0.1, (*ALONE, TOGETHER))
         taken = _backlog(bench, session, perf, table, repeat, count) if count else {}
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
-        versions={"cassandra": library.VERSION, "kafka": kafka_broker.VERSION, "debezium": debezium.VERSION},
+    return begun.result(
+        versions=VERSIONS,
         rows=rows,
         figures=list(_figures(delays, taken)),
         runs={"live": delays, "backlog": taken},
     )
 
 
-def _live(bench: Bench, session: Any, repeat: int, rows: int) -> Runs:
-    """By who ran, and beside whom."""
-    session.execute(
-        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-    )
-    session.execute(f"CREATE TABLE {KEYSPACE}.{TABLE} (seq int PRIMARY KEY, body text) WITH cdc = true")
-    bench.make_topic()
-    out = bench.parent / "sidecars.txt"
-    with live.sidecars(bench, out):
-        writer = live.Writer(session, bench)
-        writer.write(1)
-        ran = [
-            ("alone" if len(names) == 1 else "together", live.run(bench, writer, names, rows, 0.1, seed))
-            for seed in range(repeat)
-            for names in (*ALONE, TOGETHER)
-        ]
-        where = live.places(bench, bench.parent)
-    promised = live.read_sidecars(out)
-    found: Runs = {}
-    for how, each in ran:
-        for name, told in live.delays(each, where, promised).items():
-            found.setdefault(f"{name}, {how}", []).append(told)
-    return found
-
-
 def _backlog(bench: Bench, session: Any, perf: Path, table: str, repeat: int, count: int) -> Runs:
     """By reader: what it took, a round after the other."""
-    plain = unpacked(perf, bench.parent / "perf")
-    folder = bench.parent / "backlog" / "cdc_raw"
-    copies(plain, folder, count)
-    schema = plain / "schema.cql"
-    for statement in schema.read_text().split(";"):
-        if statement.strip():
-            session.execute(statement)
-    bench.make_topic(table)
-    expected = sum(bench.node.time(log, 1)[0][0] for log in folder.glob("CommitLog-*.log"))
+    made = make_backlog(bench, session, perf, table, count)
+    debezium = backlog.readings(bench, made.folder, made.schema, table, made.rows)["debezium"]
     found: Runs = {}
     for _ in range(repeat):
         for name, words in WAYS.items():
-            found.setdefault(name, []).append(_take(bench, folder, schema, words, expected))
-        read = backlog.readings(bench, folder, schema, table, expected)["debezium"]
-        found.setdefault("debezium", []).append(read().told())
+            found.setdefault(name, []).append(_take(bench, made, words))
+        found.setdefault("debezium", []).append(debezium().told())
     return found
 
 
-def _take(bench: Bench, folder: Path, schema: Path, words: Sequence[str], rows: int) -> dict[str, Any]:
+def _take(bench: Bench, made: Backlog, words: Sequence[str]) -> dict[str, Any]:
     """One process that reads the whole backlog into a topic of its own, or into nothing."""
     number = time.monotonic_ns()
     more = ["--node", "n1", "--consumer", "bench", "--state", str(bench.parent / f"state-{number}"), "--once"]
     if "kafka" in words:
         more += ["--brokers", bench.broker.bootstrap, "--topic", f"backlog-{number}"]
-    command = [*FOLLOW, str(folder), "--schema", str(schema), *more, *words]
+    command = [*FOLLOW, str(made.folder), "--schema", str(made.schema), *more, *words]
     began = time.perf_counter()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}")
-    cpu = usage.ru_utime + usage.ru_stime
     return {
-        "rows": rows,
+        "rows": made.rows,
         "seconds": round(seconds, 3),
-        "rows_per_second": round(rows / seconds),
-        "cpu_us_a_row": round(1e6 * cpu / rows, 3),
+        "rows_per_second": round(made.rows / seconds),
+        "cpu_us_a_row": round(1e6 * (usage.ru_utime + usage.ru_stime) / made.rows, 3),
         "rss_mib": round(usage.ru_maxrss / 1024, 1),
     }
 

@@ -13,6 +13,7 @@ from tests.benchmarks.peers import events, kinds, losses
 from tests.benchmarks.peers.arrivals import Arrival, rows
 from tests.benchmarks.peers.live import Ran, Sidecars, delays, read_sidecars
 from tests.benchmarks.peers.readers import Arrived
+from tests.benchmarks.peers.runs import missing
 
 
 def test_a_row_came_when_the_end_of_its_line_did() -> None:
@@ -103,7 +104,7 @@ def test_fields_are_compared_down_to_the_value_of_a_column() -> None:
 @pytest.mark.server
 @pytest.mark.soak
 def test_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if reason := peers.missing():
+    if reason := missing():
         pytest.skip(f"no peers: {reason}")
     few = ["--copies", "0", "--rows", "4", "--idle", "0.2", "--changes", "2", "--repeat", "1"]
     assert peers.main([str(tmp_path), *few]) == 0
@@ -124,7 +125,7 @@ def test_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.server
 @pytest.mark.soak
 def test_the_outlet_for_kafka(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if reason := peers.missing():
+    if reason := missing():
         pytest.skip(f"no peers: {reason}")
     assert outlets_kafka.main([str(tmp_path), "--copies", "0", "--rows", "4", "--repeat", "1"]) == 0
     result = json.loads(capsys.readouterr().out)

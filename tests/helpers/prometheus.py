@@ -105,11 +105,6 @@ class Prometheus:
         found: list[dict[str, Any]] = told["data"]["result"]
         return found
 
-    def firing(self) -> dict[str, dict[str, str]]:
-        """The alerts that fire now: their labels, by name."""
-        alerts = self._ask("alerts", {})["data"]["alerts"]
-        return {each["labels"]["alertname"]: each["labels"] for each in alerts if each["state"] == "firing"}
-
     def _ask(self, what: str, words: Mapping[str, str]) -> dict[str, Any]:
         with urllib.request.urlopen(f"http://{self.address}/api/v1/{what}?{urlencode(words)}", timeout=10) as answer:
             told: dict[str, Any] = json.load(answer)

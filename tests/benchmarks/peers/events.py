@@ -9,21 +9,17 @@ where that begins: so each of theirs has its entry, and what an entry gave is co
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks.measured import facts, figure, publish, result
+from tests.benchmarks.measured import figure
 from tests.benchmarks.peers import debezium, kinds, losses
-from tests.benchmarks.peers.__main__ import KEYSPACE, TABLE, missing
 from tests.benchmarks.peers.readers import FOLLOW, Bench
-from tests.helpers import kafka_broker
-from tests.server import harness, library
+from tests.benchmarks.peers.runs import VERSIONS, missing, servers
+from tests.benchmarks.script import Begun, published, script_parser
+from tests.helpers.jvm.program import running
 
 NAME = "peer_events"
 QUESTION = "Which events does Debezium's connector give of the same segments, and how do ours differ, field by field?"
@@ -128,32 +124,13 @@ def _count(fields: dict[str, dict[str, Any]], our: Mapping[str, Any], their: Map
             counts.setdefault("example", {"ours": our.get(path, "absent"), "connector": their.get(path, "absent")})
 
 
-def run(count: int) -> dict[str, Any]:
-    before = facts()
-    with ExitStack() as ends:
-        parent = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-events-")))
-        node = harness.Node(parent / "node", SETTINGS, heap="1g")
-        broker = kafka_broker.Broker(parent / "kafka")
-        for program in (node, broker):
-            ends.callback(program.kill)
-            program.start()
-        bench = Bench(node, broker, parent, KEYSPACE, TABLE)
-        session = ends.enter_context(node.session())
-        ours, theirs = _read(bench, session, count)
+def run(changes: int) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, {}, 1)
+    with servers(NAME, SETTINGS, heap="1g") as (bench, session):
+        ours, theirs = _read(bench, session, changes)
     found = compared(entries(ours, theirs))
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        None,
-        1,
-        {},
-        versions={"cassandra": library.VERSION, "kafka": kafka_broker.VERSION, "debezium": debezium.VERSION},
-        changes=count,
-        events={"ours": len(ours), "connector": len(theirs)},
-        figures=list(_figures(found)),
-        **found,
-    )
+    counts = {"ours": len(ours), "connector": len(theirs)}
+    return begun.result(versions=VERSIONS, changes=changes, events=counts, figures=list(_figures(found)), **found)
 
 
 def _read(bench: Bench, session: Any, count: int) -> tuple[list[Event], list[Event]]:
@@ -163,12 +140,8 @@ def _read(bench: Bench, session: Any, count: int) -> tuple[list[Event], list[Eve
     ours, theirs = (bench.parent / who / "cdc_raw" for who in ("ours", "theirs"))
     for folder in (ours, theirs):
         losses.copy_finished(bench.node.cdc_raw, folder)
-    started = debezium.Debezium(bench.parent / "connector", bench.node, bench.broker, theirs)
-    started.start()
-    try:
+    with running(debezium.Debezium(bench.parent / "connector", bench.node, bench.broker, theirs)):
         told = _consumed(bench, f"^{debezium.TOPICS}[.]{kinds.KEYSPACE}[.].*")
-    finally:
-        started.kill()
     losses.run([
         *FOLLOW, str(ours), "--once", "--stopped", "--node", "local-node", "--consumer", "events", "--create-topics",
         "--table", f"{kinds.KEYSPACE}.*", "--to", "kafka", "--brokers", bench.broker.bootstrap,
@@ -192,15 +165,12 @@ def _figures(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers.events", description=QUESTION)
+    parser = script_parser("peers.events", QUESTION)
     parser.add_argument("--changes", type=int, default=20, help="of each kind (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
-    chosen = parser.parse_args(arguments)
     if reason := missing():
         sys.stderr.write(f"{NAME}: not compared: {reason}\n")
         return 0
-    publish(run(chosen.changes), chosen.keep)
-    return 0
+    return published(parser, run, arguments)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from tailer.errors import RefusedError, SinkError
 from tailer.sinks.base import Rows
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.messages import Message
+from tailer.sinks.envelope.options import NAME, options_of
 from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.kafka.clients import Clients
 from tailer.sinks.kafka.heard import Heard
@@ -54,7 +55,8 @@ class KafkaOutlet:
         self._partitions: int | None = values["partitions"]
         self._positions: str = values["positions_topic"]
         self._names = TopicNames(values["topic"], context.key.node)
-        self._envelope = Envelope(_envelope_options(values), context.tables, context.typed)
+        options = options_of(values, NAME, context.key.node)
+        self._envelope = Envelope(options, context.tables, context.typed)
         self._clients = Clients(settings, Heard(self.name, context.say))
         self._connection: _Connection | None = None
         self._stands: Place | None = None
@@ -138,10 +140,6 @@ class KafkaOutlet:
 
     def _topic(self, topics: TopicsThere, keyspace: str, table: str) -> Topic:
         return topics.of(self._names.of(keyspace, table))
-
-
-def _envelope_options(values: Mapping[str, Any]) -> EnvelopeOptions:
-    return EnvelopeOptions(format=values["format"], tombstones=values["tombstones"])
 
 
 def _refusal(message: Message, topic: Topic) -> SinkError | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.kafka.held import Held, hold
 from tailer.sinks.kafka.record_size import batch_size
 from tests.unit.sinks.rows import batch, row

@@ -2,8 +2,8 @@
 
 Three questions, each asked with metrics and without in one run, of processes or turns that meet the same machine:
 
-idle    CPU of `cdc-tail follow` while nothing is written, in percent of a core; the one with `--metrics` is scraped once a
-        second, fifteen times as often as usual
+idle    CPU of `cdc-tail follow` while nothing is written, in percent of a core; the one with `--metrics` is scraped
+        once a second, fifteen times as often as usual
 busy    milliseconds of CPU for a row, while rows are written one by one
 bulk    seconds of CPU to read a log to its end, typed and generic, in this process and into nothing
 
@@ -78,7 +78,7 @@ def scraping(address: str, every: float) -> Iterator[list[int]]:
 
 
 def beside(material: Material, rows: int, idle_seconds: float, seed: int) -> dict[str, Any]:
-    """Two followers of one log, one of them with metrics: percent of a core while idle, milliseconds a row while busy."""
+    """Two followers of one log, one with metrics: percent of a core while idle, milliseconds a row while busy."""
     with ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         growing = stack.enter_context(GrowingSegment(parent, material))

@@ -69,6 +69,14 @@ _COLUMNS: Final = (
 COLUMNS: Final = tuple(column.name for column in _COLUMNS)
 """The names of a change row's columns, in order."""
 
+
+class TableName(NamedTuple):
+    """A table of some rows: `keyspace.table`, and its id as rows have it."""
+
+    table: str
+    id: str
+
+
 _LINE: Final = "{" + ",".join(f'"{name}":%s' for name in COLUMNS) + "}\n"
 
 
@@ -95,6 +103,10 @@ class Batch(Protocol):
 
     def slice(self, start: int, stop: int | None = None) -> Batch:
         """The rows from `start` to before `stop`, as Python slices count."""
+        ...
+
+    def rows_by_table(self) -> Mapping[TableName, int]:
+        """How many rows are of each table."""
         ...
 
     def json_lines(self) -> bytes:
@@ -132,6 +144,11 @@ class ChangeBatch:
     def slice(self, start: int, stop: int | None = None) -> ChangeBatch:
         """The rows from `start` to before `stop`, as Python slices count."""
         return ChangeBatch(tuple(column[start:stop] for column in self.columns))
+
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table."""
+        counts = Counter(zip(*map(self.column, ("keyspace", "table", "table_id")), strict=True))
+        return {TableName(f"{keyspace}.{table}", id): rows for (keyspace, table, id), rows in counts.items()}
 
     def json_lines(self) -> bytes:
         """One JSON object a row, each ended by a newline: nested objects, compact, UTF-8, all columns in order."""

@@ -103,16 +103,31 @@ def steps(
     stopping: Callable[[], bool] = lambda: False,
     watch: Watch = NO_WATCH,
 ) -> Iterator[Step]:
-    """Steps that bring something; waits in between. The caller advances the tail behind each step.
+    """Steps that bring something, and one before each wait in between. The caller advances the tail behind each step.
 
     Ends when `stopping` says so, at `--until`, and with `once` when nothing more comes.
     """
+    for step in looks(tail, once=once, say=say, stopping=stopping, watch=watch):
+        yield step
+        if not step.brings:
+            tail.wait(WAIT_SECONDS)
+
+
+def looks(
+    tail: Tail,
+    *,
+    once: bool,
+    say: Say,
+    stopping: Callable[[], bool] = lambda: False,
+    watch: Watch = NO_WATCH,
+) -> Iterator[Step]:
+    """The same without a wait: behind a step that brings nothing whoever asks may wait."""
     while not stopping():
         step = tail.step()
         watch.looked(step)
         for notice in step.notices:
             say(notice)
-        if step.tasks or step.moved:
+        if step.brings:
             yield step
             if step.finished:
                 return
@@ -134,7 +149,6 @@ def steps(
             return
         else:
             yield step
-            tail.wait(WAIT_SECONDS)
 
 
 def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import RESULTS, ROOT
+from tests.benchmarks.measured import ROOT
+from tests.benchmarks.script import RESULTS
 
 PAGE = ROOT / "docs" / "performance.md"
 TITLES = {
@@ -26,6 +27,7 @@ TITLES = {
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
+    "outlets_files": "Data files beside plain output",
     "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
     "both_codes": "Compiled code of a wheel, beside code compiled for the very processor",
     "opening": "Opening a log, beside reading it",

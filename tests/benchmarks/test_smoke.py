@@ -30,6 +30,7 @@ from tests.benchmarks import (
     metrics,
     native,
     opening,
+    outlets_files,
     shapes,
     spark_latency,
     spark_parquet,
@@ -183,6 +184,16 @@ def test_throughput(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) ->
         assert run[way].keys() >= {"seconds", "cpu_seconds", "peak_mib", "rows_per_second", "rows_per_cpu_second"}
     assert 0 < run["start_up"]["first_row_seconds"] <= run["start_up"]["seconds"]
     assert run["few_rows"].keys() == {"row_seconds", "imports_seconds", "row_to_imports"}
+
+
+def test_outlets_files(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = few
+    outlets_files.main([folder, "--repeat", "1"])
+    result = told(capsys)
+    check_figures(result)
+    (run,) = result["runs"]
+    assert len({run[way]["rows"] for way in outlets_files.WAYS}) == 1
+    assert 0 < run["rows"]["mib_out"] < run["json"]["mib_out"]
 
 
 def test_decode(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

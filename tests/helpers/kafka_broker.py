@@ -51,23 +51,39 @@ def available() -> str | None:
 
 
 class Broker:
-    """One broker in `folder`. `settings` are properties of server.properties over ours."""
+    """One broker in `folder`. `settings` are properties of server.properties over ours.
 
-    def __init__(self, folder: Path, settings: Mapping[str, object] | None = None, *, heap: str = "512m") -> None:
+    `users`: with their passwords; there is a second listener then, for them alone (SASL PLAIN), and they may do nothing
+    but what an ACL says. Whoever comes by the first listener may do everything.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, object] | None = None,
+        *,
+        heap: str = "512m",
+        users: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder.resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.address = own_address()
-        self.port, self._controller_port = free_ports(self.address, 2)
+        self.port, self._controller_port, self._users_port = free_ports(self.address, 3)
         self._options = (f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._file('log4j2')}")
         self._program: Program | None = None
         self._file("log4j2").write_text(_LOG4J)
-        made = self._settings() | dict(settings or {})
+        made = self._settings() | self._for_users(users or {}) | dict(settings or {})
         self._file("server").write_text("".join(f"{name}={value}\n" for name, value in made.items()))
 
     @property
     def bootstrap(self) -> str:
         """What a client is given: `HOST:PORT`."""
         return f"{self.address}:{self.port}"
+
+    @property
+    def for_users(self) -> str:
+        """What a client is given that has a user's name and password."""
+        return f"{self.address}:{self._users_port}"
 
     @property
     def running(self) -> bool:
@@ -139,4 +155,20 @@ class Broker:
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 1,
             "group.initial.rebalance.delay.ms": 0,
+        }
+
+    def _for_users(self, users: Mapping[str, str]) -> dict[str, object]:
+        if not users:
+            return {}
+        ours = self._settings()
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+        return {
+            "listeners": f"{ours['listeners']},SASL_PLAINTEXT://{self.for_users}",
+            "advertised.listeners": f"{ours['advertised.listeners']},SASL_PLAINTEXT://{self.for_users}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{login} {known};",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
         }

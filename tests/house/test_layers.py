@@ -20,6 +20,7 @@ COMPILED = (
     "tailer.rows.typed.compiled",
 )
 HOMES = {
+    "confluent_kafka": ("tailer.sinks.kafka",),
     "delta": ("tailer.spark.delta",),
     "py4j": ("tailer.spark",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailer.rows.batch import RowKind
+from tailer.rows.batch import RowKind, TableName
 from tailer.rows.explain import Misfit
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.typed.form import Form
@@ -41,6 +41,12 @@ class TypedBatch:
     def column(self, name: str) -> Any:
         """The values of one of META that are numbers, in order."""
         return self.batch.column(len(self.form.columns) + META.index(name)).to_numpy()
+
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table: of one name, and more than one id where it was dropped and made again."""
+        ids = self.batch.column(len(self.form.columns) + META.index("table_id"))
+        counts = ids.value_counts().to_pylist()
+        return {TableName(self.form.typed.table, each["values"]): each["counts"] for each in counts}
 
     def to_arrow(self) -> pa.RecordBatch:
         return self.batch

@@ -3,7 +3,7 @@
 One real Cassandra server with CDC (`tests/server`) and one real Kafka broker. Three questions, each for all readers:
 how long is a row on its way and what does waiting cost (`live.py`), how fast is a backlog read (`backlog.py`), which
 kinds of change are lost (`losses.py`). Debezium is tuned for speed (`debezium.py` says how). Spark beside Parquet is a
-benchmark of its own, `spark_backlog.py`.
+benchmark of its own, `spark_parquet.py`.
 
     python -m tests.benchmarks.peers events-32mib.tar.xz --keep
 """
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.copied_log import copies
-from tests.benchmarks.measured import compile_ahead, facts, medians, perf_parser, publish, result, unpacked
+from tests.benchmarks.measured import compile_ahead, define, medians, unpacked
 from tests.benchmarks.peers import backlog, debezium, live, losses
 from tests.benchmarks.peers.figures import figures
 from tests.benchmarks.peers.readers import Bench
+from tests.benchmarks.script import Begun, perf_parser, publish
 from tests.helpers import kafka_broker
 from tests.server import harness, library
 
@@ -48,7 +49,7 @@ def missing() -> str | None:
 
 
 def run(perf: Path, table: str, repeat: int, rows: int, idle: float, count: int, changes: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
     with ExitStack() as ends:
         parent = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-peers-")))
@@ -62,13 +63,7 @@ def run(perf: Path, table: str, repeat: int, rows: int, idle: float, count: int,
         delays = _live(bench, session, repeat, rows, idle)
         taken = _backlog(bench, session, perf, table, repeat, count) if count else {}
         lost = losses.losses(bench, session, changes)
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         measured=MEASURED,
         versions={"cassandra": library.VERSION, "kafka": kafka_broker.VERSION, "debezium": debezium.VERSION},
         debezium_settings={"live": debezium.TUNED, "backlog": debezium.FOR_A_BACKLOG},
@@ -112,9 +107,7 @@ def _backlog(
     plain = unpacked(perf, bench.parent / "perf")
     folder = bench.parent / "backlog" / "cdc_raw"
     copies(plain, folder, count)
-    for statement in (plain / "schema.cql").read_text().split(";"):
-        if statement.strip():
-            session.execute(statement)
+    define(session, plain)
     bench.make_topic(table)
     expected = sum(bench.node.time(log, 1)[0][0] for log in folder.glob("CommitLog-*.log"))
     readings = backlog.readings(bench, folder, plain / "schema.cql", table, expected)

@@ -18,6 +18,7 @@ from tests.benchmarks.measured import ROOT
 from tests.benchmarks.peers import kinds
 from tests.benchmarks.peers.debezium import TOPICS, Debezium
 from tests.benchmarks.peers.readers import FOLLOW, Bench
+from tests.helpers.jvm.program import running
 from tests.server.harness import Node
 
 QUIET_SECONDS = 10.0
@@ -36,13 +37,9 @@ def losses(bench: Bench, session: Any, count: int) -> dict[str, Any]:
     for folder in (ours, theirs):
         _copy_finished(node.cdc_raw, folder)
     _check_written(node, ours, parent, count)
-    started = Debezium(parent / "connector", node, bench.broker, theirs)
-    started.start()
-    try:
-        found = {"follow": _of_follow(ours), "debezium": _of_debezium(bench, started)}
+    with running(Debezium(parent / "connector", node, bench.broker, theirs)) as started:
+        found = {"follow": _of_follow(ours), "debezium": _of_debezium(bench)}
         ended = not started.running
-    finally:
-        started.kill()
     # The topics are made as they are written to; the producer says so each time.
     said = [
         line for line in started.log().splitlines() if (" ERROR " in line or " WARN " in line) and "Network" not in line
@@ -102,7 +99,7 @@ def _of_follow(folder: Path) -> Changes:
     return found
 
 
-def _of_debezium(bench: Bench, connector: Debezium) -> Changes:
+def _of_debezium(bench: Bench) -> Changes:
     """The messages of its topics, once nothing came for a while."""
     from confluent_kafka import Consumer
 

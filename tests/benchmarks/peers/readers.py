@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,12 +13,12 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.benchmarks.measured import ROOT
+from tests.benchmarks.measured import FOLLOW, ROOT, environment
 from tests.benchmarks.peers.debezium import TOPICS, Debezium
+from tests.helpers.jvm.program import running
 from tests.helpers.kafka_broker import Broker
 from tests.server.harness import Node
 
-FOLLOW = [sys.executable, "-c", "from tailer.cli.app import run; run()", "follow"]
 PATIENCE_SECONDS = 60
 
 
@@ -36,8 +35,7 @@ class Consumer:
     def __init__(self, out: Path, *words: str) -> None:
         self._out = out
         command = [sys.executable, "-m", "tests.benchmarks.peers.arrivals", str(out), *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != b"ready\n":
             raise RuntimeError(f"{' '.join(words)}: ended with {self._process.wait()}")
@@ -118,15 +116,13 @@ def python(bench: Bench, here: Path) -> Iterator[Reader]:
 @contextmanager
 def debezium(bench: Bench, here: Path) -> Iterator[Reader]:
     """The connector, a Kafka broker, and a consumer of it in Python."""
-    connector = Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)
-    connector.start()
-    try:
-        with _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer:
-            processes = {"connector": connector.pid, "broker": bench.broker.pid}
-            named = {name: psutil.Process(pid) for name, pid in processes.items()}
-            yield Reader(consumer, {**named, "consumer": consumer.process})
-    finally:
-        connector.kill()
+    with (
+        running(Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)) as connector,
+        _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer,
+    ):
+        processes = {"connector": connector.pid, "broker": bench.broker.pid}
+        named = {name: psutil.Process(pid) for name, pid in processes.items()}
+        yield Reader(consumer, {**named, "consumer": consumer.process})
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tailer.rows.batch import COLUMNS, ChangeBatch, Row, RowKind, arrow_schema
+from tailer.rows.batch import COLUMNS, ChangeBatch, Row, RowKind, TableName, arrow_schema
 from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, text_bytes, texts_of
 from tailer.rows.generic.compiled.lines import Frame, event_ids, json_lines, picked
@@ -70,6 +70,12 @@ class ArrayBatch:
     def rows(self) -> Iterator[Row]:
         """The rows one by one."""
         return self.plain().rows()
+
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table."""
+        counts = np.bincount(self.arrays.fixed[a.TABLE]).tolist()
+        there = [(self.tables[number], rows) for number, rows in enumerate(counts) if rows]
+        return {TableName(table.definition.name, table.table_id): rows for table, rows in there}
 
     def plain(self) -> ChangeBatch:
         """The same rows as lists."""

@@ -17,7 +17,7 @@ from tailer.tail.open import open_tail
 from tests.oracle import expected
 
 SET = "50-cases"
-ENOUGH = 30
+ENOUGH = 8
 
 
 def kinds(folder: Path, **options: Any) -> Counter[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from tailer.options import kinds
 from tailer.options.declared import Option
 
 _TO: Final = "Where rows go"
+_TABLE: Final = "Databases"
 _FOLLOW: Final = ("follow",)
 
 OUTLETS: Final = (
@@ -25,4 +26,8 @@ OUTLETS: Final = (
     ),
     Option("retry_for", kinds.TIME, "With --to: how long a target may be away before the run ends (exit 8).", _TO,
            "10min", "retry-for", _FOLLOW),
+    Option("into", kinds.TEXT, "With --to sqlite, postgresql, duckdb: the table; made if it is not there.", _TABLE,
+           None, "into", _FOLLOW, alone=True),
+    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes. (table: the "
+           "table itself, which needs whole rows.)", _TABLE, "changes", "mode", _FOLLOW),
 )  # fmt: skip

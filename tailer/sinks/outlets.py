@@ -18,7 +18,12 @@ class Kind(NamedTuple):
     example: str = ""
 
 
-OUTLETS: Final[Mapping[str, Kind]] = {}
+OUTLETS: Final[Mapping[str, Kind]] = {
+    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE"),
+    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE"),
+    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE"),
+    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR"),
+}
 """By what stands before the first colon."""
 
 

@@ -24,7 +24,7 @@ from tests.helpers.replay import Stage
 from tests.helpers.sets import Place
 from tests.oracle import expected
 from tests.spark.engine import lines_of
-from tests.spark.postgres import PASSWORD, USER, Postgres, UnavailableError
+from tests.helpers.postgres import PASSWORD, USER, Postgres, UnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,12 +25,12 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
     fold = _folded(store)
     known = {fold(column.name): column for column in there}
     missing = [column for column in form.columns if fold(column.name) not in known]
+    if any(column.name == form.key for column in missing):
+        raise _misfit(store, table, f"it has no column {form.key}", _key_statements(store, table, form))
     wrong = _wrong_types(store, table, form, known) + _demanded(store, table, form, known)
     if wrong:
         reasons, statements = zip(*wrong, strict=True)
         raise _misfit(store, table, "; ".join(reasons), statements)
-    if any(column.name == form.key for column in missing):
-        raise _misfit(store, table, f"it has no column {form.key}", _key_statements(store, table, form))
     for column in missing:
         store.run(f"ALTER TABLE {spelled(table)} ADD COLUMN {quoted(column.name)} {store.column_type(column)}")
     return [column.name for column in missing]

@@ -5,6 +5,7 @@ Each database has a column type for each kind. Knows no database.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
@@ -73,6 +74,11 @@ def target_form(typed: TypedTable | None) -> TargetForm:
     meta = {typed.prefix + name for name in _JSON}
     columns = [_column(field, number >= own and field.name in meta) for number, field in enumerate(fields)]
     return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
+
+
+def columns_text(names: Sequence[str]) -> str:
+    """Columns in a sentence, with the verb behind them."""
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
 
 
 @cache

@@ -37,9 +37,7 @@ def copy_rows(batch: pa.RecordBatch, kinds: Sequence[ValueKind]) -> bytes:
         values = _values(column, kind)
         lengths = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
         parts += [_fixed(lengths.astype(">i4")), values]
-    rows = pc.binary_join_element_wise(
-        *parts, pa.scalar(b"", _BINARY), null_handling="replace", null_replacement=b""
-    )
+    rows = pc.binary_join_element_wise(*parts, pa.scalar(b"", _BINARY), null_handling="replace", null_replacement=b"")
     _, offsets, data = rows.buffers()
     ends = np.frombuffer(offsets, np.int64)
     return bytes(data[int(ends[rows.offset]) : int(ends[rows.offset + count])]) if count else b""
@@ -69,13 +67,13 @@ def _fixed(numbers: npt.NDArray[Any]) -> pa.Array:
 
 
 def _since_2000(epoch: int, code: str) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Numbers since 1970 as those since 2000. What would be below the least becomes a value that the server refuses: the
-    least itself is its word for "before all time"."""
+    """Numbers since 1970 as those since 2000. What would be below the least becomes a value that the server refuses:
+    the least itself is its word for "before all time"."""
     least = np.iinfo(code).min
 
     def since(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        bounded = np.maximum(numbers, least + 1 + epoch)
-        return (bounded - epoch).astype(code)
+        made: npt.NDArray[Any] = (np.maximum(numbers, least + 1 + epoch) - epoch).astype(code)
+        return made
 
     return since
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ class HeldBatch:
     def __init__(self, batch: Rows, shaped: pa.RecordBatch) -> None:
         self.shaped = shaped
         self._batch = batch
-        self._rows = list(range(len(batch)))
+        self._rows: Sequence[int] = range(len(batch))
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +56,7 @@ class HeldBatch:
             return self.shaped.column(column)[row].as_py()
 
         return SinkError(
-            f"{name} refuses the row {value(form.key)}: {error.what}",
+            f"{name} refuses the row {value(form.key)}: {error.what.removeprefix(f'{name}: ')}",
             at=Position(value(form.segment), value(form.offset)),
             remedy="Mend the table, or keep such rows aside with --on-error quarantine.",
         )

@@ -12,7 +12,7 @@ import pyarrow
 
 from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.sinks.base import Rows
-from tailer.sinks.database.columns import TargetForm, target_form
+from tailer.sinks.database.columns import TargetForm, columns_text, target_form
 from tailer.sinks.database.held import HeldBatch
 from tailer.sinks.database.names import beside, check_table
 from tailer.sinks.database.positions import NAME, Kept, Positions
@@ -80,8 +80,8 @@ class DatabaseOutlet:
             else:
                 make_table(self._store, self._table, self._form)
             check_key(self._store, self._table, self._form)
-        for column in added:
-            self._context.say(f"{self.name}: column {column} is new")
+        if added:
+            self._context.say(f"{self.name}: {columns_text(added)} new")
         return None if kept is None else kept.place
 
     def write(self, batch: Rows) -> int:
@@ -114,7 +114,7 @@ class DatabaseOutlet:
                 self._store.insert(self._table, self._form, rows)
 
     def _leave_out(self, held: HeldBatch) -> int:
-        return held.leave_out(self._trial, self._form, self.name, self._context.refused)
+        return held.leave_out(self._trial, self._form, self._store.name, self._context.refused)
 
     def _trial(self, rows: pyarrow.RecordBatch) -> CdcError | None:
         try:

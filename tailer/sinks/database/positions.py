@@ -86,4 +86,5 @@ class Positions:
 
 
 def _by_whom() -> tuple[str, str]:
-    return f"cdc-tail follow, process {os.getpid()} on {socket.gethostname()}", datetime.now(UTC).isoformat(timespec="seconds")
+    who = f"cdc-tail follow, process {os.getpid()} on {socket.gethostname()}"
+    return who, datetime.now(UTC).isoformat(timespec="seconds")

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tailer.errors import CdcError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.copy_form import HEADER, TRAILER, copy_rows
 from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.outlet import DatabaseOutlet, target_of

@@ -57,17 +57,15 @@ def _key_statements(store: Store, table: str, form: TargetForm) -> list[str]:
     return [made] if _folded(store)(form.key) in has else [added, made]
 
 
-def _wrong_types(
-    store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]
-) -> list[tuple[str, str]]:
+def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]) -> list[tuple[str, str]]:
     """What columns hold something else, each with the statement that mends it."""
     wrong = []
     for column in form.columns:
         there = known.get(_folded(store)(column.name))
         if there is not None and not store.holds(column, there.type):
             wanted = store.column_type(column)
-            statement = store.retype(spelled(table), quoted(column.name), wanted)
-            wrong.append((f"column {column.name} is {there.type}, and values are {wanted}", statement))
+            reason = f"column {column.name} is {there.type}, and values are {wanted}"
+            wrong.append((reason, store.retyping(table, there.name, wanted)))
     return wrong
 
 
@@ -75,13 +73,7 @@ def _demanded(store: Store, table: str, form: TargetForm, known: Mapping[str, Co
     """Columns of others' that no row may leave out."""
     ours = {_folded(store)(column.name) for column in form.columns}
     others = [column for name, column in known.items() if column.demanded and name not in ours]
-    return [
-        (
-            f"column {column.name} wants a value in each row",
-            f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column.name)} DROP NOT NULL",
-        )
-        for column in others
-    ]
+    return [(f"column {column.name} wants a value in each row", store.easing(table, column.name)) for column in others]
 
 
 def _check_names(store: Store, form: TargetForm) -> None:

@@ -6,7 +6,7 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -123,17 +123,21 @@ class SqliteStore(Store):
         """The one that writes is alone."""
 
     def columns(self, table: str) -> list[ColumnThere]:
-        rows = self.ask("SELECT name, type, \"notnull\", dflt_value FROM pragma_table_info(?)", (table,))
+        rows = self.ask('SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,))
         return [ColumnThere(name, type_, bool(never) and default is None) for name, type_, never, default in rows]
 
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         return _affinity(type_there) in (self.types[column.kind], "BLOB")
 
-    def retype(self, table: str, column: str, type_: str) -> str:
-        return f"ALTER TABLE {table} RENAME COLUMN {column} TO {quoted('old_' + column.strip(chr(34)))}"
+    def retyping(self, table: str, column: str, type_: str) -> str:
+        """SQLite changes no type: the column that is there gets another name, and one of ours is added."""
+        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
+
+    def easing(self, table: str, column: str) -> str:
+        """Nor a constraint: the table gets another name, and one of ours is made."""
+        return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(f'{table}_before')}"
 
     def ready(self, table: str, form: TargetForm) -> None:
-        self._at_hand.executemany(self._insert(table, form), [])
         self.ask(f"EXPLAIN {self._insert(table, form)}", [None] * len(form.columns))
 
     def shaped(self, batch: Any) -> pa.RecordBatch:

@@ -14,10 +14,12 @@ from tailer.sinks.database.store import RowsRefusedError
 from tailer.sinks.outlet import TargetAwayError
 
 LOGIN: Final = (
-    "Give the user in the URL or PGUSER; the password in PGPASSWORD, PGPASSFILE or ~/.pgpass, never on the command line."
+    "Give the user in the URL or PGUSER; the password in PGPASSWORD, PGPASSFILE or ~/.pgpass, not on the command line."
 )
 _ROOM: Final = "Free space on the server, and start again."
-_RIGHTS: Final = "Grant the user what it needs: CREATE on the schema, or SELECT, INSERT, UPDATE on both tables; TEMPORARY."
+_RIGHTS: Final = (
+    "Grant this user CREATE on the schema (or SELECT, INSERT, UPDATE on both tables), and TEMPORARY on the database."
+)
 
 _STATES: Final[Mapping[str, tuple[type[CdcError], str]]] = {
     "08": (TargetAwayError, ""),  # connection
@@ -48,7 +50,8 @@ _STATES: Final[Mapping[str, tuple[type[CdcError], str]]] = {
 """By the code, or its first two letters: the class."""
 
 _LOGIN_WORDS: Final = re.compile(
-    r"password|authentication|pg_hba|role \"|database \"|not permitted|permission denied|certificate|SSL", re.IGNORECASE
+    r"no password supplied|authentication failed|no pg_hba|certificate|not support SSL|permission denied"
+    r"|(role|database) \"[^\"]*\" (does not exist|is not permitted)"
 )
 """What servers say when they refuse a connection for good: libpq hands on no code for these."""
 

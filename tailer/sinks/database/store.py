@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailer.errors import CdcError, SinkError
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
+from tailer.sinks.database.names import quoted, spelled
 
 if TYPE_CHECKING:
     import pyarrow
@@ -99,14 +100,19 @@ class Store(ABC):
 
     def check_name(self, column: str) -> None:
         """UsageError for a column's name that would not stay what it is."""
+        return
 
     def column_type(self, column: TargetColumn) -> str:
         """The type of a column that is made for these values."""
         return self.types[column.kind]
 
-    def retype(self, table: str, column: str, type_: str) -> str:
-        """The statement that gives a column another type."""
-        return f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {type_}"
+    def retyping(self, table: str, column: str, type_: str) -> str:
+        """The statement that makes room for a column of another type."""
+        return f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} TYPE {type_}"
+
+    def easing(self, table: str, column: str) -> str:
+        """The statement after which rows may leave out a column."""
+        return f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} DROP NOT NULL"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -26,7 +26,7 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
     known = {fold(column.name): column for column in there}
     missing = [column for column in form.columns if fold(column.name) not in known]
     if any(column.name == form.key for column in missing):
-        raise _misfit(store, table, f"it has no column {form.key}", _key_statements(store, table, form))
+        raise _misfit(store, table, f"it has no column {form.key}", [store.setting_aside(table)])
     wrong = _wrong_types(store, table, form, known) + _demanded(store, table, form, known)
     if wrong:
         reasons, statements = zip(*wrong, strict=True)
@@ -44,17 +44,12 @@ def check_key(store: Store, table: str, form: TargetForm) -> None:
         documented = store.documented(error)
         if not isinstance(documented, SinkError) or isinstance(documented, RowsRefusedError):
             raise
-        statements = _key_statements(store, table, form)
-        raise _misfit(store, table, _sentence(documented), statements) from error
+        raise _misfit(store, table, documented.what, [_unique(table, form)]) from error
 
 
-def _key_statements(store: Store, table: str, form: TargetForm) -> list[str]:
-    key = next(column for column in form.columns if column.name == form.key)
-    name, index = quoted(form.key), quoted(f"{table.rpartition('.')[2]}_{form.key}")
-    added = f"ALTER TABLE {spelled(table)} ADD COLUMN {name} {store.column_type(key)}"
-    has = {_folded(store)(column.name) for column in store.columns(table)}
-    made = f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({name})"
-    return [made] if _folded(store)(form.key) in has else [added, made]
+def _unique(table: str, form: TargetForm) -> str:
+    index = quoted(f"{table.rpartition('.')[2]}_{form.key}")
+    return f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({quoted(form.key)})"
 
 
 def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]) -> list[tuple[str, str]]:
@@ -65,7 +60,8 @@ def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str,
         if there is not None and not store.holds(column, there.type):
             wanted = store.column_type(column)
             reason = f"column {column.name} is {there.type}, and values are {wanted}"
-            wrong.append((reason, store.retyping(table, there.name, wanted)))
+            mended = store.retyping(table, there.name, wanted)
+            wrong.append((reason, store.setting_aside(table) if column.name == form.key else mended))
     return wrong
 
 
@@ -97,7 +93,3 @@ def _misfit(store: Store, table: str, reason: str, statements: Iterable[str]) ->
         f"table {table} of {store.name} has another shape: {reason}",
         remedy=f"Run: {'; '.join(statements)}; or choose another table with --into.",
     )
-
-
-def _sentence(error: CdcError) -> str:
-    return error.what if error.found is None else f"{error.what}: {error.found}"

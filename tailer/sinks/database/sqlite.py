@@ -134,8 +134,8 @@ class SqliteStore(Store):
         return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
 
     def easing(self, table: str, column: str) -> str:
-        """Nor a constraint: the table gets another name, and one of ours is made."""
-        return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(f'{table}_before')}"
+        """Nor a constraint."""
+        return self.setting_aside(table)
 
     def ready(self, table: str, form: TargetForm) -> None:
         self.ask(f"EXPLAIN {self._insert(table, form)}", [None] * len(form.columns))

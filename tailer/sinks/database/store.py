@@ -110,6 +110,10 @@ class Store(ABC):
         """The statement that makes room for a column of another type."""
         return f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} TYPE {type_}"
 
+    def setting_aside(self, table: str) -> str:
+        """The statement after which a table of ours is made under the name."""
+        return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(table.rpartition('.')[2] + '_before')}"
+
     def easing(self, table: str, column: str) -> str:
         """The statement after which rows may leave out a column."""
         return f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} DROP NOT NULL"

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from tailer.errors import CdcError, RefusedError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.columns import TargetForm
@@ -65,7 +65,7 @@ class DeltaFolder:
         """
         before = self.table.version()
         try:
-            added = [] if rows is None else [self._data_file(rows, number)]
+            added: list[AddAction | RemoveAction] = [] if rows is None else [self._data_file(rows, number)]
             self.table.create_write_transaction(
                 added,
                 "append",

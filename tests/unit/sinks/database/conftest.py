@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.postgres import PASSWORD, Postgres, UnavailableError
-from tests.unit.sinks.database.targets import Duckdb, Postgresql, Sqlite, Target
+from tests.unit.sinks.database.targets import Deltalake, Duckdb, Postgresql, Sqlite, Target
 
 _NUMBERS = itertools.count(1)
 
@@ -37,4 +37,17 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
     if request.param == "postgresql":
         found: Target = request.getfixturevalue("postgresql")
         return found
-    return Sqlite(tmp_path) if request.param == "sqlite" else Duckdb(tmp_path)
+    return made(request.param, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "delta", "postgresql"])
+def any_target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
+    """Those, and a Delta table."""
+    if request.param == "postgresql":
+        found: Target = request.getfixturevalue("postgresql")
+        return found
+    return made(request.param, tmp_path)
+
+
+def made(kind: str, folder: Path) -> Target:
+    return {"sqlite": Sqlite, "duckdb": Duckdb, "delta": Deltalake}[kind](folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import duckdb
 import psycopg
+from deltalake import DeltaTable
 
 from tests.helpers.postgres import Postgres
 
@@ -43,7 +45,9 @@ class Target(ABC):
             return False
         return True
 
-    def rows(self, table: str, names: Sequence[str], order: str = '"segment", "offset", "row"') -> list[tuple[Any, ...]]:
+    def rows(
+        self, table: str, names: Sequence[str], order: str = '"segment", "offset", "row"'
+    ) -> list[tuple[Any, ...]]:
         columns = ", ".join(f'CAST("{name}" AS {self.quiet})' if name in JSON else f'"{name}"' for name in names)
         return self.ask(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
@@ -86,6 +90,38 @@ class Duckdb(Target):
         with duckdb.connect(self.file) as database:
             for statement in statements:
                 database.execute(statement)
+
+
+class Deltalake(Target):
+    """A Delta table; its folder is the table."""
+
+    kind = "delta"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "changes"
+        self.to = f"delta:{self.folder}"
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        rows = DeltaTable(self.folder).to_pyarrow_table()
+        with duckdb.connect(":memory:") as database:
+            database.register("changes", rows)
+            return database.execute(question).fetchall()
+
+    def run(self, *statements: str) -> None:
+        raise NotImplementedError
+
+    def rows(self, table: str, names: Sequence[str], order: str = "") -> list[tuple[Any, ...]]:
+        made = DeltaTable(self.folder).to_pyarrow_table().select([*names, "segment", "offset", "row"])
+        made = made.sort_by([(name, "ascending") for name in ("segment", "offset", "row")])
+        return [tuple(row[name] for name in names) for row in made.to_pylist()]
+
+    def position(self) -> str | None:
+        if not DeltaTable.is_deltatable(str(self.folder)):
+            return None
+        for commit in DeltaTable(self.folder).history():
+            if "cdcTail" in commit:
+                return str(json.loads(commit["cdcTail"])["offset"])
+        return None
 
 
 class Postgresql(Target):

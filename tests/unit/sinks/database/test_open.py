@@ -130,7 +130,7 @@ def test_somebody_else_moved_the_position(target: Target, tmp_path: Path) -> Non
     (kept,) = target.ask("SELECT position FROM cdc_tail_positions")[0]
     moved = json.dumps({**json.loads(kept), "s": ONE + 2, "o": 0, "done": False}, separators=(",", ":"))
     target.run(
-        f"UPDATE cdc_tail_positions SET position = '{moved}'", f"DELETE FROM changes WHERE \"segment\" >= {ONE + 2}"
+        f"UPDATE cdc_tail_positions SET position = '{moved}'", f'DELETE FROM changes WHERE "segment" >= {ONE + 2}'
     )
     assert follow(folder, target).code == 0
     assert values(target) == list(range(1, 21))

@@ -18,7 +18,6 @@ from tests.oracle import expected
 from tests.unit.sinks.database.followed import follow
 from tests.unit.sinks.database.targets import GENERIC, JSON, NODE, Target
 
-
 ORDINARY: dict[str, Any] = {
     "c_ascii": "abc",
     "c_bigint": 42,
@@ -91,14 +90,16 @@ class TestTyped:
         command = ["follow", str(folder), "--once", "--stopped", "--node", NODE, "--typed", table, "--output", "json"]
         return [json.loads(line) for line in run_cli([*command, *more]).lines]
 
-    @pytest.mark.parametrize("table", ["cdc.coll", "cdc.udt"])
+    @pytest.mark.parametrize("table", ["cdc.coll", "cdc.vectors"])
     def test_each_value(self, table: str, target: Target, fresh_folder: FreshFolder) -> None:
         folder = fresh_folder("50-cases")
         have = self.typed(target, folder, table)
         want = self.printed(folder, table)
         assert len(have) == len(want) > 0
         for got, row in zip(have, want, strict=True):
-            assert [_plain(value, wanted) for value, wanted in zip(got, row.values(), strict=True)] == list(row.values())
+            assert [_plain(value, wanted) for value, wanted in zip(got, row.values(), strict=True)] == list(
+                row.values()
+            )
 
     def test_every_scalar_type(self, target: Target, fresh_folder: FreshFolder) -> None:
         """The row of ordinary values, as the recorded statement has them; rows that a database refuses are aside."""

@@ -27,10 +27,11 @@ class EnvelopeOptions(msgspec.Struct, frozen=True):
     registry: str | None = None
 
 
-def options_of(values: Mapping[str, Any], node: str) -> EnvelopeOptions:
-    """By the options of a command. `node`: whose log it is."""
+def options_of(values: Mapping[str, Any], name: str, node: str) -> EnvelopeOptions:
+    """By the options of a command. `name`: that of the source, `node`: whose log it is."""
     return EnvelopeOptions(
         values["format"],
+        name,
         topic=values["topic"],
         node=node,
         tombstones=values["tombstones"],

@@ -22,8 +22,8 @@ COMMANDS: Final = (
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
 _CAP: Final = (
-    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's own, "
-    "min(4096 MiB, an eighth of the volume)."
+    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's "
+    "own, min(4096 MiB, an eighth of the volume)."
 )
 
 LOG_FORMAT: Final = Option(

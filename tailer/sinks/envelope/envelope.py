@@ -22,11 +22,16 @@ from tailer.sinks.envelope.debezium import Debezium
 from tailer.sinks.envelope.debezium_schema import DebeziumWithSchema
 from tailer.sinks.envelope.generic import GenericChanges
 from tailer.sinks.envelope.messages import Messages
-from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.sinks.envelope.options import EnvelopeOptions as EnvelopeOptions
+from tailer.sinks.envelope.registry import HttpRegistry
+from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.envelope.typed import TypedChanges
 from tailer.sinks.table_text import Tables
 
 FORMATS: Final = ("rows", "debezium", "debezium-cassandra")
+"""The words of `--format` whose values are JSON."""
+
+AVRO: Final = "debezium-avro"
 
 
 class Format(Protocol):
@@ -111,6 +116,8 @@ class _Rows:
 def _format(options: EnvelopeOptions) -> Format:
     if options.with_schema and options.format != "debezium":
         raise UsageError("--with-schema", expected="--format debezium", found=f"--format {options.format}")
+    if options.registry is not None and options.format != AVRO:
+        raise UsageError("--registry", expected=f"--format {AVRO}", found=f"--format {options.format}")
     match options.format:
         case "rows":
             return _Rows()
@@ -118,4 +125,17 @@ def _format(options: EnvelopeOptions) -> Format:
             return (DebeziumWithSchema if options.with_schema else Debezium)(version(), options.name)
         case "debezium-cassandra":
             return Connector(version(), options.name)
-    raise UsageError("--format", expected=" or ".join(FORMATS), found=repr(options.format))
+        case "debezium-avro":
+            return _avro(options)
+    raise UsageError("--format", expected=" or ".join((*FORMATS, AVRO)), found=repr(options.format))
+
+
+def _avro(options: EnvelopeOptions) -> Format:
+    try:
+        from tailer.sinks.envelope.avro import DebeziumAvro
+    except ImportError as error:
+        raise UsageError(
+            f"--format {AVRO} needs the package {error.name}", remedy="Install it: pip install 'cdc-tail[avro]'."
+        ) from error
+    registry = None if options.registry is None else HttpRegistry(options.registry)
+    return DebeziumAvro(version(), options.name, TopicNames(options.topic, options.node), registry)

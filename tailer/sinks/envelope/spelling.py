@@ -28,6 +28,11 @@ _ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT: Final = msgspec.json.Decoder(str)
 
 
+def as_it_is(value: msgspec.Raw) -> msgspec.Raw:
+    """The JSON of the row."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """`leaves`: by CQL's word. `field`: the name of a tuple's field, counted from 1.
@@ -39,6 +44,8 @@ class Spelling:
     leaves: Mapping[str, Spell]
     field: Callable[[int], str]
     keyed: Callable[[CqlType], bool] | None = None
+    field_name: Callable[[str], str] = str
+    text: Spell = as_it_is
 
     def of(self, type_: CqlType) -> Spell:
         """What spells the values of a type."""
@@ -48,12 +55,12 @@ class Spelling:
     def _of(self, type_: CqlType) -> Spell:
         traits = type_.traits
         if isinstance(traits, Native):
-            spell = self.leaves.get(traits.name, as_it_is)
+            spell = self.leaves.get(traits.name, self.text)
             return spell if traits.zero else lambda value: None if bytes(value) == _EMPTY else spell(value)
         if traits is MAP:
             return self._map(type_)
         if traits is UDT:
-            return _by_name({name: (name, self.of(part)) for name, part in type_.fields})
+            return _by_name({name: (self.field_name(name), self.of(part)) for name, part in type_.fields})
         if traits.takes == 1:
             element = self.of(type_.element)
             return lambda value: [element(each) for each in _ARRAY.decode(value)]
@@ -109,11 +116,6 @@ def _key_json(name: str, bare: bool) -> msgspec.Raw:
 def _name(key: Any) -> str:
     """A key as the name of an object's member."""
     return digits(key) if isinstance(key, msgspec.Raw) else str(key)
-
-
-def as_it_is(value: msgspec.Raw) -> msgspec.Raw:
-    """The JSON of the row."""
-    return value
 
 
 def text_of(value: msgspec.Raw) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,7 +27,8 @@ class FieldColumn(NamedTuple):
     is_static: bool
 
 
-class TableFields(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class TableFields:
     """`key`: partition key, then clustering columns. `data`: regular columns by name, then static ones; none that was
     dropped. `partition`: how many of `key` are of the partition key."""
 

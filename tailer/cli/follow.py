@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gc
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
+from tailer.cli.gently import gently
+from tailer.cli.monitoring import Watched, watches
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
@@ -45,8 +45,10 @@ def follow(
 
     options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
     folders = folders_of(folder, options.node)
+    # First: who cannot have the numbers that he asked for registers no consumer.
     if to is not None:
-        _feed(folders, options, to, values)
+        with watches(values) as watched:
+            _feed(folders, options, to, values, watched)
         return
     form = output_form(output)
     if form == "pretty":
@@ -55,23 +57,27 @@ def follow(
     if len(folders) > 1:
         raise UsageError("several nodes on one terminal", remedy="Send them to an outlet with --to, or run one each.")
     ((node, path),) = folders
-    _run(path, replace(options, node=node), once, commit_every, form)
+    with watches(values) as watched:
+        _run(path, replace(options, node=node), once, commit_every, form, watched)
 
 
-def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
+def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:
     from tailer.state.log_folder import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 
     as_state_owner(folder, state_folder(folder, options.state))
-    with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
+    watch = watched(folder, options)
+    with open_tail(folder, options) as tail, gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.definition, tail.typed)
         say = STANDARD_ERROR.notice
-        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0])
+        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
         sink.close()
 
 
-def _feed(folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, values: dict[str, Any]) -> None:
+def _feed(
+    folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, values: dict[str, Any], watched: Watched
+) -> None:
     from tailer.sinks.outlets import check_to, open_outlet
     from tailer.state.log_folder import state_folder
     from tailer.tail.deliver import deliver
@@ -85,13 +91,15 @@ def _feed(folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, va
     as_state_owner(folders[0][1], state_folder(folders[0][1], options.state))
     say = STANDARD_ERROR.notice
     with ExitStack() as stack:
-        stopping = stack.enter_context(_gently())
+        stopping = stack.enter_context(gently())
         stack.enter_context(_rare_collections())
         feeds = []
         for node, path in folders:
-            tail = stack.enter_context(open_tail(path, replace(options, node=node, outlet=True)))
-            patience = Patience(values["retry_for"], say, lambda: stopping[0])
-            feeds.append(Feed(tail, lambda context: open_outlet(to, values, context), patience, say))
+            chosen = replace(options, node=node, outlet=True)
+            watch = watched(path, chosen)
+            tail = stack.enter_context(open_tail(path, chosen))
+            patience = Patience(values["retry_for"], say, lambda: stopping[0], watch)
+            feeds.append(Feed(tail, lambda context: open_outlet(to, values, context), patience, say, watch))
         deliver(feeds, once=values["once"], say=say, stopping=lambda: stopping[0])
 
 
@@ -106,18 +114,3 @@ def _rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-@contextmanager
-def _gently() -> Iterator[list[bool]]:
-    """SIGTERM ends the run behind the batch in hand, with its position saved."""
-    stopping = [False]
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping[0] = True
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tailer.errors import UsageError
+from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
@@ -24,7 +25,6 @@ from tailer.state.journal import Journal
 from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
-from tailer.state.modes import sync_folder
 from tailer.state.offset import NodeOffset
 
 
@@ -83,8 +83,13 @@ def seek_consumer(
 
 def _pass_on(state: Path, name: str) -> None:
     """What an outlet keeps of a consumer that is dropped counts no more, also for one of its name."""
-    nodes = read_consumer(consumer_path(state, name), name).nodes.values()
-    if (generation := max((node.generation for node in nodes), default=0)) > 0:
+    try:
+        nodes = read_consumer(consumer_path(state, name), name).nodes.values()
+        generation = max((node.generation for node in nodes), default=0)
+    except RefusedError:
+        # What it was nobody can read any more: certainly less than there were seconds.
+        generation = int(time.time())
+    if generation > 0:
         Journal(state).append([GenerationRecord(consumer=name, generation=generation + 1)])
 
 

@@ -16,10 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
+from tailer.on_disk import NEW, put_in_place
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
 from tailer.state.learnt import Learnt
-from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file, sync_folder
+from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
@@ -132,14 +133,13 @@ def _ids(kind: type, data: Any) -> Ids:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(path.name + NEW)
     with told("cannot write the state", path, writes=True):
         with os.fdopen(replacing_file(temporary), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
+        put_in_place(temporary, path)
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:

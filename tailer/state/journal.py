@@ -27,7 +27,6 @@ from tailer.state.journal_file import locked, write_all
 from tailer.state.journal_records import (
     AnyRecord,
     CompactedRecord,
-    GenerationRecord,
     LossRecord,
     RetractRecord,
     SchemaRecord,
@@ -74,6 +73,7 @@ class Journal:
         self._kept: list[AnyRecord] = []
         self.foreign = 0
         """How many records of other processes were taken in so far."""
+        self.losses = 0  # accepted here
         self.refresh()
 
     @property
@@ -212,12 +212,8 @@ class Journal:
 
     def append_loss(self, consumer: str | None, start: Position, end: Position) -> None:
         """Journal a loss that a consumer accepted. A run without consumer keeps its own in memory."""
+        self.losses += 1
         self._decide(LossRecord(consumer=consumer, start=start, end=end))
-
-    def generation(self, consumer: str) -> int:
-        """The generation that a consumer of this name begins with: 1, or more where one was dropped."""
-        told = (r.generation for r in self._records if isinstance(r, GenerationRecord) and r.consumer == consumer)
-        return max(told, default=1)
 
     def _decide(self, record: SkipRecord | LossRecord) -> None:
         if record.consumer is None:

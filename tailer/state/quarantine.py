@@ -14,16 +14,17 @@ import msgspec
 
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
+from tailer.on_disk import sync_folder
 from tailer.position import Position
-from tailer.state.modes import make_folder, open_file, open_to_read, sync_folder
-from tailer.state.versions import Versioned, check_version
+from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
+from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class Kept(msgspec.Struct, frozen=True):
     """One record: `bytes` in hex (a whole entry, or the rest of a section), where it stood, and why it is here.
 
     `row`: that row of the entry alone was refused by an outlet's target, and `bytes` are its JSON.
@@ -37,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str
     bytes: str
     v: int = VERSION
-    row: int | None = None
+    row: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class KeptAt(msgspec.Struct, frozen=True):
@@ -98,7 +99,10 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
-            record = Kept(self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=row)
+            refused = msgspec.UNSET if row is None else row
+            record = Kept(
+                self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=refused
+            )
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):

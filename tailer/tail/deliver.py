@@ -31,7 +31,7 @@ def deliver(feeds: Sequence[Feed], *, once: bool, say: Say, stopping: Callable[[
 
 
 def _turns(feeds: Sequence[Feed], once: bool, say: Say, stopping: Callable[[], bool]) -> None:
-    running = {feed: looks(feed.tail, once=once, say=say, stopping=stopping) for feed in feeds}
+    running = {feed: looks(feed.tail, once=once, say=say, stopping=stopping, watch=feed.watch) for feed in feeds}
     while running:
         busy = [_turn(feed, steps, stopping) for feed, steps in running.items()]
         running = {feed: steps for (feed, steps), found in zip(running.items(), busy, strict=True) if found is not None}

@@ -19,6 +19,7 @@ from tailer.tail.follow import Say, Stalled
 from tailer.tail.patience import Patience
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
+from tailer.tail.watch import NO_WATCH, Watch
 
 PLACE_SECONDS: Final = 10.0
 """A place without rows is committed this often, or where it is in another segment."""
@@ -38,9 +39,10 @@ class Feed:
         make: Make,
         patience: Patience,
         say: Say,
+        watch: Watch = NO_WATCH,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.tail = tail
+        self.tail, self.watch = tail, watch
         self.rows = 0
         self.stalled = Stalled(say, clock)
         self._make, self._say = make, say
@@ -53,6 +55,7 @@ class Feed:
 
     def open(self) -> None:
         """Connect the outlet, and stand where it is. Raises the errors of `Outlet.open` and `Tail.stand_at`."""
+        self.watch.began(self.tail)
         self._connect()
         typed = self.tail.typed
         if self._at_hand.keeps_place:
@@ -74,6 +77,7 @@ class Feed:
         for task in step.tasks:
             for batch in self._read(task):
                 self._commit_full()
+                self.watch.read(task, batch)
                 self._write(batch)
                 self.tail.took(step, task, batch)
                 if stopping():
@@ -108,6 +112,8 @@ class Feed:
         self._durably(behind)
         self._stands = behind
         self.tail.save()
+        self.watch.delivered(self.tail.taken)
+        self.watch.saved()
         self.rows += self._waiting
         self._waiting, self._bytes = 0, 0
         self._committed_at = self._clock()
@@ -121,7 +127,7 @@ class Feed:
         self.close()
         tail = self.tail
         key = OutletKey(tail.state_id, tail.options.node, str(tail.options.consumer))
-        self._outlet = self._make(OutletContext(key, tail.definition, tail.typed, tail.refuse_row, self._say))
+        self._outlet = self._make(OutletContext(key, tail.definition, tail.typed, self._refuse, self._say))
         self._stands = self._reach()
 
     def _read(self, task: ReadTask) -> Iterator[AnyBatch]:
@@ -131,6 +137,10 @@ class Feed:
             # What was taken before it is not given again.
             self.commit()
             raise
+
+    def _refuse(self, batch: AnyBatch, row: int, error: CdcError) -> None:
+        self.tail.refuse_row(batch, row, error)
+        self.watch.left_out(1)
 
     def _write(self, batch: AnyBatch) -> None:
         if not len(batch):

@@ -10,6 +10,7 @@ import msgspec
 from tailer.planning.two_positions import Target, begin_at, memory_there
 from tailer.position import Position
 from tailer.state.consumers import Mark, NodeState
+from tailer.state.journal_records import GenerationRecord
 from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.parts import TailParts
@@ -41,7 +42,13 @@ class KeptPosition:
     def register(self, offset: NodeOffset) -> None:
         """A consumer begins here for the first time."""
         if self._options.outlet and self._consumer is not None:
-            self._initial, self.generation = offset, self._journal.generation(self._consumer.name)
+            self._initial, self.generation = offset, self._first_generation(self._consumer.name)
+
+    def _first_generation(self, consumer: str) -> int:
+        """What a consumer of this name begins with: more where one was dropped."""
+        records = self._journal.read()
+        told = (r.generation for r in records if isinstance(r, GenerationRecord) and r.consumer == consumer)
+        return max(told, default=1)
 
     def save(self, offset: NodeOffset, memory: Memory, restart: Position, learnt: Learnt | None) -> None:
         """Durable when this returns."""

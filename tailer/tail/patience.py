@@ -8,6 +8,7 @@ from typing import Final
 
 from tailer.sinks.outlet import TargetAwayError
 from tailer.tail.follow import Say
+from tailer.tail.watch import NO_WATCH, Watch
 
 FIRST_SECONDS: Final = 0.1
 MOST_SECONDS: Final = 10.0
@@ -19,36 +20,29 @@ class StoppedError(Exception):
 
 
 class Patience:
-    """Of one run. `limit`: seconds, from the first failure on, without one commit in between.
-
-    `tries`: how often the target was away, in all.
-    """
+    """Of one run. `limit`: seconds, from the first failure on, without one commit in between."""
 
     def __init__(
         self,
         limit: float,
         say: Say,
         stopping: Callable[[], bool] = lambda: False,
+        watch: Watch = NO_WATCH,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.tries = 0
         self._limit = limit
         self._say = say
         self._stopping = stopping
+        self._watch = watch
         self._clock = clock
         self._sleep = sleep
         self._since: float | None = None
         self._next = FIRST_SECONDS
 
-    @property
-    def away(self) -> bool:
-        """Whether the target is being waited for."""
-        return self._since is not None
-
     def wait(self, error: TargetAwayError) -> None:
         """Wait before the next try. Raises `error` when it was waited long enough, StoppedError when asked to stop."""
-        self.tries += 1
+        self._watch.away(error)
         if self._since is None:
             self._since = self._clock()
             self._say(f"warning: {error.sentence()} Trying again for {self._limit:g} s; nothing is lost.")
@@ -65,5 +59,6 @@ class Patience:
     def over(self) -> None:
         """Something was committed."""
         if self._since is not None:
+            self._watch.away(None)
             self._say(f"the target is there again after {self._clock() - self._since:.0f} s")
         self._since, self._next = None, FIRST_SECONDS

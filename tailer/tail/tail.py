@@ -56,6 +56,11 @@ class Tail(Standing):
         self._absent: list[str] = []
 
     @property
+    def parts(self) -> TailParts:
+        """What it is made of, for who measures it and changes nothing there."""
+        return self._parts
+
+    @property
     def quarantined(self) -> int:
         """How many entries this run put aside."""
         return self._parts.faults.quarantined

@@ -36,7 +36,9 @@ def refuse(*arguments: Any) -> None:
 def outlet(folder: Path, *, key: OutletKey = KEY, **values: Any) -> FilesOutlet:
     """Of `files:FOLDER`, not open yet."""
     context = OutletContext(key, {ORDERS.id: ORDERS}.get, None, refuse, [].append)
-    return open_outlet(f"files:{folder}", {"format": "rows", "roll_bytes": 1000, "roll_seconds": 60.0, **values}, context)
+    return open_outlet(
+        f"files:{folder}", {"format": "rows", "roll_bytes": 1000, "roll_seconds": 60.0, **values}, context
+    )
 
 
 def stands(folder: Path, **values: Any) -> Place | None:

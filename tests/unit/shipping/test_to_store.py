@@ -67,9 +67,7 @@ def test_files_are_objects(tmp_path: Path, server: str, s3: Any) -> None:
     assert objects(s3) == before | kept(tmp_path)
 
 
-def test_killed_between_file_and_index(
-    tmp_path: Path, server: str, s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_between_file_and_index(tmp_path: Path, server: str, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(tmp_path, [1], [2])
     upload = StoreTarget._upload
 

@@ -58,14 +58,17 @@ class Clients(NamedTuple):
     settings: Settings
     heard: Heard
 
-    def producer(self, transactional_id: str | None, failed: Callable[[KafkaError], None]) -> Producer:
-        """`failed` is told of messages that were not taken. With an id it writes in transactions."""
+    def producer(self, transactional_id: str | None, failed: list[KafkaError]) -> Producer:
+        """With an id it writes in transactions. `failed`: takes why messages were not taken.
+
+        Nothing that holds the producer may be given to it: its threads would live on until cycles are collected.
+        """
         own = {} if transactional_id is None else {"transactional.id": transactional_id}
         wanted = {**_DEFAULTS, **_PRODUCER, **self.settings, **own}
 
         def report(error: KafkaError | None, message: object) -> None:
             if error is not None:
-                failed(error)
+                failed.append(error)
 
         return self._made(Producer, {**wanted, "on_delivery": report})
 

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from tailer.errors import CdcError, RefusedError
+from tailer.sinks.envelope.messages import Headers
 from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently
 from tailer.sinks.kafka.faults import is_fenced, told
-from tailer.sinks.kafka.record_size import MORE_IN_BATCH, Headers, batch_size
+from tailer.sinks.kafka.record_size import MORE_IN_BATCH, batch_size
 from tailer.sinks.kafka.settings import TRANSACTION_MS, Settings
 from tailer.sinks.kafka.topics_there import Topic
 from tailer.sinks.outlet import TargetAwayError
@@ -37,7 +38,7 @@ class Outgoing(NamedTuple):
     partition: int
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: Headers
 
 
 class Sending:
@@ -45,9 +46,9 @@ class Sending:
 
     def __init__(self, clients: Clients, transactional_id: str | None) -> None:
         self._heard = clients.heard
-        self._failed: KafkaError | None = None
+        self._failed: list[KafkaError] = []
         # It checks its settings: so they can be read then.
-        self._producer = clients.producer(transactional_id, self._note_failed)
+        self._producer = clients.producer(transactional_id, self._failed)
         self._transactional = transactional_id is not None
         self._transaction_seconds = transaction_seconds(clients.settings)
         self._batch_bytes = int(clients.settings.get("batch.size", BATCH_BYTES)) + _BATCH_MORE
@@ -61,8 +62,10 @@ class Sending:
 
     def send(self, messages: Iterable[Outgoing]) -> None:
         """All of them together: when this returns they are there. Raises the errors of `told`; then nobody knows."""
-        self._failed, self._began = None, time.monotonic()
+        # What it has to say of the time since the last sending explains nothing that comes.
+        self._producer.poll(0)
         self._heard.begin()
+        self._began = time.monotonic()
         try:
             self._send(messages)
         except KafkaException as failure:
@@ -122,8 +125,8 @@ class Sending:
         left, since = len(self._producer), time.monotonic()
         while True:
             now_left = self._producer.flush(SLICE_SECONDS)
-            if self._failed is not None:
-                raise self._told(self._failed)
+            if self._failed:
+                raise self._told(self._failed[0])
             if not now_left:
                 self._on_their_way.clear()
                 return
@@ -133,17 +136,13 @@ class Sending:
             elif time.monotonic() - since > AWAY_SECONDS:
                 raise away(self._heard, SENDING, KafkaError(KafkaError._TIMED_OUT))
 
-    def _note_failed(self, error: KafkaError) -> None:
-        if self._failed is None:
-            self._failed = error
-
     def _told(self, error: KafkaError) -> CdcError:
         """The reason, which is not always what the call says: a message's failure, or that another producer took over,
         comes first, and every call behind it merely says that the transaction has failed."""
         self._producer.poll(0)
-        heard = [each for each in (error, self._failed, self._heard.last) if each is not None]
+        heard = [each for each in (*self._failed, error, self._heard.last) if each is not None]
         fenced = next(filter(is_fenced, heard), None)
-        return told(fenced or self._failed or error, SENDING, self._heard.where)
+        return told(fenced or heard[0], SENDING, self._heard.where)
 
     def _fate(self, error: CdcError) -> CdcError:
         """The broker ends a transaction that takes too long as if another producer had come: then none did."""

@@ -1,4 +1,4 @@
-"""`ship --to kafka`: the rows of data files in a real broker's topics, each once, and how far the shipper is with them."""
+"""`ship --to kafka`: the rows of data files in a real broker's topics, each once, and how far the shipper is."""
 
 from __future__ import annotations
 

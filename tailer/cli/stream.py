@@ -117,7 +117,7 @@ def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> Que
 
             return ParquetSink(values["out"], STANDARD_ERROR.notice)
         case "delta":
-            from tailer.spark.sinks.files import DeltaSink
+            from tailer.spark.sinks.delta import DeltaSink
 
             return DeltaSink(values["out"])
         case "jdbc":

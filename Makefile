@@ -106,7 +106,7 @@ $(VENV)/.installed-dev: pyproject.toml
 oldest: $(OLDEST)/.installed-dev
 
 $(OLDEST)/.installed-dev: pyproject.toml
-	scripts/make-venv $(OLDEST) '.[dev,delta]'
+	scripts/make-venv $(OLDEST) '.[dev,oldest-spark]'
 	@touch $@
 
 clean:

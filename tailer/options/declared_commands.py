@@ -16,7 +16,7 @@ _ROWS: Final = ("follow", "stream")
 _REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "options")
 
 COMMANDS: Final = (
-    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "clean", "write", "demo", "options"
+    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "write", "demo", "options"
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
@@ -31,7 +31,7 @@ _OWN: Final = (
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
            "'500 ms'.", RUN, "batch", "commit-every", ("follow",)),
     Option("output", kinds.word("pretty", "json", "arrow"), "Default: pretty on a terminal, else json.", OUTPUT, None,
-           "output", _ROWS),
+           "output", (*_ROWS, "quarantine")),
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
     LOG_FORMAT,

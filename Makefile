@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-alerts soak-kafka soak-files
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -30,7 +30,7 @@ quick: $(VENV)/.installed-dev
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams alerts kafka files
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -60,6 +60,16 @@ soak-writer:
 
 soak-streams:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
+
+soak-alerts:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_prometheus.py
+
+soak-kafka:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/server/kafka/test_kills.py -s
+
+soak-files:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/cli/test_ship_kill.py -s
+	CDC_TAIL_TESTS=all $(PYTEST) tests/cli/test_files.py tests/unit/shipping
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ Importing this is cheap: what reads bytes and builds Arrow is loaded when a log 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from tailer.position import Position
 
 if TYPE_CHECKING:
     from tailer.api import Log
+    from tailer.sinks.files.series import DataFile
     from tailer.tail.run import ChangeConsumer, Running
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "SinkError",
     "SystemFailedError",
     "UsageError",
+    "data_files",
     "open",
     "run",
     "run_in_process",
@@ -61,6 +63,19 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
     from tailer.api import open_log
 
     return open_log(folder, tables, options)
+
+
+def data_files(folder: str | PathLike[str], after: Mapping[str, int] | None = None) -> Iterator[DataFile]:
+    """The data files of `cdc-tail follow --to files:FOLDER`, node by node, each node's by number.
+
+    `after`: by node the number behind which to begin. Each file has its `index` and `node`, `check()`, and its rows:
+    `lines()` of JSON, or `batches()` of an Arrow file. A `cdc-tail ship` beside it removes what it has sent.
+    """
+    from pathlib import Path
+
+    from tailer.sinks.files.series import files_in
+
+    return files_in(Path(folder), after or {})
 
 
 def run(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> None:

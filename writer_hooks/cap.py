@@ -80,14 +80,16 @@ class Captured:
         return found
 
     def _size(self, segment: int) -> int:
-        if segment not in self._sizes:
+        size = self._sizes.get(segment)
+        if size is None:
             try:
                 fd = self._files.open(self._places.raw(segment), write=False)
             except FileNotFoundError:
                 return 0
-            self._sizes[segment] = self._files.size(fd)
+            # Others may ask at once, and forget what they have no use for.
+            self._sizes[segment] = size = self._files.size(fd)
             self._files.close(fd)
-        return self._sizes[segment]
+        return size
 
 
 class Guard:

@@ -229,12 +229,10 @@ class Table:
             return
         hints = hints_of(model)
         encoders = dict([*self._key, *self._clustering]) | {each.name: each.encode for each in self._regular}
-        parts = [
-            Part(each.name, type_, encoders[each.name], may_be(hint, type(None)), may_be(hint, msgspec.UnsetType))
-            for each, type_, hint in zip(
-                self.model.columns, types, (hints[each.name] for each in self.model.columns), strict=True
-            )
-        ]
+        parts = []
+        for each, type_ in zip(self.model.columns, types, strict=True):
+            none, unset = (may_be(hints[each.name], kind) for kind in (type(None), msgspec.UnsetType))
+            parts.append(Part(each.name, type_, encoders[each.name], none, unset))
         data_at = len(self._key) + len(self._clustering)
         key, clustering = parts[: len(self._key)], parts[len(self._key) : data_at]
         self._encode_row = row_encoder(key, clustering, list(enumerate(parts))[data_at:])

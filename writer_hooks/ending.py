@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any, Protocol
 
 from tailer.errors import CdcError
 from writer_hooks.appender import Appender
@@ -15,6 +16,16 @@ from writer_hooks.publisher import Publisher
 from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.writer_errors import closed, disk_error
+
+
+class Shows(Protocol):
+    """What shows a log's numbers. `forget`: this is a forked child, and it is the parent's."""
+
+    def add(self, part: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+    def forget(self) -> None: ...
 
 
 class Ending:
@@ -43,6 +54,11 @@ class Ending:
         self._subscribers = subscribers
         self._guard = threading.Lock()
         self._closed = False
+        self._monitor: Shows | None = None
+
+    def watch(self, monitor: Shows) -> None:
+        """It ends with the log."""
+        self._monitor = monitor
 
     def close(self) -> None:
         """See `SegmentLog.close`."""
@@ -59,6 +75,8 @@ class Ending:
             self._appender.refuse(closed())
             self._durable.release()
             self._subscribers.close()
+            if self._monitor is not None:
+                self._monitor.close()
             self._let_go()
         if trouble is not None:
             raise trouble
@@ -70,6 +88,8 @@ class Ending:
         """
         self._closed = True
         self._guard = threading.Lock()
+        if self._monitor is not None:
+            self._monitor.forget()
         self._durable.forget(error)
         self._appender.forget(error)
         self._subscribers.forget(error)

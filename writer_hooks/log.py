@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -21,7 +22,7 @@ from writer_hooks.create import Maker
 from writer_hooks.discard import discard
 from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
-from writer_hooks.ending import Ending
+from writer_hooks.ending import Ending, Shows
 from writer_hooks.failed import write_failed
 from writer_hooks.hold import dies_in_child, hold
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
@@ -106,6 +107,7 @@ class SegmentLog:
         max_unsynced: int = MAX_UNSYNCED,
         publish_ms: float = 5.0,
         threads: bool = True,
+        metrics: Any = None,
         files: Files | None = None,
         **tests: Unpack[Stand],
     ) -> SegmentLog:
@@ -115,7 +117,8 @@ class SegmentLog:
         `group(ms)` or `periodic(ms)`. `segment_bytes` (32 MiB): the size of a segment, before compression. `max_age`:
         seconds after its first captured change that a segment ends at the latest. `compression`: `lz4` or `zstd`.
         `cap`: a `Cap` of what may lie in `cdc_raw`. `max_unsynced` (16 MiB): when about so much is not yet durable, an
-        append waits. `publish_ms` (5): a sidecar is written at most so often.
+        append waits. `publish_ms` (5): a sidecar is written at most so often. `metrics`: where /metrics, /healthz and
+        /readyz are served, a port or `HOST:PORT`; or a registry of `prometheus_client`, which the numbers go into.
 
         `threads` False: no background thread. A sync then happens in `sync`, `close`, `Ticket.wait` (however long it
         takes) and in an append that begins a new segment or has too much before it; sidecars are written, and the cap
@@ -129,10 +132,17 @@ class SegmentLog:
         """
         options = Options(sync, segment_bytes, max_age, compression, cap, max_unsynced, publish_ms, threads, **tests)
         options.check()
-        return cls._open(files if files is not None else RealFiles(), Places(Path(folder)), options, tables)
+        places = Places(Path(folder))
+        return cls._open(files if files is not None else RealFiles(), places, options, tables, metrics)
 
     @classmethod
-    def _open(cls, files: Files, places: Places, options: Options, tables: Sequence[AnyTable]) -> SegmentLog:
+    def _open(
+        cls, files: Files, places: Places, options: Options, tables: Sequence[AnyTable], metrics: Any = None
+    ) -> SegmentLog:
+        if metrics is not None:
+            from writer_hooks.measures import monitored
+
+            return monitored(metrics, partial(cls._open, files, places, options, tables))
         lock, recovered = hold(files, places, options)
         try:
             return cls(files, places, lock, recovered, options, tables)
@@ -283,6 +293,21 @@ class SegmentLog:
         """This is a forked child: the log is the parent's."""
         self._forked = forked()
         self._ending.forget(self._forked)
+
+    def show(self, monitor: Shows) -> None:
+        """For `open`: `monitor` shows the log until it ends."""
+        from writer_hooks.measures import Measures
+
+        measures = Measures(
+            str(self._places.folder),
+            self.stats,
+            self._subscribers.living,
+            self._options.cap,
+            lambda: sum(self._captured.sizes(self.appender.segment.id).values()),
+        )
+        self._syncer.time(measures.synced)
+        monitor.add(measures)
+        self._ending.watch(monitor)
 
     def _check_ours(self) -> None:
         if self._forked is not None:

@@ -94,7 +94,7 @@ class _Code:
             self._differs(f"encode_{name}({name})")
         else:
             self._steps.append(f"{name} = encode_{name}({name})")
-            self._differs(f"BIN[len({name})] if len({name}) < {_SHORT} else bin_head(len({name}))", name)
+            self._differs(_head_of(name), name)
 
     def cells(self, data: Sequence[tuple[int, Part]]) -> None:
         """The array of cells. One that may be unset may be missing, and is counted when its value is seen."""
@@ -132,7 +132,7 @@ class _Code:
         self._names[f"head_{name}"] = head + (bytes((_BIN8, size)) if (size := _size(part.type)) else b"")
         self._names[f"none_{name}"] = head + _NIL + _NOTHING_ELSE
         self._names["REST"] = _NOTHING_ELSE
-        length = "" if size else f"BIN[len({name})] if len({name}) < {_SHORT} else bin_head(len({name})), "
+        length = "" if size else f"{_head_of(name)}, "
         steps = [f"if {name} is None:", f"    {name} = none_{name}"]
         if part.unset:
             steps += [f"elif {name} is UNSET:", f"    {name} = b''", "    count -= 1"]
@@ -171,6 +171,11 @@ def _array(length: int) -> bytes:
     """The head of an array."""
     empty = encode_record([None] * length)
     return empty[: len(empty) - length]
+
+
+def _head_of(name: str) -> str:
+    """The code for the head of a value whose bytes have that name."""
+    return f"BIN[len({name})] if len({name}) < {_SHORT} else bin_head(len({name}))"
 
 
 def _bin_head(length: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ class Subscribers:
         self._attach = attach
         self._lock = threading.Lock()
         self._buffer: SectionBuffer | None = None
+        self._living: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._closed = False
 
     def subscribe(
@@ -45,7 +47,15 @@ class Subscribers:
         tables = given.pop("tables", ())
         settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
         tail = open_tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
-        return Subscription(tail, self._shared(), buffer_bytes, self._places.own)
+        made = Subscription(tail, self._shared(), buffer_bytes, self._places.own)
+        with self._lock:
+            self._living.add(made)
+        return made
+
+    def living(self) -> list[Subscription]:
+        """Those that are not closed."""
+        with self._lock:
+            return [each for each in self._living if each.open]
 
     def close(self) -> None:
         """The log is closed: subscriptions end behind its last section."""

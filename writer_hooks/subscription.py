@@ -98,6 +98,16 @@ class Subscription:
         return self._tail.options.consumer or "(unnamed)"
 
     @property
+    def consumer(self) -> str | None:
+        """Whose position is kept; None keeps none."""
+        return self._tail.options.consumer
+
+    @property
+    def open(self) -> bool:
+        """Not closed yet."""
+        return self._open
+
+    @property
     def position(self) -> Position:
         """Behind everything that was handed out, but for the batches of the step in hand."""
         return self._tail.offset.position

@@ -94,6 +94,7 @@ class Syncer:
         self.syncs = 0
         self._closing = False
         """No transaction is open any more, and none will be."""
+        self._timed: Callable[[float], None] | None = None
         self.trouble: CdcError | None = None
         """Why the last sync was not complete; None after one that was."""
 
@@ -202,7 +203,10 @@ class Syncer:
         if not self._written:
             return
         last = self._written[-1].section
+        began = 0.0 if self._timed is None else time.monotonic()
         sync_data(self._files, last.segment.fd, self._places.own(last.segment.id))
+        if self._timed is not None:
+            self._timed(time.monotonic() - began)
         self.syncs += 1
         if not self._durable.advance(key_of(last.position)):
             raise _StoppedError
@@ -222,6 +226,10 @@ class Syncer:
             self._publisher.name(last)
         self._last = self._offer = None
         self._publisher.end(Ended(segment, last))
+
+    def time(self, timed: Callable[[float], None]) -> None:
+        """From now on `timed` is told of each fsync how many seconds it took."""
+        self._timed = timed
 
     def attach(self, hook: Callable[[SyncedSection], None]) -> Position:
         """Adds a hook: it gets every section behind the position that is returned."""

@@ -1,6 +1,6 @@
 """`cdc-tail clean`: frees what no registered consumer needs. For cron: silent when there is nothing to do.
 
-Parses options and tells what was done in one line; what may go is decided in `retention.py`.
+Parses options and tells what was done in one line; what may go is decided in `retention/needed.py`.
 """
 
 from __future__ import annotations

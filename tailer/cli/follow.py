@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gc
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
+from tailer.cli.gently import gently
+from tailer.cli.monitoring import Watched, watches
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.options.to_terminal import DIR
+from tailer.errors import UsageError
+from tailer.options.to_terminal import DIRS
 
 if TYPE_CHECKING:
     from tailer.options.kinds import CommitEvery
@@ -32,32 +33,74 @@ app = typer.Typer(add_completion=False)
 @command(
     app,
     "follow",
-    {"folder": DIR},
+    {"folder": DIRS},
     epilog="Example: cdc-tail follow /var/lib/cassandra/cdc_raw --consumer billing --table 'shop.*' --output json",
 )
-def follow(folder: Path, once: bool, commit_every: CommitEvery, output: Form | None, values: dict[str, Any]) -> None:
-    """Follow a log folder: each durable change as a row on standard output, in log order."""
+def follow(
+    folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
+) -> None:
+    """Follow a log folder: each durable change as a row on standard output, or in an outlet, in log order."""
     from tailer.options.tail import tail_options
+    from tailer.options.to_spark import folders_of
 
     options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
+    folders = folders_of(folder, options.node)
+    # First: who cannot have the numbers that he asked for registers no consumer.
+    if to is not None:
+        with watches(values) as watched:
+            _feed(folders, options, to, values, watched)
+        return
     form = output_form(output)
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         options = replace(options, decimals="string")
-    _run(folder, options, once, commit_every, form)
+    if len(folders) > 1:
+        raise UsageError("several nodes on one terminal", remedy="Send them to an outlet with --to, or run one each.")
+    ((node, path),) = folders
+    with watches(values) as watched:
+        _run(path, replace(options, node=node), once, commit_every, form, watched)
 
 
-def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form) -> None:
+def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:
     from tailer.state.log_folder import state_folder
     from tailer.tail.follow import follow as run
     from tailer.tail.open import open_tail
 
     as_state_owner(folder, state_folder(folder, options.state))
-    with open_tail(folder, options) as tail, _gently() as stopping, _rare_collections():
+    watch = watched(folder, options)
+    with open_tail(folder, options) as tail, gently() as stopping, _rare_collections():
         sink = open_sink(form, tail.definition, tail.typed)
         say = STANDARD_ERROR.notice
-        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0])
+        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
         sink.close()
+
+
+def _feed(
+    folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, values: dict[str, Any], watched: Watched
+) -> None:
+    from tailer.sinks.outlets import check_to, open_outlet
+    from tailer.state.log_folder import state_folder
+    from tailer.tail.deliver import deliver
+    from tailer.tail.feed import Feed
+    from tailer.tail.open import open_tail
+    from tailer.tail.patience import Patience
+
+    check_to(to)
+    if options.consumer is None:
+        raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
+    as_state_owner(folders[0][1], state_folder(folders[0][1], options.state))
+    say = STANDARD_ERROR.notice
+    with ExitStack() as stack:
+        stopping = stack.enter_context(gently())
+        stack.enter_context(_rare_collections())
+        feeds = []
+        for node, path in folders:
+            chosen = replace(options, node=node, outlet=True)
+            watch = watched(path, chosen)
+            tail = stack.enter_context(open_tail(path, chosen))
+            patience = Patience(values["retry_for"], say, lambda: stopping[0], watch)
+            feeds.append(Feed(tail, lambda context: open_outlet(to, values, context), patience, say, watch))
+        deliver(feeds, once=values["once"], say=say, stopping=lambda: stopping[0])
 
 
 @contextmanager
@@ -71,18 +114,3 @@ def _rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-@contextmanager
-def _gently() -> Iterator[list[bool]]:
-    """SIGTERM ends the run behind the batch in hand, with its position saved."""
-    stopping = [False]
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping[0] = True
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,6 +1,7 @@
 """`cdc-tail status`: segments, consumers and their lag, what clean would free, the disk cap; or a health check.
 
-Parses options and shows what `observe.py` gathers. Writes nothing, so it works on read-only mounts and beside all else.
+Parses options and shows what `retention/gather.py` gathers. Writes nothing, so it works on read-only mounts and beside
+all else.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import typer
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
+from tailer.cli.monitoring import query_watch
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
@@ -61,6 +62,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     check_tables(source)
     out, kept = values["out"], values["checkpoint"]
     with ExitStack() as stack:
+        watched = stack.enter_context(query_watch(values, source))
         sink = _open_sink(values, source, form)
         kept = kept or (None if out is None else out / "_checkpoint")
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
@@ -73,7 +75,8 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         scrolls = values["to"] == "console" and sys.stdout.isatty()
         shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
-        run_query(session, options, sink, where, once=values["once"], watch=shown.watch)
+        watch = watched.beside(shown.watch)
+        run_query(session, options, sink, where, once=values["once"], watch=watch, told=watched.told)
 
 
 def _open_session(

@@ -64,12 +64,3 @@ def read_code(path: Path, forbidden: int = OTHERS_WRITE) -> bytes:
 def _head(name: str, code: bytes) -> bytes:
     digest = blake2b(name.encode() + b"\n" + code, digest_size=32)
     return _FORM + digest.hexdigest().encode() + b"\n"
-
-
-def sync_folder(folder: Path) -> None:
-    """The names in it are durable when this returns."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Final
 
 from tailer.jit.baseline import CARRIED, VARIABLES, baseline_name, is_such_a_machine
-from tailer.jit.code_file import OTHERS_WRITE, NotKeptError, distrust, read_code, sync_folder
+from tailer.jit.code_file import OTHERS_WRITE, NotKeptError, distrust, read_code
 from tailer.jit.sources import SOURCES
+from tailer.on_disk import sync_folder
 
 BESIDE: Final = Path(__file__).resolve().parent / "__pycache__"
 _USERS: Final = "cdc-tail"

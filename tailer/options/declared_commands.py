@@ -7,6 +7,7 @@ from typing import Final
 from tailer.options import kinds
 from tailer.options.declared import OUTPUT, RUN, SOURCE, TAIL, WHAT, Option
 from tailer.options.declared_outlets import OUTLETS
+from tailer.options.declared_ship import SHIP
 
 _SINK: Final = "Where rows go"
 _LIMITS: Final = "What to keep at most"
@@ -16,10 +17,15 @@ _ROWS: Final = ("follow", "stream")
 _REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "options")
 
 COMMANDS: Final = (
-    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "write", "demo",
-    "options",
+    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "write",
+    "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
+
+_CAP: Final = (
+    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's "
+    "own, min(4096 MiB, an eighth of the volume)."
+)
 
 LOG_FORMAT: Final = Option(
     "log_format", kinds.word("text", "json"), "Sentences on standard error with time and level: as text, which leaves "
@@ -28,7 +34,7 @@ LOG_FORMAT: Final = Option(
 """Named here, for sentences are said of other options too."""
 
 _OWN: Final = (
-    Option("once", kinds.FLAG, "All that is there now, then exit.", RUN, False, "once", _ROWS),
+    Option("once", kinds.FLAG, "All that is there now, then exit.", RUN, False, "once", (*_ROWS, "ship")),
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
            "'500 ms'.", RUN, "batch", "commit-every", ("follow",)),
     Option("output", kinds.word("pretty", "json", "arrow"), "Default: pretty on a terminal, else json.", OUTPUT, None,
@@ -36,6 +42,11 @@ _OWN: Final = (
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
     LOG_FORMAT,
+    # follow, stream
+    Option("metrics", kinds.LISTEN, "Serve /metrics (Prometheus), /healthz and /readyz there; without a host for this "
+           "machine alone.", RUN, None, "metrics", _ROWS),
+    Option("cap", kinds.SIZE, _CAP, RUN, None, "cap", ("follow",), alone=True),
+    Option("cap", kinds.SIZE, _CAP, RUN, None, "cap", ("stream",), alone=True),
     # stream
     Option("progress", kinds.SECONDS, "How often a line tells how far it is, where standard error is no terminal; "
            "0: never.", RUN, 60.0, "progress", ("stream",)),
@@ -128,7 +139,7 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *OUTLETS, *_OWN)
+TABLE: Final = (*TAIL, *SOURCE, *OUTLETS, *SHIP, *_OWN)
 """All options there are."""
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tailer.errors import UsageError
 from tailer.options.amounts import lag_of, seconds_of, size_of
+from tailer.options.listen import listen_of
 from tailer.options.names import NAME_WORDS, is_name
 from tailer.position import Position
 
@@ -193,8 +194,10 @@ TEXT: Final = matching(r".+", "a text that is not empty", "TEXT")
 NODE: Final = matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-'", "NAME")
 NAME: Final = Kind(NAME_WORDS, lambda value: value if isinstance(value, str) and is_name(value) else None, "NAME")
 TABLE: Final = matching(r".+", "keyspace.table", "KS.TABLE")
+TOPIC: Final = matching(r"[A-Za-z0-9._-]{1,249}", "letters, digits, '.', '_' and '-'", "TOPIC")
 PREFIX: Final = matching(r"\w{1,40}", "letters, digits and '_', 1 to 40 of them", "TEXT")
 ADDRESS: Final = matching(r".+", "HOST or HOST:PORT", "HOST[:PORT]")
+LISTEN: Final = Kind("PORT or HOST:PORT", listen_of, "[HOST:]PORT")
 FILE: Final = Kind("a path", _path, "FILE", str)
 FOLDER: Final = Kind("a path", _path, "DIR", str)
 POSITION: Final = Kind("segment:offset, earliest, latest, or an offset's JSON", _position, "POSITION")

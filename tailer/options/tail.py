@@ -27,6 +27,7 @@ class TailOptions:
     """Options of a tail: those of `declared.TAIL`, where each is told of, with their defaults; doors check values.
 
     `settle_seconds`: None takes the default of the kind of run. `program`: who the state folder says is running.
+    `outlet`: rows go to an outlet, which keeps a position too.
     """
 
     node: str = _DEFAULTS["node"]
@@ -56,6 +57,7 @@ class TailOptions:
     meta_prefix: str = _DEFAULTS["meta_prefix"]
     case_sensitive: bool = _DEFAULTS["case_sensitive"]
     program: str = "cdc-tail"
+    outlet: bool = False
 
     def __post_init__(self) -> None:
         if self.table is not None:

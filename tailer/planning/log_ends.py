@@ -27,6 +27,8 @@ class LogEnds:
         self._options = options
         self._loaded = 0
         self._forgotten = 0
+        self.judged: set[int] = set()
+        """The segments that were judged anew by the last look."""
         self._grown: set[int] = set()
 
     def load(self) -> None:
@@ -69,7 +71,8 @@ class LogEnds:
 
     def check_growth(self) -> None:
         """LossError where a segment went on behind the end that it was read to."""
-        self._grown |= self._survey.take_judged()
+        self.judged = self._survey.take_judged()
+        self._grown |= self.judged
         for segment in sorted(self._grown):
             closed, known = self._survey.closed.get(segment), self._survey.sighting(segment)
             if closed is not None and known.published > max(closed.end, closed.published):

@@ -17,7 +17,7 @@ from tailer.segments.segments import Segments
 from tailer.segments.view import View
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
-from tailer.state.versions import Versioned, check_version
+from tailer.versions import Versioned, check_version
 
 
 @dataclass(frozen=True, slots=True)

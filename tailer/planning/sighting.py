@@ -21,7 +21,8 @@ class Sighting:
 
     `end`: highest durable end read from its sidecar. `published`: the highest of them published in an orderly way.
     `number`: the one beside COMPLETED, which may be no more than the file's length. `first`: the `min` of a native log,
-    before which nothing captured stands; 0 where nothing says so.
+    before which nothing captured stands; 0 where nothing says so. `vouched`: when the sidecar was written that was the
+    first to vouch for all that it vouches for now, in seconds since the epoch; 0 before there is one.
     """
 
     sidecar: bool = False
@@ -29,6 +30,7 @@ class Sighting:
     published: int = 0
     number: int | None = None
     first: int = 0
+    vouched: float = 0.0
     finished: str | None = None
     orphan_since: float | None = None
 
@@ -41,9 +43,12 @@ class Sighting:
         self.first = content.first or 0
         if not content.completed:
             # Never back: the server truncates and rewrites the file, so a smaller number is one cut while written.
-            self.end = max(self.end, content.end)
+            if content.end > self.end:
+                self.end, self.vouched = content.end, sidecar.modified
             self.published = max(self.published, content.end)
             return
+        if self.number is None:
+            self.vouched = sidecar.modified
         self.finished = self.finished or COMPLETED
         self.number = content.end
         # A restart of the server puts the file's physical length beside the word, which says nothing of what is

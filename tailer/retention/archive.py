@@ -30,8 +30,8 @@ from tailer.state.journal_records import (
     SegmentEndRecord,
     encode,
 )
-from tailer.state.versions import Versioned, check_version
 from tailer.system_errors import told
+from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from tailer.errors import SystemFailedError, UsageError
+from tailer.on_disk import NEW, put_in_place, sync_folder
 from tailer.system_errors import told
 
 _REMEDY: Final = "Nothing was deleted for it. Mend what refuses, and run again."
@@ -52,7 +54,7 @@ class FolderStore:
 
     def put(self, name: str, parts: Iterable[bytes]) -> None:
         path = self._folder / name
-        temporary = path.with_name(path.name + ".new")
+        temporary = path.with_name(path.name + NEW)
         with told("cannot write the archive", path, writes=True):
             missing = [each for each in path.parents if not each.is_dir()]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,9 +62,9 @@ class FolderStore:
                 out.writelines(parts)
                 out.flush()
                 os.fsync(out.fileno())
-            temporary.replace(path)
-            for each in (path.parent, *(made.parent for made in missing)):
-                _sync(each)
+            put_in_place(temporary, path)
+            for each in missing:
+                sync_folder(each.parent)
 
     def parts(self, name: str) -> Iterator[bytes]:
         path = self._folder / name
@@ -74,7 +76,7 @@ class FolderStore:
         path = self._folder / folder
         try:
             with told("cannot list the archive", path):
-                return sorted(each.name for each in path.iterdir() if not each.name.endswith(".new"))
+                return sorted(each.name for each in path.iterdir() if not each.name.endswith(NEW))
         except FileNotFoundError:
             return []
 
@@ -86,6 +88,11 @@ class ObjectStore:
         from pyarrow import ArrowInvalid
         from pyarrow.fs import FileSystem
 
+        if "@" in urlsplit(where).netloc:
+            raise UsageError(
+                "the archive's address has a key in it",
+                remedy="Give it in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile.",
+            )
         self.where = where
         try:
             self._system, self._root = FileSystem.from_uri(where)
@@ -133,11 +140,3 @@ class ObjectStore:
         except OSError as error:
             where = f"{self.where.partition('?')[0].rstrip('/')}/{name}"
             raise SystemFailedError(f"{what}: {error}", file=where, remedy=_REMEDY) from error
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

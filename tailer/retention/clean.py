@@ -1,4 +1,4 @@
-"""The edge of retention: looks at a folder and its state, and takes away what `retention.py` says may go.
+"""The edge of retention: looks at a folder and its state, and takes away what `needed.py` says may go.
 
 The ids are recorded, durably, before the first log goes; then each log, then its sidecar, then the folder is synced.
 Killed anywhere and run again, the rest goes. Knows no command line.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import sync_folder
 from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.retention.archive import Seen, archive, unchanged
@@ -46,7 +47,7 @@ from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import log_state, state_folder
-from tailer.state.modes import make_folder, sync_folder
+from tailer.state.modes import make_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
 from tailer.system_errors import told

@@ -19,6 +19,7 @@ from tailer.state.journal_records import (
     LOG,
     AnyRecord,
     DefinitionRecord,
+    GenerationRecord,
     LearntRecord,
     LossRecord,
     OptionsRecord,
@@ -93,7 +94,7 @@ def _said_again(records: Sequence[AnyRecord]) -> set[int]:
     learnt: dict[int, LearntRecord] = {}
     gone = set()
     for record in records:
-        if isinstance(record, OptionsRecord | StartRecord):
+        if isinstance(record, OptionsRecord | StartRecord | GenerationRecord):
             if (before := last.get((type(record), record.consumer))) is not None:
                 gone.add(before)
             last[type(record), record.consumer] = record.n

@@ -14,16 +14,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from tailer.errors import UsageError
+from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import NodeState, consumer_names, consumer_path, take_consumer
+from tailer.state.consumers import NodeState, consumer_names, consumer_path, read_consumer, take_consumer
 from tailer.state.journal import Journal
+from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
-from tailer.state.modes import sync_folder
 from tailer.state.offset import NodeOffset
 
 
@@ -45,6 +46,7 @@ def drop_consumer(state: Path, name: str) -> None:
             if name in record.lost:
                 lost = {other: ids for other, ids in record.lost.items() if other != name}
                 write_cleaned(state, msgspec.structs.replace(record, lost=lost))
+            _pass_on(state, name)
             consumer_path(state, name).unlink(missing_ok=True)
             sync_folder(consumer_path(state, name).parent)
     finally:
@@ -72,8 +74,23 @@ def seek_consumer(
         before = consumer.content.nodes[chosen]
         with state_lock(where):
             after = _stand(folder, consumer.journal, chosen, text, clock)
+            if before.generation:
+                # What its outlet holds is of the time before.
+                after = msgspec.structs.replace(after, generation=before.generation + 1)
             consumer.save(chosen, after, moved=clock(), program=program)
     return Moved(chosen, before.offset.position, after.offset.position)
+
+
+def _pass_on(state: Path, name: str) -> None:
+    """What an outlet keeps of a consumer that is dropped counts no more, also for one of its name."""
+    try:
+        nodes = read_consumer(consumer_path(state, name), name).nodes.values()
+        generation = max((node.generation for node in nodes), default=0)
+    except RefusedError:
+        # What it was nobody can read any more: certainly less than there were seconds.
+        generation = int(time.time())
+    if generation > 0:
+        Journal(state).append([GenerationRecord(consumer=name, generation=generation + 1)])
 
 
 def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable[[], float]) -> NodeState:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from tailer.errors import CorruptError, UsageError
 from tailer.framing.name import parse_log_name, parse_sidecar_name
+from tailer.on_disk import NEW, put_in_place
 from tailer.retention.archive import ArchivedFile, Manifest, read_manifest
 from tailer.retention.archive_store import Store
 from tailer.state.consumers import replace_file
@@ -20,7 +21,7 @@ from tailer.state.journal import FILE_NAME, Journal
 from tailer.state.journal_base import Base, write_base
 from tailer.state.journal_records import AnyRecord, CompactedRecord, checks, decode, encode
 from tailer.state.log_folder import state_folder
-from tailer.state.modes import make_folder, sync_folder
+from tailer.state.modes import make_folder
 from tailer.system_errors import told
 
 _REMEDY: Final = "Restore it from another copy of the archive; what was restored so far is whole."
@@ -91,7 +92,7 @@ def _check_into(into: Path, chosen: Iterable[Manifest]) -> None:
 
 def _stem(name: str) -> str:
     """The name of what a killed run has left of a file."""
-    return name.removesuffix(".new")
+    return name.removesuffix(NEW)
 
 
 def _bring(store: Store, place: str, file: ArchivedFile, into: Path) -> int:
@@ -101,14 +102,13 @@ def _bring(store: Store, place: str, file: ArchivedFile, into: Path) -> int:
     path = into / file.name
     if path.exists() and path.stat().st_size == file.size:
         return 0
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(path.name + NEW)
     with told("cannot restore the segment", path, writes=True), temporary.open("wb") as out:
         for part in _checked(store, place, file):
             out.write(part)
         out.flush()
         os.fsync(out.fileno())
-    temporary.replace(path)
-    sync_folder(into)
+    put_in_place(temporary, path)
     return file.size
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -68,13 +69,29 @@ _COLUMNS: Final = (
 COLUMNS: Final = tuple(column.name for column in _COLUMNS)
 """The names of a change row's columns, in order."""
 
+
+class TableName(NamedTuple):
+    """A table of some rows: `keyspace.table`, and its id as rows have it."""
+
+    table: str
+    id: str
+
+
 _LINE: Final = "{" + ",".join(f'"{name}":%s' for name in COLUMNS) + "}\n"
+
+
+RowKind = tuple[str, str, str]
+"""Keyspace, table and operation of a row."""
 
 
 class Batch(Protocol):
     """Change rows, however they are held."""
 
     def __len__(self) -> int: ...
+
+    def kinds(self) -> Mapping[RowKind, int]:
+        """How many rows there are of each kind that there is."""
+        ...
 
     def column(self, name: str) -> list[Any]:
         """The values of one of COLUMNS."""
@@ -86,6 +103,10 @@ class Batch(Protocol):
 
     def slice(self, start: int, stop: int | None = None) -> Batch:
         """The rows from `start` to before `stop`, as Python slices count."""
+        ...
+
+    def rows_by_table(self) -> Mapping[TableName, int]:
+        """How many rows are of each table."""
         ...
 
     def json_lines(self) -> bytes:
@@ -111,6 +132,9 @@ class ChangeBatch:
     def __len__(self) -> int:
         return len(self.columns[0])
 
+    def kinds(self) -> Mapping[RowKind, int]:
+        return Counter(zip(*map(self.column, ("keyspace", "table", "op")), strict=True))
+
     def column(self, name: str) -> list[Any]:
         return self.columns[COLUMNS.index(name)]
 
@@ -120,6 +144,11 @@ class ChangeBatch:
     def slice(self, start: int, stop: int | None = None) -> ChangeBatch:
         """The rows from `start` to before `stop`, as Python slices count."""
         return ChangeBatch(tuple(column[start:stop] for column in self.columns))
+
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table."""
+        counts = Counter(zip(*map(self.column, ("keyspace", "table", "table_id")), strict=True))
+        return {TableName(f"{keyspace}.{table}", id): rows for (keyspace, table, id), rows in counts.items()}
 
     def json_lines(self) -> bytes:
         """One JSON object a row, each ended by a newline: nested objects, compact, UTF-8, all columns in order."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tailer.rows.batch import Batch, Row, arrow_schema
+from tailer.rows.batch import Batch, Row, TableName, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +39,10 @@ class LateBatch:
     def slice(self, start: int, stop: int | None = None) -> LateBatch:
         """The rows from `start` to before `stop`, as Python slices count."""
         return LateBatch(self.rows_alone.slice(start, stop))
+
+    def rows_by_table(self) -> Mapping[TableName, int]:
+        """How many rows are of each table."""
+        return self.rows_alone.rows_by_table()
 
     def json_lines(self) -> bytes:
         """As of the other rows; a line feed never stands inside a row's text."""

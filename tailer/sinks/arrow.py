@@ -24,7 +24,7 @@ class ArrowSink:
     def __init__(self, stream: IO[bytes], typed: TypedTable | None = None, *, late: bool = False) -> None:
         import pyarrow
 
-        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), late_schema() if late else _schema(typed))
+        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), late_schema() if late else schema_of(typed))
 
     def write(self, batch: Rows) -> None:
         if len(batch):
@@ -35,7 +35,8 @@ class ArrowSink:
         self._writer.close()
 
 
-def _schema(typed: TypedTable | None) -> pyarrow.Schema:
+def schema_of(typed: TypedTable | None) -> pyarrow.Schema:
+    """The Arrow schema of rows of that typed form; None: of the generic one."""
     if typed is None:
         return arrow_schema()
     from tailer.rows.typed.form import form_of

@@ -5,6 +5,7 @@ A position moves only after `write` returned (architecture section 6, guarantee 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Protocol
 
 from tailer.errors import SinkError
@@ -12,6 +13,8 @@ from tailer.system_errors import path_of
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from tailer.rows.batch import TableName
 
 
 class Rows(Protocol):
@@ -24,6 +27,10 @@ class Rows(Protocol):
         ...
 
     def to_arrow(self) -> pyarrow.RecordBatch: ...
+
+    def rows_by_table(self) -> Mapping[TableName, int]:
+        """How many rows are of each table."""
+        ...
 
 
 class Sink(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -52,13 +52,11 @@ class TargetAwayError(SystemFailedError):
     """The target cannot be reached, or lost what it was doing: worth another try, from `Outlet.open` on."""
 
 
-class Refused(Protocol):
-    """Takes one row that the target refuses. `row`: its number in the batch.
+Refused = Callable[[Any, int, "CdcError"], None]
+"""Takes one row that the target refuses: its batch, its number there, and why.
 
-    Raises `error`, or keeps the row aside where that was asked for; then the outlet leaves it out.
-    """
-
-    def __call__(self, batch: Rows, row: int, error: CdcError) -> None: ...
+Raises the error, or keeps the row aside where that was asked for; then the outlet leaves it out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +77,12 @@ class OutletContext:
 class Outlet(Protocol):
     """Takes one node's rows in log order, and makes them durable together with the position behind them.
 
-    Not thread-safe. `keeps_place`: rows and position become durable at once, so that each row is there once; without,
-    the state's position counts, and rows behind it come again after a kill.
+    Not thread-safe. `name`: the target in words, without a password. `keeps_place`: rows and position become durable at
+    once, so that each row is there once; without, the state's position counts, and rows behind it come again after a
+    kill.
     """
 
+    name: str
     keeps_place: bool
     bounds: Bounds
 
@@ -97,12 +97,12 @@ class Outlet(Protocol):
     def write(self, batch: Rows) -> int:
         """Take the rows, which are not durable yet. How many bytes wait to be committed, these included.
 
-        Raises SinkError, TargetAwayError.
+        They are in hand until they are committed, whatever becomes of the target meanwhile. Raises SinkError.
         """
         ...
 
     def commit(self, before: Place | None, behind: Place) -> None:
-        """When this returns, everything written and the place `behind` it are durable.
+        """When this returns, everything written and the place `behind` it are durable; it may be the place alone.
 
         `before`: what stood there when `open` was asked, or was committed last. RefusedError where something else
         stands there now. SinkError, TargetAwayError: nothing was committed, or nobody knows; `open` tells.

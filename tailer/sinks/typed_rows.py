@@ -32,7 +32,7 @@ class TypedRows:
         self._key = [column.name for column in typed.columns if column.kind == "partition_key"]
         self._clustering = [column.name for column in typed.columns if column.kind == "clustering"]
         types = {column.name: parse_type(column.type, typed.types) for column in typed.columns}
-        self._quoted = {name: type_ for name, type_ in types.items() if _holds_texts(type_)}
+        self._quoted = {name: type_ for name, type_ in types.items() if holds_texts(type_)}
 
     def read(self, line: bytes) -> Row:
         """The row of a JSON line."""
@@ -65,21 +65,21 @@ class TypedRows:
         own: dict[str, msgspec.Raw] = {}
         for name in names:
             value, type_ = fields[name], self._quoted.get(name)
-            own[name] = value if type_ is None else msgspec.Raw(_bare(type_, value))
+            own[name] = value if type_ is None else msgspec.Raw(bare(type_, value))
         return own
 
 
-def _holds_texts(type_: CqlType) -> bool:
-    """Whether a value holds numbers that the form may have as text, for they know no bounds."""
+def holds_texts(type_: CqlType) -> bool:
+    """Whether a value of the type holds numbers that the form may have as text, for they know no bounds."""
     if isinstance(type_.traits, Native):
         return type_.traits.read_text is not None
-    return any(map(_holds_texts, type_.arguments))
+    return any(map(holds_texts, type_.arguments))
 
 
-def _bare(type_: CqlType, value: msgspec.Raw) -> bytes:
+def bare(type_: CqlType, value: msgspec.Raw) -> bytes:
     """A value's JSON with those numbers as the generic form spells them: by all their digits, not in quotes."""
     text = bytes(value)
-    if text == _NULL or not _holds_texts(type_):
+    if text == _NULL or not holds_texts(type_):
         return text
     if isinstance(type_.traits, Native):
         return text.strip(b'"')
@@ -91,11 +91,11 @@ def _bare(type_: CqlType, value: msgspec.Raw) -> bytes:
     if text.startswith(b"{"):
         types, fields = dict(zip(field_names(type_), type_.arguments, strict=True)), _decode_fields(text)
         return _object({name: (types[name], each) for name, each in fields.items()})
-    return _array(_bare(type_.element, each) for each in msgspec.json.decode(text, type=list[msgspec.Raw]))
+    return _array(bare(type_.element, each) for each in msgspec.json.decode(text, type=list[msgspec.Raw]))
 
 
 def _object(fields: Mapping[str, tuple[CqlType, msgspec.Raw]]) -> bytes:
-    texts = (msgspec.json.encode(name) + b":" + _bare(*field) for name, field in fields.items())
+    texts = (msgspec.json.encode(name) + b":" + bare(*field) for name, field in fields.items())
     return b"{" + b",".join(texts) + b"}"
 
 

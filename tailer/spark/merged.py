@@ -11,7 +11,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.rebuild import Table
-from tailer.state.versions import Versioned, check_version
+from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 

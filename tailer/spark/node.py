@@ -20,6 +20,7 @@ from tailer.limits import MIB
 from tailer.options.tail import TailOptions
 from tailer.planning.absent import file_now
 from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, pin_start, place
+from tailer.planning.marks import Marks
 from tailer.position import Position
 from tailer.reading.reader import Reader
 from tailer.schema.typed import TypedTable
@@ -27,7 +28,6 @@ from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile
 from tailer.spark.backlog import GivenUp, backlog, newest
 from tailer.spark.carry import CarriedSpan, carry
-from tailer.spark.marks import Marks
 from tailer.spark.offsets import Json
 from tailer.state.consumers import Mark, NodeState
 from tailer.state.journal_records import OptionsRecord, SegmentEndRecord

@@ -15,7 +15,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.offset import VERSION, WITHOUT_ID, NodeOffset, decode_node_offset
-from tailer.state.versions import Version, check_version
+from tailer.versions import Version, check_version
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ Asks the JVM for what is new since it asked last; nothing is registered there, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +46,21 @@ class Figures:
             self.quarantined = sum(each["quarantined"] for each in told[GIVEN_UP].values())
 
 
-class ProgressReader:
-    """Sums a query's progress up. To be asked more often than every hundred batches: Spark keeps no more."""
+Told = Callable[[Mapping[str, Any]], None]
+"""Takes one micro-batch's progress, in Spark's own words."""
 
-    def __init__(self, query: StreamingQuery) -> None:
+
+def nobody(progress: Mapping[str, Any]) -> None:
+    """Nobody wants more than the sums."""
+
+
+class ProgressReader:
+    """Sums a query's progress up, and tells `told` of each micro-batch. To be asked more often than every hundred
+    batches: Spark keeps no more."""
+
+    def __init__(self, query: StreamingQuery, told: Told = nobody) -> None:
         self._query: Any = query._jsq
+        self._told = told
         self._figures = Figures()
         self._last = -1
 
@@ -65,4 +75,5 @@ class ProgressReader:
         for progress in reversed(fresh):
             self._last = progress["batchId"]
             self._figures.take(progress)
+            self._told(progress)
         return self._figures

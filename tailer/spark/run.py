@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.spark.errors import find_error
-from tailer.spark.progress import Figures, ProgressReader
+from tailer.spark.progress import Figures, ProgressReader, Told, nobody
 from tailer.spark.session import spark_line
 from tailer.spark.sinks.base import QuerySink
 from tailer.spark.sinks.console import ConsoleSink, Takes
@@ -61,13 +61,15 @@ def run_query(
     *,
     once: bool,
     watch: Callable[[Callable[[], Figures]], None],
+    told: Told = nobody,
 ) -> None:
-    """A whole query, until it ends by itself. `watch` is called often, with what tells how far the query is."""
+    """A whole query, until it ends by itself. `watch` is called often, with what tells how far the query is; when it
+    asks, `told` hears of each micro-batch since it asked last."""
     patience = {} if once else {"waitMillis": str(WAIT_MILLIS)}
     frame = changes(session, {**patience, **_limit(session, options, sink, once=once), **options})
     sink.prepare(session, frame)
     query = start(sink.writer(frame), checkpoint, once=once)
-    progress = ProgressReader(query)
+    progress = ProgressReader(query, told)
     with _failure_of(sink):
         wait(query, lambda: watch(progress.read))
     sink.close()

@@ -1,7 +1,7 @@
 """Which segments `clean` has taken away: a file in the state folder, durable before a log is deleted.
 
 A server that starts again links such a segment anew, and nobody may read it again. Values and their file only: what may
-be deleted is decided in `retention.py`.
+be deleted is decided in `retention/needed.py`.
 """
 
 from __future__ import annotations

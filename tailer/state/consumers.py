@@ -16,10 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
+from tailer.on_disk import NEW, put_in_place
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
 from tailer.state.learnt import Learnt
-from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file, sync_folder
+from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
@@ -47,7 +48,8 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `initial` is the first offset that was handed out, returned again until the consumer has moved past it. `ahead`:
     marks beyond `offset`, in order, wherever the memory changed: a checkpoint may stand there. `learnt`: of the segment
-    that it stands in, up to the offset or further; with it `restart` was read there too.
+    that it stands in, up to the offset or further; with it `restart` was read there too. `generation`: of a consumer
+    that feeds an outlet how often it was moved by hand, from 1 on; 0 where it feeds none.
     """
 
     offset: NodeOffset
@@ -56,6 +58,7 @@ class NodeState(msgspec.Struct, frozen=True, omit_defaults=True):
     initial: NodeOffset | None = None
     ahead: tuple[Mark, ...] = ()
     learnt: Learnt | None = None
+    generation: int = 0
 
 
 class ConsumerFile(msgspec.Struct, frozen=True):
@@ -130,14 +133,13 @@ def _ids(kind: type, data: Any) -> Ids:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(path.name + NEW)
     with told("cannot write the state", path, writes=True):
         with os.fdopen(replacing_file(temporary), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
+        put_in_place(temporary, path)
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:

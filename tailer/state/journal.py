@@ -73,6 +73,7 @@ class Journal:
         self._kept: list[AnyRecord] = []
         self.foreign = 0
         """How many records of other processes were taken in so far."""
+        self.losses = 0  # accepted here
         self.refresh()
 
     @property
@@ -211,6 +212,7 @@ class Journal:
 
     def append_loss(self, consumer: str | None, start: Position, end: Position) -> None:
         """Journal a loss that a consumer accepted. A run without consumer keeps its own in memory."""
+        self.losses += 1
         self._decide(LossRecord(consumer=consumer, start=start, end=end))
 
     def _decide(self, record: SkipRecord | LossRecord) -> None:

@@ -24,7 +24,7 @@ from tailer.state.consumers import replace_file
 from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
 from tailer.state.modes import read_file
 from tailer.state.offset import NodeOffset
-from tailer.state.versions import Versioned, check_version
+from tailer.versions import Versioned, check_version
 
 FILE_NAME: Final = "journal.base"
 VERSION: Final = 1

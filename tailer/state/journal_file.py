@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailer.state.modes import make_folder, open_file, sync_folder
+from tailer.on_disk import sync_folder
+from tailer.state.modes import make_folder, open_file
 
 
 @contextmanager

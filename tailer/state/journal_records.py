@@ -133,6 +133,16 @@ class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     options: dict[str, Any]
 
 
+class GenerationRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="generation"):
+    """A consumer that fed an outlet was dropped: one of that name begins with this generation (`NodeState`)."""
+
+    once: ClassVar[bool] = False
+    pins: ClassVar[bool] = False
+
+    consumer: str
+    generation: int
+
+
 class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="recount"):
     """A batch that ends at `at` and could not be read with its first `j` records never succeeded: it has `upto` now."""
 
@@ -193,6 +203,7 @@ AnyRecord = (
     | ReplayedRecord
     | LossRecord
     | OptionsRecord
+    | GenerationRecord
     | RecountRecord
     | MemoryRecord
     | LearntRecord

@@ -18,6 +18,7 @@ from shlex import quote
 from typing import Final
 
 from tailer.errors import UsageError
+from tailer.on_disk import sync_folder
 from tailer.segments.log_folder import STATE_SUFFIX
 from tailer.segments.regular import kind_of
 from tailer.system_errors import NOT_ALLOWED, group_name, system_error, told, user_name
@@ -88,14 +89,6 @@ def make_folder(folder: Path) -> None:
         raise _not_made(folder, error) from error
     with told("cannot open the state folder", folder):
         os.close(_open_folder(folder))
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def install_command(folder: Path) -> str:

@@ -14,10 +14,11 @@ import msgspec
 
 from tailer.errors import CdcError, SystemFailedError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
+from tailer.on_disk import sync_folder
 from tailer.position import Position
-from tailer.state.modes import make_folder, open_file, open_to_read, sync_folder
-from tailer.state.versions import Versioned, check_version
+from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
+from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
@@ -29,6 +30,7 @@ class Kept(msgspec.Struct, frozen=True):
     """One record: `bytes` in hex (a whole entry, or the rest of a section), where it stood, and why it is here.
 
     `tables`: those that the run had selected; none: all that capture, or an earlier version kept it.
+    `row`: that row of the entry alone was refused by an outlet's target, and `bytes` are its JSON.
     """
 
     node: str
@@ -39,6 +41,7 @@ class Kept(msgspec.Struct, frozen=True):
     reason: str
     bytes: str
     v: int = VERSION
+    row: int | msgspec.UnsetType = msgspec.UNSET
     tables: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
@@ -52,6 +55,7 @@ class KeptAt(msgspec.Struct, frozen=True):
     node: str
     segment: int
     offset: int
+    row: int | None = None
 
 
 def quarantine_path(state: Path, consumer: str | None) -> Path:
@@ -117,15 +121,15 @@ class Quarantine:
         self._bytes_max = bytes_max
         self._tables = tables or msgspec.UNSET
         known = kept_in(self._path) if self._path is not None else ()
-        self._kept = {Position(each.segment, each.offset) for each in known if each.node == node}
+        self._kept = {(Position(each.segment, each.offset), each.row) for each in known if each.node == node}
         self.count = 0
 
-    def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
-        """Keep one entry's bytes; durable when this returns. SystemFailedError when the bound is reached."""
+    def keep(self, at: Position, file: str, error: CdcError, data: bytes, row: int | None = None) -> None:
+        """Keep one entry's bytes, or a refused row; durable when this returns. SystemFailedError at the bound."""
         self.count += 1
-        if at in self._kept:
+        if (at, row) in self._kept:
             return
-        self._kept.add(at)
+        self._kept.add((at, row))
         if self._path is None:
             return
         make_folder(self._path.parent)
@@ -133,8 +137,17 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
-            why = error.code, error.sentence()
-            record = Kept(self._node, at.segment, at.offset, file, *why, data.hex(), tables=self._tables)
+            record = Kept(
+                self._node,
+                at.segment,
+                at.offset,
+                file,
+                error.code,
+                error.sentence(),
+                data.hex(),
+                row=msgspec.UNSET if row is None else row,
+                tables=self._tables,
+            )
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):

@@ -12,6 +12,7 @@ from tailer.planning.absent import check_mounted
 from tailer.planning.loss import lost
 from tailer.planning.survey import Survey
 from tailer.position import Position, Span
+from tailer.rows.choice import AnyBatch
 from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
@@ -61,6 +62,15 @@ class Faults:
             self._keep(at, error, data)
         else:
             raise error
+
+    def refuse_row(self, batch: AnyBatch, row: int, error: CdcError) -> None:
+        """A row that an outlet's target refuses: `error`, or the row is put aside if the options say so."""
+        if not self._options.quarantine:
+            raise error
+        at = Position(*(int(batch.column(name)[row]) for name in ("segment", "offset")))
+        line = batch.json_lines().split(b"\n")[row]
+        self._quarantine.keep(at, self._survey.log_name(at.segment), error, line, int(batch.column("row")[row]))
+        self._notices.append(f"warning: {error.sentence()} The row is in quarantine.")
 
     def file_of(self, span: Span) -> SegmentFile | None:
         """The segment of a span that was planned; None where it was deleted meanwhile, and that is an accepted loss."""

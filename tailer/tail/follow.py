@@ -13,6 +13,7 @@ from tailer.planning.absent import nothing_to_read
 from tailer.sinks.base import Sink
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
+from tailer.tail.watch import NO_WATCH, Watch
 
 WAIT_SECONDS: Final = 1.0
 STALLED_SECONDS: Final = 60.0
@@ -43,62 +44,94 @@ def follow(
     commit_every: CommitEvery = EVERY_BATCH,
     say: Say,
     stopping: Callable[[], bool] = lambda: False,
+    watch: Watch = NO_WATCH,
     clock: Callable[[], float] = time.monotonic,
 ) -> Delivered:
     """Deliver what is there (`once`) or for ever, until `stopping`. Positions move after the sink took the rows, batch
-    by batch.
+    by batch. `watch` is told of all of it.
 
     Raises the documented errors; with `once`, HeldBackError where promised rows wait behind an unfinished segment.
     """
     delivered = Delivered()
-    saver = _Saver(tail, commit_every, clock)
+    saver = _Saver(tail, commit_every, watch, clock)
     stalled = Stalled(say, clock)
+    watch.began(tail)
     try:
-        for step in steps(tail, once=once, say=say, stopping=stopping):
+        for step in steps(tail, once=once, say=say, stopping=stopping, watch=watch):
             stalled.note(step)
-            for taken in _deliver(tail, step, sink, saver):
+            for taken in _deliver(tail, step, sink, saver, watch):
                 delivered.rows += taken
                 if stopping():
                     break
             else:
                 tail.advance(step)
+                watch.delivered(tail.offset)
                 saver.save_due()
     except CdcError:
         # What was taken before it is not given again, as far as that was asked for.
         saver.save_due()
         raise
     finally:
-        for sentence in tail.last_notices():
-            say(sentence)
         delivered.quarantined = tail.quarantined
-        if delivered.quarantined:
-            say(f"warning: {delivered.quarantined} entries were put into quarantine")
+        _say_last(tail, say)
     saver.save()
     return delivered
 
 
-def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver) -> Iterator[int]:
+def _say_last(tail: Tail, say: Say) -> None:
+    for sentence in tail.last_notices():
+        say(sentence)
+    if tail.quarantined:
+        say(f"warning: {tail.quarantined} entries were put into quarantine")
+
+
+def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver, watch: Watch) -> Iterator[int]:
     """A step's rows, given to the sink: how many each batch had. What was taken before is saved first."""
     for task in step.tasks:
         for batch in tail.read(task):
             saver.save_due()
+            watch.read(task, batch)
             sink.write(batch)
             tail.took(step, task, batch)
+            watch.delivered(tail.taken)
             saver.rows += len(batch)
             yield len(batch)
         tail.took(step, task)
 
 
-def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> Iterator[Step]:
-    """Steps that bring something; waits in between. The caller advances the tail behind each step.
+def steps(
+    tail: Tail,
+    *,
+    once: bool,
+    say: Say,
+    stopping: Callable[[], bool] = lambda: False,
+    watch: Watch = NO_WATCH,
+) -> Iterator[Step]:
+    """Steps that bring something, and one before each wait in between. The caller advances the tail behind each step.
 
     Ends when `stopping` says so, at `--until`, and with `once` when nothing more comes.
     """
+    for step in looks(tail, once=once, say=say, stopping=stopping, watch=watch):
+        yield step
+        if not step.brings:
+            tail.wait(WAIT_SECONDS)
+
+
+def looks(
+    tail: Tail,
+    *,
+    once: bool,
+    say: Say,
+    stopping: Callable[[], bool] = lambda: False,
+    watch: Watch = NO_WATCH,
+) -> Iterator[Step]:
+    """The same without a wait: behind a step that brings nothing whoever asks may wait."""
     while not stopping():
         step = tail.step()
+        watch.looked(step)
         for notice in step.notices:
             say(notice)
-        if step.tasks or step.moved:
+        if step.brings:
             yield step
             if step.finished:
                 return
@@ -120,7 +153,6 @@ def steps(tail: Tail, *, once: bool, say: Say, stopping: Callable[[], bool] = la
             return
         else:
             yield step
-            tail.wait(WAIT_SECONDS)
 
 
 def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:
@@ -152,10 +184,11 @@ def unclosed(tail: Tail) -> str | None:
 class _Saver:
     """Saves the position behind what was taken as often as was asked for. `rows`: taken since the last time."""
 
-    def __init__(self, tail: Tail, every: CommitEvery, clock: Callable[[], float]) -> None:
+    def __init__(self, tail: Tail, every: CommitEvery, watch: Watch, clock: Callable[[], float]) -> None:
         self.rows = 0
         self._tail = tail
         self._every = every
+        self._watch = watch
         self._clock = clock
         self._saved_at = clock()
         self._saved = tail.offset
@@ -177,6 +210,7 @@ class _Saver:
         if (taken := self._tail.taken) != self._saved:
             self._tail.save()
             self._saved = taken
+            self._watch.saved()
         self.rows = 0
         self._saved_at = self._clock()
 

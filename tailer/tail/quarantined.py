@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from tailer.definitions.at_spans import DefinitionsAtSpans
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
-from tailer.errors import CdcError, CorruptError, DefinitionError
+from tailer.errors import CdcError, CorruptError, DefinitionError, SinkError
 from tailer.framing.entry import HEAD_BYTES, scan_entries
 from tailer.framing.name import parse_log_name
 from tailer.limits import ENTRY_OVERHEAD
@@ -119,6 +120,12 @@ class KnownNow:
 
 def _entry(record: Kept) -> bytes:
     """The one whole entry that a record is of. CorruptError for all else: no definition mends that."""
+    if record.row is not msgspec.UNSET:
+        raise SinkError(
+            f"row {record.row} of the entry was refused by an outlet's target",
+            at=record.at,
+            remedy="Its bytes are the row's JSON: `cdc-tail quarantine DIR show` has it.",
+        )
     try:
         data = bytes.fromhex(record.bytes)
     except ValueError:

@@ -29,3 +29,8 @@ class Step:
     finished: bool = False
     absent: bool = False
     edges: Mapping[int, Edge] = field(default_factory=dict)
+
+    @property
+    def brings(self) -> bool:
+        """Whether there is something to deliver, or a new place to stand at."""
+        return bool(self.tasks) or self.moved

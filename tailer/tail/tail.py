@@ -1,7 +1,7 @@
 """One node's tail: look, plan, learn definitions, and say what may be read now. The driver's side of a follower.
 
-Holds where it stands and what the last look showed; its parts come ready from `open.py`. Reads rows only through its
-reader, writes no row anywhere; `follow.py` and the Spark source run it.
+Where it stands is in `standing.py`. Holds what the last look showed; its parts come ready from `open.py`. Reads rows
+only through its reader, writes no row anywhere; `follow.py`, `deliver.py` and the Spark source run it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
-from tailer.planning.named_positions import check_there, check_within, clip, named_position, standing
+from tailer.planning.named_positions import clip
 from tailer.planning.plan import Plan, plan
-from tailer.planning.restart import check_restart, restart_of
 from tailer.position import Position, Span
 from tailer.reading.reader import left_out_notices
 from tailer.reading.task import ReadTask
@@ -31,26 +30,19 @@ from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
-from tailer.segments.view import View, ids_of
+from tailer.segments.view import ids_of
 from tailer.segments.wake import Waker, open_waker
-from tailer.state.consumers import NodeState
-from tailer.state.file_system import network_notices
-from tailer.state.learnt import Learnt
-from tailer.state.offset import Memory, NodeOffset
-from tailer.tail.beginning import Beginning
+from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
-from tailer.tail.holding import Holding
-from tailer.tail.learning import Learning
-from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
+from tailer.tail.standing import Standing
 from tailer.tail.step import Step
-from tailer.tail.taken_rows import TakenRows
 
 STEP_BYTES: Final = 8 * MIB
 """Logical bytes of one step: positions are saved this often in a backlog, and memory stays small."""
 
 
-class Tail:
+class Tail(Standing):
     """Follows one node's log folder. Not thread-safe; close it.
 
     `typed`: the typed form of its rows, given, or fixed when the tail is opened where the options ask for one.
@@ -58,30 +50,15 @@ class Tail:
     """
 
     def __init__(self, parts: TailParts, typed: TypedTable | None = None) -> None:
-        self.folder = parts.folder
-        self.options = parts.options
-        self.offset = NodeOffset()
-        self.memory = Memory()
-        self.typed = typed
-        self.resumed = False
-        self.named = NamedTables(parts)
-        self._beginning = Beginning(parts)
-        self._learning = Learning(parts)
-        self._parts = parts
-        self._journal = parts.journal
-        self._definitions = parts.definitions
-        self._survey = parts.survey
+        super().__init__(parts, typed)
         self._stale = StaleFlags(parts.options.selection)
-        self._view: View = {}
         self._waker: Waker | None = None
-        self._until: Position | None = None
-        self._notices = [] if parts.consumer is None else network_notices(parts.journal.folder)
         self._absent: list[str] = []
-        self._rows = TakenRows(self.is_native)
-        self._holding = Holding(parts.hold, self._needed, parts.wall)
-        self._saved: NodeOffset | None = None
-        self._others = parts.journal.foreign
-        self._learning.take_over()
+
+    @property
+    def parts(self) -> TailParts:
+        """What it is made of, for who measures it and changes nothing there."""
+        return self._parts
 
     @property
     def quarantined(self) -> int:
@@ -93,71 +70,6 @@ class Tail:
         """How many entries were checked so far."""
         return self._definitions.entries
 
-    def open(self) -> None:
-        """Find the position to begin at, and learn the definitions that lie before it."""
-        consumer = self._parts.consumer
-        node = consumer.node(self.options.node) if consumer is not None else None
-        if node is None:
-            with self._parts.taken.registering():
-                self.begin()
-                # Else a restart right here, behind a compaction, would look like one from before it.
-                self.offset = self._journal.stamped(self.offset)
-                self.save()
-        else:
-            self.resumed = True
-            self.go_on(node.offset, node.memory, node)
-            self._saved = self.offset
-            if self.options.start != "earliest":
-                stands = f"goes on at {self.offset.position}; --from is for its start"
-                self._notices.append(f"consumer {self.options.consumer} {stands}")
-        if (until := self.options.until) is not None:
-            named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
-            self._journal.check_id(named)
-            self._until = named.position
-        if self.options.table is not None:
-            self._fix_columns(self.options.table, None if node is None else self.offset.position)
-
-    def begin(self) -> None:
-        """A first start, where the options say."""
-        with self._holding.beginning():
-            self._find_place()
-        self._learning.below(self.offset)
-        self._parts.outside.give(None)
-        self.named.check(None)
-
-    def _find_place(self) -> None:
-        options, unread = self.options, self._parts.taken.unread
-        self._view = self._survey.look(self.offset)
-        found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
-        self._journal.check_id(found.offset)
-        if not (found.offset.done or options.accept_loss):
-            check_there(found.offset.position, self._view)
-        check_within(found.offset, self._survey)
-        self.seek(standing(found.offset, self._view), found.memory)
-        if not options.accept_loss:
-            check_restart(self.restart(), self.offset.position, self._view)
-        if options.start == "earliest":
-            self._beginning.began(self._view)
-
-    def go_on(self, offset: NodeOffset, memory: Memory, held: NodeState | None = None) -> None:
-        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit.
-
-        `held`: what its consumer's file says, perhaps of a lower offset.
-        """
-        self._journal.check(offset)
-        self.seek(offset, memory)
-        if held is not None:
-            self._learning.recall(held)
-        self._view = self._survey.look(offset)
-        self._learning.around(offset, self.restart())
-        self._parts.outside.give(offset.position)
-        self.named.check(offset.position)
-
-    def seek(self, offset: NodeOffset, memory: Memory) -> None:
-        """Stand at an offset, with what the planner remembered there."""
-        self.offset, self.memory = offset, memory
-        self._rows.forget()
-
     def freeze(self) -> bool:
         """From now on only what is there now is planned; False while a look alone cannot tell what is there."""
         self._view = self._survey.look(self.offset)
@@ -165,11 +77,6 @@ class Tail:
             return False
         self._survey.freeze()
         return True
-
-    def _needed(self) -> int:
-        """The lowest segment that is read from here on."""
-        lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
-        return max(lowest, min(self._view, default=0))
 
     def close(self) -> None:
         self._holding.let_go()
@@ -236,40 +143,6 @@ class Tail:
         """Stand behind a step whose tasks were delivered."""
         self.seek(step.offset, step.memory)
 
-    def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
-        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that.
-
-        Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
-        """
-        if self._parts.consumer is not None:
-            self._rows.note(step, task, batch)
-
-    @property
-    def taken(self) -> NodeOffset:
-        """Behind everything that was taken: what `save` saves."""
-        return self._rows.offset or self.offset
-
-    def save_taken(self) -> None:
-        """Save the position where something of a step was taken that is not saved yet."""
-        if self._rows.offset is not None and self._rows.offset != self._saved:
-            self.save()
-
-    def save(self) -> None:
-        """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
-        if (consumer := self._parts.consumer) is not None:
-            memory = self.memory if self._rows.offset is None else self._rows.memory()
-            state = NodeState(self.taken, memory, self.restart(self.taken), learnt=self.learnt_at(self.taken))
-            consumer.save(self.options.node, state, moved=self._parts.wall(), program=self.options.program)
-        self._saved = self.taken
-
-    def restart(self, offset: NodeOffset | None = None) -> Position:
-        """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
-        return restart_of(offset or self.offset, self._survey, self._definitions.in_records.restart)
-
-    def learnt_at(self, offset: NodeOffset) -> Learnt | None:
-        """What a later start at an offset need not search for definitions again; None where nothing is sure."""
-        return self._learning.held_at(offset)
-
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
@@ -320,10 +193,6 @@ class Tail:
     def segments(self) -> Iterable[int]:
         """Ids that had a log at the last look, ascending."""
         return self._survey.segments()
-
-    def is_native(self, segment: int) -> bool:
-        """Whether a segment is one of a service's own log."""
-        return self._survey.is_native(segment)
 
     def log_name(self, segment: int) -> str:
         """The file name of a segment."""
@@ -385,8 +254,3 @@ class Tail:
         options = self.options
         rows = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, self.typed)
         return Shape(rows, history_begins, self._definitions.at)
-
-    def _fix_columns(self, table: str, planned: Position | None) -> None:
-        """The typed form of this run: by everything that is there now, also ahead of the position."""
-        self._learning.everything(self.offset, planned)
-        self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)

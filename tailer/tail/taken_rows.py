@@ -25,6 +25,8 @@ class TakenRows:
         self._memory: Callable[[], Memory] = Memory
         self._is_native = is_native
         self._open: tuple[int, NodeOffset] | None = None
+        self.whole = True
+        """Whether all rows that were taken lie before `offset`."""
 
     def memory(self) -> Memory:
         """What is to be remembered at `offset`."""
@@ -33,11 +35,13 @@ class TakenRows:
     def forget(self) -> None:
         """The tail stands elsewhere."""
         self.offset = self._open = None
+        self.whole = True
 
     def note(self, step: Step, task: ReadTask, batch: AnyBatch | None) -> None:
         """See `Tail.took`."""
         segment, self._open = task.span.segment, None
         if (edge := step.edges.get(segment)) is None:
+            self.whole = self.whole and not (batch is not None and len(batch))
             return
         if batch is None:
             # What `--until` leaves of a span comes another time.
@@ -51,6 +55,7 @@ class TakenRows:
                 self._open = last, msgspec.structs.replace(behind, j=step.offset.j)
                 behind = edge.within(segment, last)
             self._stand(step, edge, behind)
+            self.whole = self._open is None
 
     def meet(self, batch: AnyBatch) -> None:
         """A batch comes behind what was taken: whether that ended a transaction is known now."""
@@ -58,7 +63,8 @@ class TakenRows:
             # Where it goes on, only who takes this batch too has taken more of it.
             (at, behind), self._open = self._open, None
             if int(batch.column("offset")[0]) != at:
-                self.offset = behind
+                self.offset, self.whole = behind, True
 
     def _stand(self, step: Step, edge: Edge, offset: NodeOffset) -> None:
         self.offset, self._memory = msgspec.structs.replace(offset, j=step.offset.j), edge.memory
+        self.whole = True

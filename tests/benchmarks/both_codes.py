@@ -8,20 +8,20 @@ They take turns with every log, in the typed and in the generic form: CPU of the
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.fresh_machine import environment_of, install, make_code
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, ratio, result, summed, unpacked
+from tests.benchmarks.measured import Case, figure, interleaved, pin, ratio, rounded, summed, unpacked
+from tests.benchmarks.script import Begun, publish, script_parser
 
 NAME = "both_codes"
 QUESTION = "Does code that was compiled for this very processor read faster than the code that a wheel carries?"
@@ -29,11 +29,9 @@ TARGETS = {"wheel_to_own": 1.05}
 FORMS = ("typed", "arrow")
 CODES = ("wheel", "own")
 
-Case = Callable[[], float]
-
 
 def run(given: Sequence[str], rounds: int, code: Path | None) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         parent = Path(name)
         carried = code or make_code(parent / "object_code")
@@ -49,16 +47,10 @@ def run(given: Sequence[str], rounds: int, code: Path | None) -> dict[str, Any]:
         cases = dict(sorted(cases.items(), key=lambda case: case[0].split()[:-1]))
         interleaved(cases, 2)
         found = interleaved(cases, rounds)
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        None,
-        rounds,
-        TARGETS,
+    return begun.result(
         seconds=summed(found),
         figures=_figures(found),
-        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+        runs=rounded(found),
     )
 
 
@@ -112,13 +104,11 @@ def one(logs: Sequence[str]) -> None:
         folder, _, table = log.rpartition(":")
         for form in FORMS:
             work = works(Path(folder), table if form == "typed" else None)[-1]
-            cases[f"{table} {form}"] = Decoding(work, to_arrow)
+            cases[f"{table} {form}"] = Decoding(work, to_arrow, time.process_time)
     sys.stdout.write(json.dumps(list(cases)) + "\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        before = time.process_time()
-        cases[line.strip()]()
-        sys.stdout.write(f"{time.process_time() - before}\n")
+        sys.stdout.write(f"{cases[line.strip()]()}\n")
         sys.stdout.flush()
 
 
@@ -127,12 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["--one"]:
         one(words[1:])
         return 0
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = script_parser(NAME, QUESTION, 15)
     told = "archive or folder with segment, sidecar and schema.cql, and the table to read in its typed form"
     parser.add_argument("logs", nargs="+", metavar="LOG:TABLE", help=told)
-    parser.add_argument("--repeat", type=int, default=15, help="rounds (default: %(default)s)")
     parser.add_argument("--code", type=Path, help="a folder that scripts/object_code.py has made (default: make one)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(words)
     publish(run(chosen.logs, chosen.repeat, chosen.code), chosen.keep)
     return 0

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks.measured import facts, publish, result
+from tests.benchmarks.script import Begun, publish
 
 NAME = "checkouts"
 QUESTION = "Is this checkout slower than that one?"
@@ -77,19 +77,13 @@ def compared(before: Numbers, after: Numbers) -> dict[str, dict[str, float]]:
 
 def run(pair: Sequence[Checkout], benchmark: str, turns: int, words: Sequence[str]) -> dict[str, Any]:
     """`pair`: before and after."""
-    at_first = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, turns, pair[-1].path)
     for turn in range(turns):
         for checkout in pair if turn % 2 == 0 else reversed(pair):
             measure(checkout, benchmark, words)
     cases = compared(pair[0].found, pair[1].found)
     ratios = [case["median"] for case in cases.values()]
-    return result(
-        NAME,
-        QUESTION,
-        at_first,
-        pair[-1].path,
-        turns,
-        TARGETS,
+    return begun.result(
         benchmark=benchmark,
         all={"median": statistics.median(ratios), "largest": max(ratios)},
         cases=cases,

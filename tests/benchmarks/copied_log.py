@@ -5,12 +5,18 @@ Entries are copied byte for byte; header and sync markers, whose CRCs cover the 
 
 from __future__ import annotations
 
+import argparse
 import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from tailer.framing.header import decode_header, encode_header
 from tailer.framing.section import MARKER_BYTES, encode_marker
+from tests.benchmarks.measured import unpacked
+from tests.benchmarks.script import perf_parser
 
 
 def copies(perf: Path, folder: Path, count: int) -> int:
@@ -39,6 +45,32 @@ def copies(perf: Path, folder: Path, count: int) -> int:
         target.write_bytes(made)
         target.with_name(f"{target.stem}_cdc.idx").write_bytes(sidecar)
     return count * len(data)
+
+
+class Backlog(NamedTuple):
+    """A folder to work in; in there the recorded segment's, and that of the long log; the bytes of the latter."""
+
+    parent: Path
+    one: Path
+    folder: Path
+    size: int
+
+
+@contextmanager
+def backlog(perf: Path, count: int) -> Iterator[Backlog]:
+    """So many copies of a recorded segment, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory() as made:
+        parent = Path(made)
+        one, folder = unpacked(perf, parent), parent / "backlog" / "cdc_raw"
+        yield Backlog(parent, one, folder, copies(one, folder, count))
+
+
+def backlog_parser(name: str, question: str, repeat: int) -> argparse.ArgumentParser:
+    """The options of a script that reads such a log of 1 GiB."""
+    parser = perf_parser(name, question, repeat)
+    told = "segments of the backlog (default: %(default)s)"
+    parser.add_argument("--copies", type=int, default=32, dest="count", metavar="COPIES", help=told)
+    return parser
 
 
 def _markers(data: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:

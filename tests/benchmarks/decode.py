@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +34,21 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, rate, ratio, result, summed
+from tests.benchmarks.measured import (
+    Case,
+    define,
+    figure,
+    interleaved,
+    pin,
+    rate,
+    ratio,
+    rounded,
+    schema_in,
+    summed,
+    timed,
+)
+from tests.benchmarks.script import Begun, perf_parser, publish
+from tests.helpers.jvm.program import running
 from tests.server.harness import Node, available
 
 NAME = "decode"
@@ -53,8 +66,6 @@ TARGETS = {
 }
 SERVER_WARM_UP = 8
 
-Case = Callable[[], float]
-
 
 class Folders(NamedTuple):
     """The segment as it was recorded, and compressed."""
@@ -64,7 +75,7 @@ class Folders(NamedTuple):
 
 
 def run(perf: Path, table: str, rounds: int, server: bool) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds, perf)
     with ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plain = copy_of(perf, parent)
@@ -81,13 +92,7 @@ def run(perf: Path, table: str, rounds: int, server: bool) -> dict[str, Any]:
     if missing:
         sys.stderr.write(f"Cassandra's own reader is left out: {missing}\n")
     first = ours["typed"]
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        rounds,
-        TARGETS,
+    return begun.result(
         measured=MEASURED,
         rows=first.rows,
         bytes=first.work.size,
@@ -95,7 +100,7 @@ def run(perf: Path, table: str, rounds: int, server: bool) -> dict[str, Any]:
         cassandra_left_out=missing,
         seconds=summed(found),
         figures=figures(found, first.rows, first.work.size),
-        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+        runs=rounded(found),
     )
 
 
@@ -113,44 +118,28 @@ def _whole(folder: Path, table: str) -> dict[str, Case]:
     """`tailer.open(...).read()` with all it does."""
 
     def case(form: Form) -> Case:
-        schema = folder / "schema.cql"
-        options: dict[str, Any] = {
-            "schema_file": schema if schema.exists() else None,
-            "table": table if form == "typed" else None,
-        }
+        schema, typed = schema_in(folder), table if form == "typed" else None
 
-        def read() -> float:
-            started = time.perf_counter()
-            for _ in tailer.open(folder, stopped=True, **options).read():
+        def read() -> None:
+            for _ in tailer.open(folder, stopped=True, schema_file=schema, table=typed).read():
                 pass
-            return time.perf_counter() - started
 
-        return read
+        return timed(read)
 
     return {f"whole {form}": case(form) for form in FORMS if form != "json"}
 
 
 def _crc32(folder: Path) -> Case:
     data = next(folder.glob("CommitLog-*.log")).read_bytes()
-
-    def check() -> float:
-        started = time.perf_counter()
-        zlib.crc32(data)
-        return time.perf_counter() - started
-
-    return check
+    return timed(lambda: zlib.crc32(data))
 
 
 @contextmanager
 def _cassandra(folders: Folders, parent: Path) -> Iterator[dict[str, Case]]:
     """Its reader over both segments, in a server that knows the table and is warm."""
-    node = Node(parent / "server", heap="2g")
-    node.start()
-    try:
+    with running(Node(parent / "server", heap="2g")) as node:
         with node.session() as session:
-            for statement in (folders.plain / "schema.cql").read_text().split(";"):
-                if statement.strip():
-                    session.execute(statement)
+            define(session, folders.plain)
         cases = {}
         for name, folder in (("cassandra", folders.plain), ("lz4 cassandra", folders.lz4)):
             log = next(folder.glob("CommitLog-*.log"))
@@ -158,8 +147,6 @@ def _cassandra(folders: Folders, parent: Path) -> Iterator[dict[str, Case]]:
                 raise RuntimeError(f"the server's reader sees nothing in {log.name}")
             cases[name] = _theirs(node, log)
         yield cases
-    finally:
-        node.kill()
 
 
 def _theirs(node: Node, log: Path) -> Case:

@@ -28,7 +28,7 @@ from tailer.rows.choice import AnyBatch
 from tailer.segments.segment import SegmentFile
 from tailer.sinks.json_lines import JsonLinesSink
 from tailer.tail.open import open_tail
-from tests.benchmarks.measured import CORES, compile_ahead, unpacked
+from tests.benchmarks.measured import CORES, Case, compile_ahead, schema_in, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed
 from tests.helpers.logs.frame import SegmentWriter
@@ -60,8 +60,7 @@ def works(folder: Path, table: str | None, budget: int = 1 << 40) -> list[Work]:
 
     `schema.cql` in the folder gives definitions, if it is there.
     """
-    schema = folder / "schema.cql"
-    options = TailOptions(schema_file=schema if schema.exists() else None, table=table, stopped=True)
+    options = TailOptions(schema_file=schema_in(folder), table=table, stopped=True)
     found: list[Work] = []
     with open_tail(folder, options, writes=False) as tail:
         while (step := tail.step(budget)).tasks:
@@ -83,17 +82,18 @@ def decode(work: Work, reader: Reader, take: Take) -> int:
 class Decoding:
     """One work in one form, to be timed again and again; what is compiled of definitions is kept in between."""
 
-    def __init__(self, work: Work, take: Take) -> None:
+    def __init__(self, work: Work, take: Take, clock: Case = time.perf_counter) -> None:
         self.work = work
         self.rows = 0
         self._take = take
+        self._clock = clock
         self._reader = Reader()
 
     def __call__(self) -> float:
-        """Seconds of one more time."""
-        started = time.perf_counter()
+        """Seconds of one more time, by that clock."""
+        started = self._clock()
         self.rows = decode(self.work, self._reader, self._take)
-        return time.perf_counter() - started
+        return self._clock() - started
 
 
 def to_arrow(batch: AnyBatch) -> object:

@@ -10,7 +10,6 @@ when its code is kept. Each reads the perf segment in the typed form in a proces
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import json
 import os
@@ -24,20 +23,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import ROOT, facts, figure, perf_parser, publish, result, summed, unpacked
+from tests.benchmarks.measured import ROOT, figure, schema_in, summed, unpacked
+from tests.benchmarks.script import Begun, perf_parser, publish
+from tests.house.source_tree import PACKAGES
 
 NAME = "fresh_machine"
 QUESTION = "How much CPU does a machine spend that has never run this until compiled code gives it the first row?"
 TARGETS = {"wheel_cpu_seconds": 10.0}
 WAYS = ("wheel", "clone", "clone, kept")
-PACKAGES = ("tailer", "writer_hooks", "pyspark_cdc_tail")
 _OF_CODE = ("CDC_TAIL", "NUMBA_", "PYTHON", "XDG_CACHE_HOME")
 
 Run = dict[str, Any]
 
 
 def run(perf: Path, table: str, rounds: int, code: Path | None) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds, perf)
     runs: dict[str, list[Run]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as name:
         parent = Path(name)
@@ -49,7 +49,7 @@ def run(perf: Path, table: str, rounds: int, code: Path | None) -> dict[str, Any
             install(clone, None)
             for way in WAYS:
                 runs[way].append(_first_row(wheel if way == "wheel" else clone, log, table))
-    return result(NAME, QUESTION, before, perf, rounds, TARGETS, figures=_figures(runs), runs=runs)
+    return begun.result(figures=_figures(runs), runs=runs)
 
 
 def _figures(runs: dict[str, list[Run]]) -> list[dict[str, Any]]:
@@ -95,8 +95,7 @@ def one(log: Path, table: str) -> None:
     from tailer.tail.open import open_tail
     from tests.benchmarks.start import first_rows
 
-    schema = log / "schema.cql"
-    options = TailOptions(schema_file=schema if schema.exists() else None, start="earliest", table=table, stopped=True)
+    options = TailOptions(schema_file=schema_in(log), start="earliest", table=table, stopped=True)
     with open_tail(log, options, writes=False) as tail:
         first_rows(tail)
     wall = time.perf_counter() - begun
@@ -116,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["--one"]:
         one(Path(words[1]), words[2])
         return 0
-    parser: argparse.ArgumentParser = perf_parser(NAME, QUESTION, 2)
+    parser = perf_parser(NAME, QUESTION, 2)
     parser.add_argument("--code", type=Path, help="a folder that scripts/object_code.py has made (default: make one)")
     chosen = parser.parse_args(words)
     publish(run(chosen.perf, chosen.table, chosen.repeat, chosen.code), chosen.keep)

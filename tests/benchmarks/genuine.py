@@ -14,14 +14,13 @@ and all rows have to be the same.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -32,6 +31,7 @@ from tailer.reading.reader import Reader
 from tailer.rows.choice import AnyBatch
 from tests.benchmarks.decoding import (
     FORM_NAMES,
+    Decoding,
     Work,
     copy_of,
     decode,
@@ -41,7 +41,8 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import ROOT, facts, figure, interleaved, pin, publish, rate, ratio, result, summed
+from tests.benchmarks.measured import ROOT, Case, figure, interleaved, pin, rate, ratio, rounded, summed, timed
+from tests.benchmarks.script import Begun, publish, script_parser
 
 NAME = "genuine"
 QUESTION = "How fast does one core read what a server wrote of rows that are no plain inserts?"
@@ -71,42 +72,21 @@ class Segment(NamedTuple):
         return works(self.folder, self.table if form == "typed" else None)[-1]
 
 
-class Case:
-    """One segment read in one form, again and again."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.rows = 0
-        self._reader = Reader()
-
-    def __call__(self) -> float:
-        """Processor seconds of one more time."""
-        started = time.process_time()
-        self.rows = decode(self.work, self._reader, to_arrow)
-        return time.process_time() - started
-
-
 def run(paths: Sequence[Path], rounds: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds)
     pin(0)
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
         segments = _segments(paths, Path(name))
-        read: dict[str, Case] = {}
-        cases: dict[str, Callable[[], float]] = {}
+        read: dict[str, Decoding] = {}
+        cases: dict[str, Case] = {}
         for shape, segment in segments.items():
-            read |= {f"{shape} {form}": Case(segment.work(form)) for form in FORMS}
+            read |= {f"{shape} {form}": Decoding(segment.work(form), to_arrow, time.process_time) for form in FORMS}
             cases |= {**read, f"{shape} crc32": _crc32(segment.work("arrow"))}
         interleaved(cases, 1)
         found = interleaved(cases, rounds)
     rows = {name: case.rows for name, case in read.items()}
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        None,
-        rounds,
-        TARGETS,
+    return begun.result(
         measured=MEASURED,
         archives=[path.name for path in paths],
         compiled=compiled,
@@ -114,7 +94,7 @@ def run(paths: Sequence[Path], rounds: int) -> dict[str, Any]:
         bytes={name: case.work.size for name, case in read.items()},
         seconds=summed(found),
         figures=list(figures(found, rows, list(segments))),
-        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+        runs=rounded(found),
     )
 
 
@@ -159,9 +139,7 @@ def _segments(paths: Sequence[Path], parent: Path) -> dict[str, Segment]:
 
 
 def _segment(folder: Path) -> Segment:
-    batches: list[pa.RecordBatch] = []
-    decode(works(folder, None)[-1], Reader(), lambda batch: batches.append(batch.to_arrow()))
-    rows = pa.Table.from_batches(batches)
+    rows = _rows(works(folder, None)[-1])
     (keyspace,), (table,), (number,) = (rows[name].unique().to_pylist() for name in ("keyspace", "table", "table_id"))
     return Segment(folder, f"{keyspace}.{table}", UUID(number).bytes, rows["op"].to_pylist())
 
@@ -174,15 +152,9 @@ def _inserts(held: Segment, path: Path) -> Path:
     return rewritten(held.folder, path, inserts, "plain")
 
 
-def _crc32(work: Work) -> Callable[[], float]:
+def _crc32(work: Work) -> Case:
     data = work.log.read_bytes()[work.task.span.start : work.task.span.end]
-
-    def check() -> float:
-        started = time.process_time()
-        zlib.crc32(data)
-        return time.process_time() - started
-
-    return check
+    return timed(lambda: zlib.crc32(data), time.process_time)
 
 
 def check(paths: Sequence[Path]) -> dict[str, bool]:
@@ -197,7 +169,7 @@ def check(paths: Sequence[Path]) -> dict[str, bool]:
                 command = [
                     sys.executable,
                     "-m",
-                    "tests.benchmarks.genuine",
+                    f"tests.benchmarks.{NAME}",
                     str(segment.folder),
                     "--rows-to",
                     str(plain),
@@ -227,10 +199,8 @@ def _write_rows(folder: Path, table: str | None, to: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = script_parser(NAME, QUESTION, 9)
     parser.add_argument("shapes", type=Path, nargs="+", help="archives (.tar.xz) or folders of one segment each")
-    parser.add_argument("--repeat", type=int, default=9, help="rounds (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     parser.add_argument("--check", action="store_true", help="hold all rows to those of the plain twins instead")
     parser.add_argument("--rows-to", type=Path, help="write the rows of one segment to that file instead")
     parser.add_argument("--table", help="with --rows-to: in the typed form of that table")

@@ -14,7 +14,6 @@ that is remembered.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -27,7 +26,8 @@ from typing import IO, Any, NamedTuple
 
 from tailer.state.log_folder import state_folder
 from tests.benchmarks.growth_cases import CASES
-from tests.benchmarks.measured import ROOT, facts, publish, result
+from tests.benchmarks.measured import ROOT
+from tests.benchmarks.script import Begun, publish, script_parser
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "growth"
@@ -95,7 +95,7 @@ def _told(answer: IO[bytes]) -> dict[str, float]:
 
 
 def run(cases: Sequence[str], times: int, part: int, idle_seconds: float) -> dict[str, Any]:
-    material, before = load_material(), facts()
+    material, begun = load_material(), Begun(NAME, QUESTION, TARGETS, times)
     runs: dict[str, Any] = {}
     figures: list[dict[str, Any]] = []
     for case in cases:
@@ -103,7 +103,7 @@ def run(cases: Sequence[str], times: int, part: int, idle_seconds: float) -> dic
         few, many = (measure(case, material, size // part, times, idle_seconds) for size in (sizes.few, sizes.many))
         runs[case] = {"sizes": [sizes.few // part, sizes.many // part], "few": few, "many": many}
         figures += [_figure(case, what, few[what], many[what], part) for what in few]
-    return result(NAME, QUESTION, before, None, times, TARGETS, figures=figures, runs=runs)
+    return begun.result(figures=figures, runs=runs)
 
 
 def _figure(case: str, what: str, few: float, many: float, part: int) -> dict[str, Any]:
@@ -118,12 +118,11 @@ def _figure(case: str, what: str, few: float, many: float, part: int) -> dict[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = script_parser(NAME, QUESTION)
     parser.add_argument("--case", choices=list(CASES), action="append", help="only this one; may be given again")
     parser.add_argument("--times", type=int, default=30, help="rows and looks (default: %(default)s)")
     parser.add_argument("--part", type=int, default=1, help="sizes divided by this (default: %(default)s)")
     parser.add_argument("--idle", type=float, default=10.0, help="seconds of waiting (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.case or list(CASES), chosen.times, chosen.part, chosen.idle), chosen.keep)
     return 0

@@ -10,7 +10,6 @@ the section made into an Arrow batch. Blocks of the three take turns.
 
 from __future__ import annotations
 
-import argparse
 import queue
 import tempfile
 import threading
@@ -21,7 +20,8 @@ from pathlib import Path
 import msgspec
 
 from tailer.position import Position
-from tests.benchmarks.measured import facts, figure, percentiles, publish, result
+from tests.benchmarks.measured import figure, percentiles
+from tests.benchmarks.script import Begun, publish, script_parser
 from writer_hooks import SegmentLog, Table, batch
 from writer_hooks.buffer import Absent, SectionBuffer, SyncedSection
 
@@ -137,11 +137,10 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = script_parser(NAME, QUESTION)
     parser.add_argument("--rounds", type=int, default=20, help="blocks of each case (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     options = parser.parse_args(arguments)
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, options.rounds, Path("a log of its own"))
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options.rounds, Path(folder))
     milliseconds = {name: percentiles(times) for name, times in found.items()}
@@ -151,9 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ratio = {"median": milliseconds[name][share] / milliseconds["queue"][share]}
             most = TARGETS["p99_to_queue"] if (name, share) == ("buffer", "p99") else None
             figures.append(figure(f"hand-over by {name}, {share}", "x queue.Queue", ratio, at_most=most))
-    made = result(
-        NAME, QUESTION, before, Path("a log of its own"), options.rounds, TARGETS, figures=figures, runs=milliseconds
-    )
+    made = begun.result(figures=figures, runs=milliseconds)
     publish(made, options.keep)
 
 

@@ -12,7 +12,6 @@ wait (`waitMillis=0`), as data sources do otherwise.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -27,7 +26,8 @@ from typing import Any
 
 import psutil
 
-from tests.benchmarks.measured import ROOT, facts, medians, publish, result
+from tests.benchmarks.measured import environment, medians
+from tests.benchmarks.script import Begun, publish
 
 NAME = "idle"
 QUESTION = "How much of a core does a query with nothing to do use?"
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--case", choices=list(CASES), action="append", help="only this one; may be given again")
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(arguments)
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, given.repeat, given.folder)
     cases = given.case or list(CASES)
     runs = [
         {case: measure(given.folder, case, given.settle, given.seconds) for case in cases} for _ in range(given.repeat)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     middle = medians(runs)
     met = {f"{case}_percent": middle[case]["all"] <= limit for case, limit in TARGETS.items() if case in middle}
     told = {"idle_seconds": given.seconds, "runs": runs, "medians": middle, "met": met}
-    publish(result(NAME, QUESTION, before, given.folder, given.repeat, TARGETS, **told), keep=given.keep)
+    publish(begun.result(**told), keep=given.keep)
 
 
 def measure(folder: Path, case: str, settle: float, seconds: float) -> dict[str, float]:
@@ -64,8 +64,7 @@ def measure(folder: Path, case: str, settle: float, seconds: float) -> dict[str,
         log = Path(parent) / "cdc_raw"
         shutil.copytree(folder, log)
         command = [*STREAM, str(log), "--output", "json", "--progress", "0", *CASES[case]]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as process:
             try:
                 await_rows(process)
                 time.sleep(settle)

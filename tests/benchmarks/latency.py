@@ -11,7 +11,6 @@ that holds a hundred finished segments besides.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
@@ -25,7 +24,8 @@ from typing import IO, Any, NamedTuple, Self
 
 import psutil
 
-from tests.benchmarks.measured import ROOT, facts, medians, percentiles, publish, result
+from tests.benchmarks.measured import FOLLOW, environment, medians, percentiles
+from tests.benchmarks.script import Begun, publish, script_parser
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "latency"
@@ -35,7 +35,6 @@ WARM_UP_ROWS = 20
 GAP_SECONDS = (0.020, 0.060)
 PATIENCE_SECONDS = 60.0
 
-FOLLOW = [sys.executable, "-c", "from tailer.cli.app import run; run()", "follow"]
 FLOOR = [sys.executable, str(Path(__file__).with_name("floor.py"))]
 
 
@@ -44,9 +43,7 @@ class Watched:
 
     def __init__(self, command: Sequence[str | Path], log: IO[bytes]) -> None:
         self.read_at: list[float] = []
-        self._process = subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
-        )
+        self._process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=log, env=environment())
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -144,7 +141,7 @@ def _idle(processes: Sequence[Watched], seconds: float) -> dict[str, float]:
 
 def run(rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
     material = load_material()
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
     for number in range(repeat):
         for name, way in WAYS.items():
@@ -159,15 +156,14 @@ def run(rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
         for name, found in summary.items()
     }
     told = {"rows": rows, "gap_ms": [gap * 1000 for gap in GAP_SECONDS], "idle_seconds": idle_seconds}
-    return result(NAME, QUESTION, before, None, repeat, TARGETS, **told, medians=summary, met=met, runs=runs)
+    return begun.result(**told, medians=summary, met=met, runs=runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.latency", description=QUESTION)
+    parser = script_parser(NAME, QUESTION)
     parser.add_argument("--rows", type=int, default=400, help="rows of each run (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each way (default: %(default)s)")
     parser.add_argument("--idle", type=float, default=20.0, help="idle seconds of each run (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.rows, chosen.repeat, chosen.idle), chosen.keep)
     return 0

@@ -9,7 +9,6 @@ reader as in `decode.py`, typed and generic, warm and on one core: time a key.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import tempfile
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.decoding import FORM_NAMES, Decoding, Form, to_arrow, warm_up, works
-from tests.benchmarks.measured import facts, figure, interleaved, pin, publish, rate, ratio, result, summed
-from tests.benchmarks.shape_logs import Shape, cell_of, insert_of, shape_table, write
+from tests.benchmarks.measured import figure, interleaved, pin, rate, ratio, rounded, summed
+from tests.benchmarks.script import Begun, publish, script_parser
+from tests.benchmarks.shape_logs import Shape, row_of, shape_of, shape_table, write
 from tests.helpers.log_writer import Column, i32
 
 NAME = "maps"
@@ -41,13 +41,13 @@ def shape(keys: int, distinct: int, *, shuffled: bool) -> Shape:
             chance.shuffle(order)
         pairs = ((b"key %04d" % key, i32(number + key)) for key in order)
         value = i32(keys) + b"".join(i32(len(part)) + part for pair in pairs for part in pair)
-        return insert_of(table, number, ("scores", cell_of(value, number)))
+        return row_of(table, number, {"scores": value})
 
-    return Shape((table,), tuple(one(number) for number in range(max(2, distinct // keys))))
+    return shape_of(table, one, max(2, distinct // keys))
 
 
 def run(rounds: int, size: int, distinct: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds)
     pin(0)
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
@@ -56,18 +56,12 @@ def run(rounds: int, size: int, distinct: int) -> dict[str, Any]:
         found = interleaved(cases, rounds)
     keys = {case: decoding.rows * int(case.split()[0]) for case, decoding in cases.items()}
     per_key = {case: [seconds / keys[case] for seconds in values] for case, values in found.items()}
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        None,
-        rounds,
-        TARGETS,
+    return begun.result(
         compiled=compiled,
         keys=keys,
         seconds=summed(found),
         figures=list(figures(found, keys, per_key)),
-        runs={case: [round(seconds, 5) for seconds in values] for case, values in found.items()},
+        runs=rounded(found),
     )
 
 
@@ -99,11 +93,9 @@ def figures(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
-    parser.add_argument("--repeat", type=int, default=9, help="rounds (default: %(default)s)")
+    parser = script_parser(NAME, QUESTION, 9)
     parser.add_argument("--mib", type=float, default=4.0, help="plain MiB of each segment (default: %(default)s)")
     parser.add_argument("--distinct", type=int, default=40_000, help="keys in different rows (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.repeat, int(chosen.mib * (1 << 20)), chosen.distinct), chosen.keep)
     return 0

@@ -1,78 +1,28 @@
-"""What every result says beside its numbers: versions, machine, load; and how a result is summed up and kept."""
+"""How the benchmarks measure: the recorded log, one core, rounds by turns, and what rounds are summed up to."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from tests.helpers.sets import extract
 
-RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("cdc-tail", "numpy", "pyarrow", "numba", "cramjam", "msgspec", "inotify-simple", "typer", "psutil")
+FOLLOW = [sys.executable, "-c", "from tailer.cli.app import run; run()", "follow"]
 CORES = sorted(os.sched_getaffinity(0))
 """Those this process may run on, as they were before anything was pinned to one of them."""
 
 Seconds = Mapping[str, Sequence[float]]
 """By case: one number a round."""
 
-
-def facts() -> dict[str, Any]:
-    """Where and with what something was measured. Load: of the last minute, five, fifteen, when this is called."""
-    return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
-        "machine": {
-            "cores": len(CORES),
-            "cpu": _cpu(),
-            "kernel": platform.release(),
-            "load": [round(load, 2) for load in os.getloadavg()],
-        },
-    }
-
-
-def result(
-    name: str,
-    question: str,
-    before: Mapping[str, Any],
-    read: Path | None,
-    repeat: int,
-    targets: Mapping[str, Any],
-    **more: Any,
-) -> dict[str, Any]:
-    """What a script prints and keeps. `before`: `facts` from before the first round; `read`: the log that was given."""
-    return {
-        "name": name,
-        "question": question,
-        **before,
-        "load_after": [round(load, 2) for load in os.getloadavg()],
-        **({} if read is None else {"read": read.name}),
-        "repeat": repeat,
-        "targets": targets,
-        **more,
-    }
-
-
-def perf_parser(name: str, question: str, repeat: int) -> argparse.ArgumentParser:
-    """The words of a script that reads the perf segment; `repeat` rounds unless told."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{name}", description=question)
-    parser.add_argument("perf", type=Path, help="archive (.tar.xz) or folder with the segment, its sidecar, schema.cql")
-    parser.add_argument("--table", default="perf.events", help="its table, for the typed form (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=repeat, help="rounds (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
-    return parser
+Case = Callable[[], float]
+"""What is done once a round, and gives its number."""
 
 
 def unpacked(perf: Path, into: Path) -> Path:
@@ -83,11 +33,28 @@ def unpacked(perf: Path, into: Path) -> Path:
     return next(into.rglob("CommitLog-*.log")).parent
 
 
-def commit() -> str | None:
-    """The commit checked out, with `+` if files were changed since; None outside a clone."""
-    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+def schema_in(folder: Path) -> Path | None:
+    """The definitions in a folder, if there are any."""
+    schema = folder / "schema.cql"
+    return schema if schema.exists() else None
+
+
+def define(session: Any, folder: Path) -> None:
+    """Have a server know the tables of a folder that has definitions."""
+    for statement in (folder / "schema.cql").read_text().split(";"):
+        if statement.strip():
+            session.execute(statement)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Of a process that imports this checkout, wherever it is started."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+def peak_mib() -> float:
+    """The most memory that this process itself had; `ru_maxrss` begins with that of its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def compile_ahead() -> None:
@@ -101,7 +68,18 @@ def pin(number: int) -> None:
     os.sched_setaffinity(0, {CORES[number % len(CORES)]})
 
 
-def interleaved(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def timed(work: Callable[[], object], clock: Case = time.perf_counter) -> Case:
+    """What one more time takes, in seconds of that clock."""
+
+    def once() -> float:
+        started = clock()
+        work()
+        return clock() - started
+
+    return once
+
+
+def interleaved(cases: Mapping[str, Case], rounds: int) -> dict[str, list[float]]:
     """What each case gives, once a round and one after another, so that all meet the same machine."""
     found: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
@@ -116,6 +94,21 @@ def summed(found: Seconds) -> dict[str, dict[str, float]]:
         name: {"median": round(statistics.median(values), 5), "best": round(min(values), 5)}
         for name, values in found.items()
     }
+
+
+def rounded(found: Seconds) -> dict[str, list[float]]:
+    """Every round of every case, as results keep them."""
+    return {name: [round(seconds, 5) for seconds in values] for name, values in found.items()}
+
+
+def low(values: Sequence[float]) -> dict[str, float]:
+    """The median, and as the best the least."""
+    return {"median": statistics.median(values), "best": min(values)}
+
+
+def high(values: Sequence[float]) -> dict[str, float]:
+    """The median, and as the best the most."""
+    return {"median": statistics.median(values), "best": max(values)}
 
 
 def ratio(found: Seconds, above: str, below: str) -> dict[str, float]:
@@ -165,27 +158,3 @@ def medians(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         elif isinstance(value, int | float):
             merged[key] = round(statistics.median(run[key] for run in runs), 4)
     return merged
-
-
-def publish(result: Mapping[str, Any], keep: bool) -> None:
-    """Print the result, and with `keep` store it as `results/NAME.json`."""
-    text = json.dumps(result, indent=1) + "\n"
-    sys.stdout.write(text)
-    if keep:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{result['name']}.json").write_text(text)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cpu() -> str | None:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return None
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), None)

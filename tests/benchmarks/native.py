@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.decoding import FORM_NAMES, FORMS, Decoding, copy_of, drained_pipe, takes, warm_up, works
-from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, rate, ratio, result, summed
+from tests.benchmarks.measured import figure, interleaved, pin, rate, ratio, rounded, summed
 from tests.benchmarks.native_logs import native_copy
+from tests.benchmarks.script import Begun, perf_parser, published
 
 NAME = "native"
 QUESTION = "Is a native log read as fast as a server's?"
@@ -31,8 +32,8 @@ CASSANDRA = "cassandra"
 NATIVE = "native"
 
 
-def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
-    before = facts()
+def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     pin(0)
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
@@ -46,24 +47,18 @@ def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
                 for form in FORMS
             }
             interleaved(cases, 1)
-            found = interleaved(cases, rounds)
+            found = interleaved(cases, repeat)
     rows = {log: cases[f"{log} typed"].rows for log in folders}
     if len(set(rows.values())) != 1:
         raise RuntimeError(f"not the same rows: {rows}")
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        rounds,
-        TARGETS,
+    return begun.result(
         measured=MEASURED,
         rows=rows[NATIVE],
         bytes={log: cases[f"{log} typed"].work.size for log in folders},
         compiled=compiled,
         seconds=summed(found),
         figures=figures(found, rows[NATIVE]),
-        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+        runs=rounded(found),
     )
 
 
@@ -79,9 +74,7 @@ def figures(found: dict[str, list[float]], rows: int) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = perf_parser(NAME, QUESTION, 15).parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.repeat), chosen.keep)
-    return 0
+    return published(perf_parser(NAME, QUESTION, 15), run, arguments)
 
 
 if __name__ == "__main__":

@@ -13,25 +13,15 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import tailer
 from tests.benchmarks.copied_log import copies
 from tests.benchmarks.decoding import Decoding, to_arrow, warm_up, works
-from tests.benchmarks.measured import (
-    facts,
-    figure,
-    interleaved,
-    perf_parser,
-    pin,
-    publish,
-    ratio,
-    result,
-    summed,
-    unpacked,
-)
+from tests.benchmarks.measured import Case, figure, interleaved, pin, ratio, schema_in, summed, timed, unpacked
+from tests.benchmarks.script import Begun, perf_parser, published
 
 NAME: Final = "opening"
 QUESTION: Final = "What does opening a log cost besides reading it, and a start with nothing new?"
@@ -40,43 +30,33 @@ COPIES: Final = (1, 8)
 FORMS: Final = ("typed", "generic")
 CONSUMER: Final = "benchmark"
 
-Case = Callable[[], float]
-
 
 def cases(plain: Path, parent: Path, table: str) -> dict[str, Case]:
     """By name, each in folders of its own: a state lies beside a folder."""
-    schema = plain / "schema.cql"
-    given = {"schema_file": schema} if schema.exists() else {}
     made: dict[str, Case] = {}
     for form in FORMS:
-        options = {**given, "stopped": True, **({"table": table} if form == "typed" else {})}
+        typed = table if form == "typed" else None
+        options = {"schema_file": schema_in(plain), "stopped": True, "table": typed}
         unknown, known = (parent / form / name / "cdc_raw" for name in ("unknown", "known"))
         for folder in (unknown, known):
             copies(plain, folder, 1)
         _consume(known, options)
-        made[f"{form}: reader"] = _reader(plain, table if form == "typed" else None)
-        made[f"{form}: opened, nothing known"] = _timed(lambda f=unknown, o=options: _read(f, o))
-        made[f"{form}: opened, read before"] = _timed(lambda f=known, o=options: _read(f, o))
+        made[f"{form}: reader"] = _reader(plain, typed)
+        made[f"{form}: opened, nothing known"] = timed(lambda f=unknown, o=options: _read(f, o), time.thread_time)
+        made[f"{form}: opened, read before"] = timed(lambda f=known, o=options: _read(f, o), time.thread_time)
         for count in COPIES:
             folder = parent / form / str(count) / "cdc_raw"
             copies(plain, folder, count)
             _consume(folder, options)
-            made[f"{form}: start, {count} segments"] = _timed(lambda f=folder, o=options: _consume(f, o))
+            made[f"{form}: start, {count} segments"] = timed(
+                lambda f=folder, o=options: _consume(f, o), time.thread_time
+            )
     return made
-
-
-def _timed(case: Callable[[], object]) -> Case:
-    def timed() -> float:
-        before = time.thread_time()
-        case()
-        return time.thread_time() - before
-
-    return timed
 
 
 def _reader(plain: Path, table: str | None) -> Case:
     decodings = [Decoding(work, to_arrow) for work in works(plain, table)]
-    return _timed(lambda: [each() for each in decodings])
+    return timed(lambda: [each() for each in decodings], time.thread_time)
 
 
 def _read(folder: Path, options: dict[str, Any]) -> int:
@@ -88,8 +68,8 @@ def _consume(folder: Path, options: dict[str, Any]) -> int:
     return sum(batch.num_rows for batch in log.follow(once=True))
 
 
-def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
-    before = facts()
+def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compiled = warm_up()
     pin(0)
     with tempfile.TemporaryDirectory() as name:
@@ -97,14 +77,8 @@ def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
         made = cases(unpacked(perf, parent / "perf"), parent, table)
         for case in made.values():
             case()
-        found = interleaved(made, rounds)
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        rounds,
-        TARGETS,
+        found = interleaved(made, repeat)
+    return begun.result(
         compiled=compiled,
         figures=[*_figures(found)],
         seconds=summed(found),
@@ -125,9 +99,7 @@ def _figures(found: dict[str, list[float]]) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = perf_parser(NAME, QUESTION, 9).parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.repeat), chosen.keep)
-    return 0
+    return published(perf_parser(NAME, QUESTION, 9), run, arguments)
 
 
 if __name__ == "__main__":

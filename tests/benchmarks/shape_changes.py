@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from uuid import UUID
 
-from tests.benchmarks.shape_logs import Shape, cell_of, insert_of, shape_table
-from tests.helpers.log_writer import (
-    TS,
-    Bound,
-    Cell,
-    Column,
-    Complex,
-    Deletion,
-    Liveness,
-    Marker,
-    Mutation,
-    Row,
-    Table,
-    Update,
-    encode_mutation,
-    i32,
+from tests.benchmarks.shape_logs import (
+    Shape,
+    clustering_of,
+    collections_table,
+    payload_of,
+    row_of,
+    shape_of,
+    shape_table,
+    time_id,
+    wide_table,
+    wide_values,
 )
+from tests.helpers.log_writer import TS, Bound, Cell, Column, Complex, Deletion, Liveness, Marker, Row, Table, i32
 
 _NOW = TS // 1_000_000
 _WIDE = 500
@@ -45,29 +40,17 @@ def changes(distinct: int) -> dict[str, Shape]:
     }
 
 
-def _shape(table: Table, one: Callable[[int], bytes], distinct: int) -> Shape:
-    return Shape((table,), tuple(one(number) for number in range(distinct)))
-
-
 def _update(table: Table, number: int, name: str, value: Cell | Complex) -> bytes:
-    row = Row((struct.pack(">q", number),), None, None, ((name, value),))
-    mutation: Mutation = (Update(table, i32(number % 997), (row,)),)
-    return encode_mutation(mutation)
+    return payload_of(table, number, Row(clustering_of(number), None, None, ((name, value),)))
 
 
 def _appended(number: int) -> Complex:
-    path = UUID(int=number << 64 | 0x11EE << 48 | 0x8888).bytes
-    return Complex((Cell(b"item %d" % number, TS + number, path=path),), None)
+    return Complex((Cell(b"item %d" % number, TS + number, path=time_id(number).bytes),), None)
 
 
 def _elements(distinct: int) -> Shape:
     """By turns a list's append, a map's put, a set's remove."""
-    table = shape_table(
-        5,
-        Column("items", "regular", "list<text>"),
-        Column("numbers", "regular", "set<int>"),
-        Column("scores", "regular", "map<text, int>"),
-    )
+    table = collections_table(5)
 
     def one(number: int) -> bytes:
         if number % 3 == 0:
@@ -78,7 +61,7 @@ def _elements(distinct: int) -> Shape:
         gone = Cell(ts=TS + number, deleted=_NOW, path=i32(number % 7))
         return _update(table, number, "numbers", Complex((gone,), None))
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _tenth(distinct: int) -> Shape:
@@ -94,10 +77,10 @@ def _tenth(distinct: int) -> Shape:
     def one(number: int) -> bytes:
         if number % 10 == 9:
             return _update(table, number, "items", _appended(number))
-        cells = {"flag": b"\1", "name": b"alpha", "value": struct.pack(">d", number / 2)}
-        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in cells.items()))
+        values = {"flag": b"\1", "name": b"alpha", "value": struct.pack(">d", number / 2)}
+        return row_of(table, number, values)
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _timed(table_number: int, live: Liveness | None, name: Cell, distinct: int) -> Shape:
@@ -107,11 +90,9 @@ def _timed(table_number: int, live: Liveness | None, name: Cell, distinct: int) 
 
     def one(number: int) -> bytes:
         value = Cell(struct.pack(">d", number / 2), TS, name.ttl, name.expires, like_row=like)
-        row = Row((struct.pack(">q", number),), live, None, (("name", name), ("value", value)))
-        mutation: Mutation = (Update(table, i32(number % 997), (row,)),)
-        return encode_mutation(mutation)
+        return payload_of(table, number, Row(clustering_of(number), live, None, (("name", name), ("value", value))))
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _counters(distinct: int) -> Shape:
@@ -122,7 +103,7 @@ def _counters(distinct: int) -> Shape:
         held = struct.pack(">hh16sqq", 1, -(2**15), UUID(int=7).bytes, number + 1, 3 * number)
         return _update(table, number, "hits", Cell(held, TS + number))
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _ranges(distinct: int) -> Shape:
@@ -131,14 +112,11 @@ def _ranges(distinct: int) -> Shape:
 
     def one(number: int) -> bytes:
         deletion = (Deletion(TS + number, _NOW),)
-        bounds = (
-            Marker(Bound.INCL_START, (struct.pack(">q", number),), deletion),
-            Marker(Bound.EXCL_END, (struct.pack(">q", number + 10),), deletion),
-        )
-        mutation: Mutation = (Update(table, i32(number % 997), bounds, regular=("value",)),)
-        return encode_mutation(mutation)
+        start = Marker(Bound.INCL_START, clustering_of(number), deletion)
+        end = Marker(Bound.EXCL_END, clustering_of(number + 10), deletion)
+        return payload_of(table, number, start, end, listed=("value",))
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _decimals(distinct: int) -> Shape:
@@ -146,21 +124,19 @@ def _decimals(distinct: int) -> Shape:
     table = shape_table(9, *(Column(name, "regular", "decimal") for name in ("price", "quantity", "total")))
 
     def one(number: int) -> bytes:
-        values = {"price": (2, number), "quantity": (0, number % 50), "total": (4, number * number)}
-        cells = ((name, i32(scale) + whole.to_bytes(6, "big")) for name, (scale, whole) in values.items())
-        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in cells))
+        given = {"price": (2, number), "quantity": (0, number % 50), "total": (4, number * number)}
+        values = {name: i32(scale) + whole.to_bytes(6, "big") for name, (scale, whole) in given.items()}
+        return row_of(table, number, values)
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)
 
 
 def _whole(distinct: int) -> Shape:
     """500 columns, all of them set."""
-    types = ("int", "text", "double", "timestamp")
-    names = [f"column_{n:03}" for n in range(_WIDE)]
-    table = shape_table(10, *(Column(name, "regular", types[n % 4]) for n, name in enumerate(names)))
+    table = wide_table(10, _WIDE)
 
     def one(number: int) -> bytes:
-        held = (i32(number), b"text %d" % number, struct.pack(">d", number / 4), struct.pack(">q", TS + number))
-        return insert_of(table, number, *((name, cell_of(held[n % 4], number)) for n, name in enumerate(names)))
+        values = wide_values(number)
+        return row_of(table, number, {f"column_{n:03}": values[n % 4] for n in range(_WIDE)})
 
-    return _shape(table, one, distinct)
+    return shape_of(table, one, distinct)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -24,6 +24,7 @@ from tests.helpers.log_writer import (
     Format,
     Liveness,
     LogFolder,
+    Marker,
     Mutation,
     Row,
     SegmentWriter,
@@ -34,12 +35,11 @@ from tests.helpers.log_writer import (
     encode_mutation,
     i32,
 )
+from tests.helpers.logs.frame import ENTRY_OVERHEAD
 
 SCHEMA_SEGMENT = 1_700_000_000_000
 SECTION_BYTES = 140_000
 """As a server with periodic sync wrote them into the perf segment, on the average."""
-
-_ENTRY_OVERHEAD = 12
 
 
 class Shape(NamedTuple):
@@ -52,6 +52,11 @@ class Shape(NamedTuple):
     def typed(self) -> str | None:
         """The table of a typed form, where there is just one."""
         return f"{self.tables[0].keyspace}.{self.tables[0].name}" if len(self.tables) == 1 else None
+
+
+def shape_of(table: Table, one: Callable[[int], bytes], distinct: int) -> Shape:
+    """So many different mutations of one table."""
+    return Shape((table,), tuple(one(number) for number in range(distinct)))
 
 
 def shapes(distinct: int) -> dict[str, Shape]:
@@ -85,7 +90,7 @@ def sections(payloads: Sequence[bytes], size: int) -> Iterator[list[bytes]]:
     held = whole = 0
     for payload in itertools.cycle(payloads):
         section.append(payload)
-        held += len(payload) + _ENTRY_OVERHEAD
+        held += len(payload) + ENTRY_OVERHEAD
         if held < SECTION_BYTES and whole + held < size:
             continue
         yield section
@@ -98,16 +103,41 @@ def sections(payloads: Sequence[bytes], size: int) -> Iterator[list[bytes]]:
 def shape_table(number: int, *columns: Column) -> Table:
     """`(pk int, ck bigint, …, PRIMARY KEY (pk, ck))`; the id is made of `number`."""
     keys = (Column("pk", "partition_key", "int", 0), Column("ck", "clustering", "bigint", 0))
-    return Table(UUID(int=number << 64 | 0x11EE << 48 | 0x8888), "shapes", f"t{number}", (*keys, *columns))
+    return Table(time_id(number), "shapes", f"t{number}", (*keys, *columns))
+
+
+def collections_table(number: int) -> Table:
+    """A list, a set and a map."""
+    types = {"items": "list<text>", "numbers": "set<int>", "scores": "map<text, int>"}
+    return shape_table(number, *(Column(name, "regular", type_) for name, type_ in types.items()))
+
+
+def time_id(number: int) -> UUID:
+    """One of version 1, made of a number."""
+    return UUID(int=number << 64 | 0x11EE << 48 | 0x8888)
 
 
 def insert_of(
     table: Table, number: int, *cells: tuple[str, Cell | Complex], listed: tuple[str, ...] | None = None
 ) -> bytes:
     """An insert of one row. `listed`: the columns that its update lists, if not those that it sets."""
-    row = Row((struct.pack(">q", number),), Liveness(TS + number), None, cells)
-    mutation: Mutation = (Update(table, i32(number % 997), (row,), regular=listed),)
+    return payload_of(table, number, Row(clustering_of(number), Liveness(TS + number), None, cells), listed=listed)
+
+
+def row_of(table: Table, number: int, values: Mapping[str, bytes], listed: tuple[str, ...] | None = None) -> bytes:
+    """An insert of one row with these values."""
+    return insert_of(table, number, *((name, cell_of(value, number)) for name, value in values.items()), listed=listed)
+
+
+def payload_of(table: Table, number: int, *parts: Row | Marker, listed: tuple[str, ...] | None = None) -> bytes:
+    """An update of the partition that the number has."""
+    mutation: Mutation = (Update(table, i32(number % 997), parts, regular=listed),)
     return encode_mutation(mutation)
+
+
+def clustering_of(number: int) -> tuple[bytes]:
+    """The row's place in there."""
+    return (struct.pack(">q", number),)
 
 
 def cell_of(value: bytes, number: int, path: bytes | None = None) -> Cell:
@@ -115,46 +145,43 @@ def cell_of(value: bytes, number: int, path: bytes | None = None) -> Cell:
     return Cell(value, TS + number, path=path, like_row=1)
 
 
+def wide_table(number: int, columns: int) -> Table:
+    """So many columns of four types by turns, of which `wide_values` gives a value each."""
+    types = ("int", "text", "double", "timestamp")
+    return shape_table(number, *(Column(f"column_{n:03}", "regular", types[n % 4]) for n in range(columns)))
+
+
+def wide_values(number: int) -> tuple[bytes, bytes, bytes, bytes]:
+    return i32(number), b"text %d" % number, struct.pack(">d", number / 4), struct.pack(">q", TS + number)
+
+
 def _wide(distinct: int, *, listed: bool) -> Shape:
     """100 columns, 4 of them set, others each time. `listed`: all stand in the update's list, as when a prepared
     statement names them and leaves values unset."""
-    types = ("int", "text", "double", "timestamp")
-    table = shape_table(1, *(Column(f"column_{n:03}", "regular", types[n % 4]) for n in range(100)))
+    table = wide_table(1, 100)
     names = tuple(column.name for column in table.of_kind("regular"))
     chance = random.Random(1)
 
-    def value(column: int, number: int) -> bytes:
-        return (i32(number), b"text %d" % number, struct.pack(">d", number / 4), struct.pack(">q", TS + number))[
-            column % 4
-        ]
-
     def one(number: int) -> bytes:
-        chosen = sorted(chance.sample(range(100), 4))
-        cells = ((names[column], cell_of(value(column, number), number)) for column in chosen)
-        return insert_of(table, number, *cells, listed=names if listed else None)
+        chosen, values = sorted(chance.sample(range(100), 4)), wide_values(number)
+        return row_of(table, number, {names[n]: values[n % 4] for n in chosen}, listed=names if listed else None)
 
-    return Shape((table,), tuple(one(number) for number in range(distinct)))
+    return shape_of(table, one, distinct)
 
 
 def _collections(distinct: int) -> Shape:
     """A list, a set and a map, each written whole (which deletes what was there) with five elements."""
-    table = shape_table(
-        2,
-        Column("items", "regular", "list<text>"),
-        Column("numbers", "regular", "set<int>"),
-        Column("scores", "regular", "map<text, int>"),
-    )
+    table = collections_table(2)
 
     def one(number: int) -> bytes:
         before = Deletion(TS + number - 1, TS // 1_000_000)
-        time_id = [UUID(int=(number * 5 + n) << 64 | 0x11EE << 48 | 0x8888).bytes for n in range(5)]
-        items = tuple(cell_of(b"item %d" % n, number, path) for n, path in enumerate(time_id))
+        items = tuple(cell_of(b"item %d" % n, number, time_id(number * 5 + n).bytes) for n in range(5))
         numbers = tuple(cell_of(b"", number, i32(number + n)) for n in range(5))
         scores = tuple(cell_of(i32(number * n), number, b"key%d" % n) for n in range(5))
         cells = zip(("items", "numbers", "scores"), (items, numbers, scores), strict=True)
         return insert_of(table, number, *((name, Complex(held, before)) for name, held in cells))
 
-    return Shape((table,), tuple(one(number) for number in range(distinct)))
+    return shape_of(table, one, distinct)
 
 
 def _frozen(distinct: int) -> Shape:
@@ -174,9 +201,9 @@ def _frozen(distinct: int) -> Shape:
         numbers = i32(5) + joined(*(i32(number + n) for n in range(5)))
         scores = i32(5) + b"".join(joined(b"key%d" % n, struct.pack(">d", number / 8 + n)) for n in range(5))
         values = {"items": items, "numbers": numbers, "scores": scores}
-        return insert_of(table, number, *((name, cell_of(value, number)) for name, value in values.items()))
+        return row_of(table, number, values)
 
-    return Shape((table,), tuple(one(number) for number in range(distinct)))
+    return shape_of(table, one, distinct)
 
 
 def _blobs(distinct: int) -> Shape:
@@ -184,10 +211,7 @@ def _blobs(distinct: int) -> Shape:
     table = shape_table(4, Column("body", "regular", "blob"))
     chance = random.Random(4)
     sizes = [chance.randrange(1 << 16, 1 << 20) for _ in range(distinct)]
-    return Shape(
-        (table,),
-        tuple(insert_of(table, n, ("body", cell_of(chance.randbytes(size), n))) for n, size in enumerate(sizes)),
-    )
+    return shape_of(table, lambda number: row_of(table, number, {"body": chance.randbytes(sizes[number])}), distinct)
 
 
 def _mixed(distinct: int) -> Shape:
@@ -204,7 +228,7 @@ def _mixed(distinct: int) -> Shape:
 
     def one(number: int) -> bytes:
         n = number % len(tables)
-        cells = {f"flag{n}": b"\1", f"name{n}": b"alpha", f"value{n}": struct.pack(">d", number / 2)}
-        return insert_of(tables[n], number, *((name, cell_of(value, number)) for name, value in cells.items()))
+        values = {f"flag{n}": b"\1", f"name{n}": b"alpha", f"value{n}": struct.pack(">d", number / 2)}
+        return row_of(tables[n], number, values)
 
     return Shape(tables, tuple(one(number) for number in range(distinct)))

@@ -1,10 +1,8 @@
 """Does any shape of log cost much more a byte than plain rows do?
 
-Segments of one shape each, written by the tests' log writer (`shape_logs.py`,
-`shape_changes.py`), decoded by the range reader as in `decode.py`: time per plain byte, by that of the perf segment in
-the same rounds. Wide rows, collections, frozen ones, blobs of 64 KiB to 1 MiB, 200 tables mixed, element updates,
-counters, range deletes, decimals; and batch sync, which makes a section of each commit: the perf segment's own
-entries, one a section, plain and LZ4.
+Segments of one shape each, written by the tests' log writer (`shape_logs.py`, `shape_changes.py`), decoded by the range
+reader as in `decode.py`: time per plain byte, by that of the perf segment in the same rounds. And batch sync, which
+makes a section of each commit: the perf segment's own entries, one a section, plain and LZ4.
 
     python -m tests.benchmarks.shapes PERF_ARCHIVE --keep
 """
@@ -33,7 +31,8 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, interleaved, perf_parser, pin, publish, ratio, result, summed
+from tests.benchmarks.measured import figure, interleaved, pin, ratio, rounded, summed
+from tests.benchmarks.script import Begun, perf_parser, publish
 from tests.benchmarks.shape_changes import changes
 from tests.benchmarks.shape_logs import shapes, write
 
@@ -52,7 +51,7 @@ class Folder(NamedTuple):
 
 
 def run(perf: Path, table: str, rounds: int, size: int, distinct: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, rounds, perf)
     pin(0)
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
@@ -68,18 +67,12 @@ def run(perf: Path, table: str, rounds: int, size: int, distinct: int) -> dict[s
             interleaved(cases, 1)
             found = interleaved(cases, rounds)
     per_byte = {name: [seconds / cases[name].work.size for seconds in values] for name, values in found.items()}
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        rounds,
-        TARGETS,
+    return begun.result(
         compiled=compiled,
         shapes={name: {"bytes": case.work.size, "rows": case.rows} for name, case in cases.items()},
         seconds=summed(found),
         figures=figures(per_byte, folders),
-        runs={name: [round(seconds, 5) for seconds in values] for name, values in found.items()},
+        runs=rounded(found),
     )
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,21 +20,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tailer
-from tests.benchmarks.copied_log import copies
+from tests.benchmarks.copied_log import Backlog, backlog, backlog_parser
 from tests.benchmarks.empty_source import EmptyBacklog, write_batch
-from tests.benchmarks.measured import (
-    ROOT,
-    compile_ahead,
-    facts,
-    figure,
-    interleaved,
-    perf_parser,
-    publish,
-    rate,
-    ratio,
-    result,
-    unpacked,
-)
+from tests.benchmarks.measured import ROOT, compile_ahead, figure, interleaved, low, rate, ratio, schema_in
+from tests.benchmarks.script import Begun, published
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,16 +84,13 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     from tailer.spark.session import open_session
 
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
-    with tempfile.TemporaryDirectory() as made:
-        parent = Path(made)
-        one = unpacked(perf, parent)
-        size = copies(one, parent / "backlog" / "cdc_raw", count)
+    with backlog(perf, count) as log:
         session = open_session("benchmark", lambda line: None, master="local[*]")
         session.dataSource.register(EmptyBacklog)
         try:
-            cases, took = _cases(Bench(session, parent), one, parent, table, count)
+            cases, took = _cases(Bench(session, log.parent), log, table, count)
             seconds = interleaved({name: lambda case=case: case().seconds for name, case in cases.items()}, repeat)
         finally:
             version = session.version
@@ -113,40 +98,32 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     rows = {runs.rows for of_case in took.values() for runs in of_case}
     if len(rows) != 1:
         raise RuntimeError(f"not all gave the same number of rows: {rows}")
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         spark=version,
         rows=rows.pop(),
-        mib=round(size / 1048576),
+        mib=round(log.size / 1048576),
         phases={name: _shares(runs) for name, runs in took.items()},
-        figures=figures(seconds, took, size),
+        figures=figures(seconds, took, log.size),
         runs=seconds,
     )
 
 
-def _cases(
-    bench: Bench, one: Path, parent: Path, table: str, count: int
-) -> tuple[dict[str, Any], dict[str, list[Took]]]:
+def _cases(bench: Bench, log: Backlog, table: str, count: int) -> tuple[dict[str, Any], dict[str, list[Took]]]:
     """What is run, by name, and where it leaves what it took."""
     cases: dict[str, Any] = {}
     took: dict[str, list[Took]] = {}
-    schema = one / "schema.cql"
-    options = {"schemaFile": str(schema)} if schema.exists() else {}
+    schema = schema_in(log.one)
+    options = {} if schema is None else {"schemaFile": str(schema)}
     for form in FORMS:
         mine = {**options, "table": table} if form == "typed" else options
-        rows = bench.take("cdc_tail", mine, str(one)).rows
-        file = parent / f"{form}.arrow"
-        write_batch(bench.batch(one, mine), file)
+        rows = bench.take("cdc_tail", mine, str(log.one)).rows
+        file = log.parent / f"{form}.arrow"
+        write_batch(bench.batch(log.one, mine), file)
         empty = {"batch": str(file), "partitions": str(count), "rows": str(rows)}
         # As what comes before it: warms up.
         bench.take("empty_backlog", {**empty, "partitions": "1"})
         for name, arguments in {
-            form: ("cdc_tail", mine, str(parent / "backlog" / "cdc_raw")),
+            form: ("cdc_tail", mine, str(log.folder)),
             f"empty {form}": ("empty_backlog", empty, None),
         }.items():
             took[name] = []
@@ -172,17 +149,12 @@ def figures(
         bound = TARGETS["typed_to_empty"] if form == "typed" else None
         made.append(figure(what, "× empty source, rows/s", ratio(seconds, f"empty {form}", form), at_least=bound))
         planning = [sum(one.phases.get(name, 0) for name in PLANNING) / one.seconds for one in took[form]]
-        share = {"median": 100 * median(planning), "best": 100 * min(planning)}
-        made.append(figure(f"{what}: the driver plans", "% of the time", share))
+        made.append(figure(f"{what}: the driver plans", "% of the time", low([100 * share for share in planning])))
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = perf_parser(NAME, QUESTION, 2)
-    parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
-    return 0
+    return published(backlog_parser(NAME, QUESTION, 2), run, arguments)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ and told apart.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -30,8 +28,9 @@ from typing import Any, NamedTuple
 
 import tailer
 from tests.benchmarks.empty_source import write_batch
-from tests.benchmarks.measured import ROOT, facts, figure, percentiles, publish, result
+from tests.benchmarks.measured import ROOT, environment, figure, percentiles
 from tests.benchmarks.native_rows import GrowingNative
+from tests.benchmarks.script import Begun, publish, script_parser
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 
 NAME = "spark_latency"
@@ -70,7 +69,7 @@ class Query:
             stdout=subprocess.PIPE,
             stderr=log,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env=environment(),
         )
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -198,19 +197,13 @@ def measure(
 
 
 def run(rows: int, warm_up: int, quiets: int, quiet_seconds: float) -> dict[str, Any]:
-    before, chance = facts(), random.Random(9)
+    begun, chance = Begun(NAME, QUESTION, TARGETS, rows, Path("the demo's recording")), random.Random(9)
     with tempfile.TemporaryDirectory() as parent, arms(load_material(), Path(parent)) as made:
         measure(made, warm_up, 0, 0, chance)
         steady, behind = measure(made, rows, quiets, quiet_seconds, chance)
         ends = {name: arm.query.end() for name, arm in made.items()}
     whole = {name: steady[name] + behind[name] for name in CASES}
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        Path("the demo's recording"),
-        rows,
-        TARGETS,
+    return begun.result(
         spark=ends["settings"]["spark"],
         quiet_seconds=quiet_seconds,
         figures=figures(whole, behind),
@@ -249,12 +242,11 @@ def _round(seconds: Sequence[float]) -> list[float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.spark_latency", description=QUESTION)
+    parser = script_parser(NAME, QUESTION)
     parser.add_argument("--rows", type=int, default=300, help="rows of each case (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=30, help="rows before those (default: %(default)s)")
     parser.add_argument("--quiets", type=int, default=4, help="quiet times (default: %(default)s)")
     parser.add_argument("--quiet-seconds", type=float, default=72.0, help="their length (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     parser.add_argument("--quick", action="store_true", help="a handful of rows: whether it runs at all")
     chosen = parser.parse_args(arguments)
     if chosen.quick:

@@ -13,28 +13,16 @@ that waits, which every session had before.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.benchmarks.copied_log import copies
-from tests.benchmarks.measured import (
-    ROOT,
-    compile_ahead,
-    facts,
-    figure,
-    interleaved,
-    perf_parser,
-    publish,
-    ratio,
-    result,
-    unpacked,
-)
+from tests.benchmarks.copied_log import Backlog, backlog, backlog_parser
+from tests.benchmarks.measured import ROOT, compile_ahead, environment, figure, interleaved, low, ratio, schema_in
+from tests.benchmarks.script import Begun, published
 
 NAME = "spark_parquet"
 QUESTION = "What does a row of a 1 GiB backlog cost in Spark, by what the same row costs in Parquet?"
@@ -50,7 +38,7 @@ def session(**query: Any) -> dict[str, Any]:
     ran = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.spark_session", json.dumps(query)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -63,13 +51,10 @@ def session(**query: Any) -> dict[str, Any]:
 
 
 def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
-    with tempfile.TemporaryDirectory() as made:
-        parent = Path(made)
-        one = unpacked(perf, parent)
-        size = copies(one, parent / "backlog" / "cdc_raw", count)
-        queries, rows = _queries(one, parent, table)
+    with backlog(perf, count) as log:
+        queries, rows = _queries(log, table)
         took: dict[str, list[dict[str, Any]]] = {name: [] for name in queries}
 
         def case(name: str) -> float:
@@ -80,16 +65,10 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     met = {each["rows"] for runs in took.values() for each in runs} - {None}
     if met != {rows}:
         raise RuntimeError(f"not all gave the same number of rows: {met}, written {rows}")
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         spark=took["typed"][0]["spark"],
         rows=rows,
-        mib=round(size / 1048576),
+        mib=round(log.size / 1048576),
         parts={name: _medians(each["cpu"] for each in runs) for name, runs in took.items()},
         start={name: _medians(each["start"] for each in runs) for name, runs in took.items()},
         elapsed={name: [each["seconds"] for each in runs] for name, runs in took.items()},
@@ -98,16 +77,16 @@ def run(perf: Path, table: str, count: int, repeat: int) -> dict[str, Any]:
     )
 
 
-def _queries(one: Path, parent: Path, table: str) -> tuple[dict[str, dict[str, Any]], int]:
+def _queries(log: Backlog, table: str) -> tuple[dict[str, dict[str, Any]], int]:
     """What is run, by name, and how many rows each has; the Parquet files are written on the way."""
-    schema = one / "schema.cql"
-    options = {"path": str(parent / "backlog" / "cdc_raw"), "maxBytesPerTrigger": MAX_BYTES}
-    options |= {"schemaFile": str(schema)} if schema.exists() else {}
+    schema = schema_in(log.one)
+    options = {"path": str(log.folder), "maxBytesPerTrigger": MAX_BYTES}
+    options |= {} if schema is None else {"schemaFile": str(schema)}
     made: dict[str, dict[str, Any]] = {}
     rows: set[int] = set()
     for form in FORMS:
         mine = {**options, "table": table} if form == "typed" else options
-        files = parent / f"{form}.parquet"
+        files = log.parent / f"{form}.parquet"
         rows.add(session(long=True, form="cdc_tail", options=mine, into=str(files))["rows"])
         made[form] = {"long": True, "form": "cdc_tail", "options": mine, "into": None}
         made[f"{form}, Parquet"] = {"long": True, "form": "parquet", "options": {"path": str(files)}, "into": None}
@@ -128,7 +107,7 @@ def figures(seconds: Mapping[str, Sequence[float]], rows: int) -> list[dict[str,
     for form, what in FORMS.items():
         for case, told in ((form, what), (f"{form}, Parquet", f"{what}, from Parquet")):
             each = [one / rows * 1e6 for one in seconds[case]]
-            made.append(figure(told, "µs of processor a row", {"median": median(each), "best": min(each)}))
+            made.append(figure(told, "µs of processor a row", low(each)))
         bound = TARGETS["typed_to_parquet"] if form == "typed" else None
         made.append(figure(what, "× Parquet, processor a row", ratio(seconds, form, f"{form}, Parquet"), at_most=bound))
     made.append(figure(LIVE, "× Parquet, processor a row", ratio(seconds, LIVE, "typed, Parquet")))
@@ -136,11 +115,7 @@ def figures(seconds: Mapping[str, Sequence[float]], rows: int) -> list[dict[str,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = perf_parser(NAME, QUESTION, 3)
-    parser.add_argument("--copies", type=int, default=32, help="segments of the backlog (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.copies, chosen.repeat), chosen.keep)
-    return 0
+    return published(backlog_parser(NAME, QUESTION, 3), run, arguments)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from tailer.options.tail import TailOptions
 from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.benchmarks.copied_log import copies
-from tests.benchmarks.measured import ROOT, compile_ahead, facts, figure, perf_parser, publish, result, unpacked
+from tests.benchmarks.measured import ROOT, compile_ahead, figure, peak_mib, schema_in, unpacked
+from tests.benchmarks.script import Begun, perf_parser, published
 
 NAME = "start"
 QUESTION = "How much memory does a start take beside a long log?"
@@ -31,8 +32,8 @@ COPIES = (1, 8, 24)
 STARTS = ("latest", "typed")
 
 
-def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
-    before = facts()
+def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
     runs: dict[str, dict[str, list[dict[str, float]]]] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -42,9 +43,9 @@ def run(perf: Path, table: str, rounds: int) -> dict[str, Any]:
             folder = parent / str(count) / "cdc_raw"
             mib = copies(plain, folder, count) >> 20
             for start in STARTS:
-                found = [_started(folder, plain / "schema.cql", start, table) for _ in range(rounds)]
+                found = [_started(folder, plain / "schema.cql", start, table) for _ in range(repeat)]
                 runs.setdefault(start, {})[f"{count} segments, {mib} MiB"] = found
-    return result(NAME, QUESTION, before, perf, rounds, TARGETS, figures=[*_figures(runs)], runs=runs)
+    return begun.result(figures=[*_figures(runs)], runs=runs)
 
 
 def _figures(runs: dict[str, dict[str, list[dict[str, float]]]]) -> list[dict[str, Any]]:
@@ -70,13 +71,11 @@ def one(folder: Path, schema: Path, start: str, table: str) -> None:
     """One start, in this process: its figures as JSON."""
     before = time.process_time()
     place, typed = ("earliest", table) if start == "typed" else (start, None)
-    options = TailOptions(schema_file=schema if schema.exists() else None, start=place, table=typed)
+    options = TailOptions(schema_file=schema_in(schema), start=place, table=typed)
     with open_tail(folder, options, writes=False) as tail:
         first_rows(tail)
     spent = time.process_time() - before
-    lines = Path("/proc/self/status").read_text().splitlines()
-    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    sys.stdout.write(json.dumps({"mib": round(peak / 1024, 1), "cpu": round(spent, 3)}) + "\n")
+    sys.stdout.write(json.dumps({"mib": round(peak_mib(), 1), "cpu": round(spent, 3)}) + "\n")
 
 
 def first_rows(tail: Tail) -> None:
@@ -93,9 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["--one"]:
         one(Path(words[1]), Path(words[2]), words[3], words[4])
         return 0
-    chosen = perf_parser(NAME, QUESTION, 2).parse_args(words)
-    publish(run(chosen.perf, chosen.table, chosen.repeat), chosen.keep)
-    return 0
+    return published(perf_parser(NAME, QUESTION, 2), run, words)
 
 
 if __name__ == "__main__":

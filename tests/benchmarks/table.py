@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import RESULTS, ROOT
+from tests.benchmarks.measured import ROOT
+from tests.benchmarks.script import RESULTS
 
 PAGE = ROOT / "docs" / "performance.md"
 TITLES = {
@@ -26,6 +27,7 @@ TITLES = {
     "two_spans": "Two spans at once, and memory",
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
+    "outlets_files": "Data files beside plain output",
     "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
     "both_codes": "Compiled code of a wheel, beside code compiled for the very processor",
     "opening": "Opening a log, beside reading it",
@@ -33,6 +35,7 @@ TITLES = {
     "writer_peers": "A durable row in a service's own log, beside SQLite, LMDB and JSON lines",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
+    "outlets_kafka": "Changes in Kafka, beside Debezium's connector on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
     "spark_parquet": "A row of that backlog, beside the same row in Parquet",

@@ -27,8 +27,10 @@ from tests.benchmarks import (
     idle,
     latency,
     maps,
+    metrics,
     native,
     opening,
+    outlets_files,
     shapes,
     spark_latency,
     spark_parquet,
@@ -161,6 +163,16 @@ def test_latency(capsys: pytest.CaptureFixture[str]) -> None:
         assert run["idle_percent"].keys() == {"follow", "floor"}
 
 
+def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    assert metrics.main(["--rows", "5", "--bulk-rows", "2000", "--repeat", "1", "--idle", "0.2"]) == 0
+    result = told(capsys)
+    assert result["met"].keys() == {"idle", "bulk typed", "bulk generic"}
+    for run in result["runs"]:
+        assert run["idle_percent"].keys() == run["busy_row_ms"].keys() == {"without", "with"}
+        assert all(0 < each < 10_000 for each in run["busy_row_ms"].values())
+    assert all(ratio["median"] > 0 for ratio in result["bulk"]["with_by_without"].values())
+
+
 def test_throughput(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     folder, name = few
     throughput.main([folder, "--table", name, "--repeat", "1"])
@@ -172,6 +184,16 @@ def test_throughput(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) ->
         assert run[way].keys() >= {"seconds", "cpu_seconds", "peak_mib", "rows_per_second", "rows_per_cpu_second"}
     assert 0 < run["start_up"]["first_row_seconds"] <= run["start_up"]["seconds"]
     assert run["few_rows"].keys() == {"row_seconds", "imports_seconds", "row_to_imports"}
+
+
+def test_outlets_files(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = few
+    outlets_files.main([folder, "--repeat", "1"])
+    result = told(capsys)
+    check_figures(result)
+    (run,) = result["runs"]
+    assert len({run[way]["rows"] for way in outlets_files.WAYS}) == 1
+    assert 0 < run["rows"]["mib_out"] < run["json"]["mib_out"]
 
 
 def test_decode(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,22 +20,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tailer.demo.recording import load_recording
 from tailer.demo.replay import write_recording
-from tests.benchmarks.measured import (
-    ROOT,
-    compile_ahead,
-    facts,
-    figure,
-    medians,
-    perf_parser,
-    publish,
-    result,
-    unpacked,
-)
+from tests.benchmarks.measured import FOLLOW, compile_ahead, environment, figure, low, medians, schema_in, unpacked
+from tests.benchmarks.script import Begun, perf_parser, published
 from tests.benchmarks.single_rows import GrowingSegment, load_material
 
 NAME = "throughput"
@@ -49,7 +39,6 @@ WAYS = {
 }
 FEW_ROWS = 10
 
-FOLLOW = [sys.executable, "-c", "from tailer.cli.app import run; run()", "follow"]
 _TELLING = """import atexit, os, sys
 atexit.register(lambda: open(os.environ["MODULES"], "w").write(" ".join(sys.modules)))
 from tailer.cli.app import run
@@ -77,7 +66,7 @@ def measure(command: Sequence[str | Path], *, pipe: bool, modules: Path | None =
             list(map(str, command)),
             stdout=subprocess.PIPE if pipe else subprocess.DEVNULL,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "MODULES": str(modules)},
+            env=environment(MODULES=str(modules)),
         )
         piped = _drain(process, started) if pipe else {}
         # wait4 and not Popen.wait: it gives this one child's own peak.
@@ -149,20 +138,14 @@ def one_round(folder: Path, options: Sequence[str | Path], table: str) -> dict[s
 
 
 def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compile_ahead()
     with tempfile.TemporaryDirectory() as parent, few_rows() as few:
         folder = unpacked(perf, Path(parent))
-        schema = folder / "schema.cql"
-        options: list[str | Path] = ["--schema", schema] if schema.exists() else []
+        schema = schema_in(folder)
+        options: list[str | Path] = ["--schema", schema] if schema is not None else []
         rounds = [{**one_round(folder, options, table), "few_rows": first_row(*few)} for _ in range(repeat)]
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        repeat,
-        TARGETS,
+    return begun.result(
         medians=medians(rounds),
         figures=figures(rounds),
         runs=rounds,
@@ -173,8 +156,7 @@ def figures(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[st
     """The lines of the table."""
 
     def value(way: str, name: str) -> dict[str, float]:
-        found = [one[way][name] for one in rounds]
-        return {"median": median(found), "best": min(found)}
+        return low([one[way][name] for one in rounds])
 
     made = []
     for way, what in WAYS.items():
@@ -187,10 +169,7 @@ def figures(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = perf_parser(NAME, QUESTION, 3)
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.repeat), chosen.keep)
-    return 0
+    return published(perf_parser(NAME, QUESTION, 3), run, arguments)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 from tailer.jit.ready import WORTH_BYTES, expect
@@ -45,7 +44,8 @@ from tests.benchmarks.decoding import (
     warm_up,
     works,
 )
-from tests.benchmarks.measured import facts, figure, perf_parser, pin, publish, result
+from tests.benchmarks.measured import figure, high, peak_mib, pin
+from tests.benchmarks.script import Begun, perf_parser, published
 
 NAME = "two_spans"
 QUESTION = "Do two cores read two spans in half the time, and how much memory does a span take?"
@@ -170,15 +170,14 @@ def peaks(spans: Mapping[str, tuple[Path, int]], table: str) -> dict[str, dict[s
 
 
 def _peak(out: Connection, work: Work, form: Form) -> None:
-    """The fresh process, and its own high-water mark: `ru_maxrss` begins with that of the parent."""
+    """The fresh process, and its own high-water mark."""
     with Path(os.devnull).open("wb") as null:
         decode(work, Reader(), takes(form, JsonLinesSink(null)))
-    lines = Path("/proc/self/status").read_text().splitlines()
-    out.send(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024)
+    out.send(peak_mib())
 
 
-def run(perf: Path, table: str, rounds: int, seconds: float) -> dict[str, Any]:
-    before = facts()
+def run(perf: Path, table: str, repeat: int, seconds: float) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, TARGETS, repeat, perf)
     compiled = warm_up()
     with tempfile.TemporaryDirectory() as name:
         parent = Path(name)
@@ -190,15 +189,9 @@ def run(perf: Path, table: str, rounds: int, seconds: float) -> dict[str, Any]:
             "LZ4": (rewritten(plain, parent / "lz4", sections), WHOLE),
             "one LZ4 section": (rewritten(plain, parent / "one", [[*itertools.chain(*sections)]]), WHOLE),
         }
-        rates = two_to_one(plain, table, rounds, seconds)
+        rates = two_to_one(plain, table, repeat, seconds)
         memory = peaks(spans, table)
-    return result(
-        NAME,
-        QUESTION,
-        before,
-        perf,
-        rounds,
-        TARGETS,
+    return begun.result(
         compiled=compiled,
         seconds_each=seconds,
         memory=memory,
@@ -215,8 +208,7 @@ def _rate_figures(rates: Mapping[str, Sequence[Mapping[str, float]]]) -> Iterato
             (None, "two_cpu", "one_cpu", "× one, by CPU time"),
         ):
             ratios = [each[two] / each[one] for each in found]
-            value = {"median": median(ratios), "best": max(ratios)}
-            yield figure(f"two processes: {name}", unit, value, at_least=least if case in FORM_NAMES else None)
+            yield figure(f"two processes: {name}", unit, high(ratios), at_least=least if case in FORM_NAMES else None)
 
 
 def _peak_figures(memory: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
@@ -228,9 +220,7 @@ def _peak_figures(memory: Mapping[str, Mapping[str, float]]) -> Iterator[dict[st
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = perf_parser(NAME, QUESTION, 5)
     parser.add_argument("--seconds", type=float, default=1.5, help="of each rate (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
-    publish(run(chosen.perf, chosen.table, chosen.repeat, chosen.seconds), chosen.keep)
-    return 0
+    return published(parser, run, arguments)
 
 
 if __name__ == "__main__":

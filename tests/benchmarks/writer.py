@@ -12,18 +12,17 @@ rows under `batch`.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import CORES, facts, figure, percentiles, pin, publish, result
+from tests.benchmarks.measured import CORES, figure, high, low, percentiles, pin
 from tests.benchmarks.null_log import null_tasks, null_threads
+from tests.benchmarks.script import Begun, publish, script_parser
 from tests.benchmarks.writer_cases import (
     WRITERS,
     Run,
@@ -92,14 +91,14 @@ def measure(folder: Path, seconds: float, rows: int) -> Iterator[tuple[Case, Map
 
 
 def run(seconds: float, repeat: int, rows: int, where: Path | None) -> dict[str, Any]:
-    before = facts()
+    begun = Begun(NAME, QUESTION, TARGETS, repeat)
     rounds: list[dict[Case, Mapping[str, Run]]] = []
     for _ in range(repeat):
         with tempfile.TemporaryDirectory(prefix="cdc-tail-writer-", dir=where) as folder:
             rounds.append(dict(measure(Path(folder), seconds, rows)))
     runs = [{" ".join(map(str, case)): _told(found) for case, found in each.items()} for each in rounds]
     table = list(figures(rounds))
-    return result(NAME, QUESTION, before, None, repeat, TARGETS, seconds=seconds, runs=runs, figures=table)
+    return begun.result(seconds=seconds, runs=runs, figures=table)
 
 
 def _told(runs: Mapping[str, Run]) -> dict[str, Any]:
@@ -115,38 +114,28 @@ def figures(rounds: Sequence[Mapping[Case, Mapping[str, Run]]]) -> Iterator[dict
         name = " ".join(map(str, case)) + (" writers" if case[0] in POLICIES else "")
         runs = [each[case]["log"] for each in rounds]
         target = TARGETS.get(RATES.get(case, ""))
-        yield figure(name, "rows/s", _high([run.rate for run in runs]), at_least=target)
+        yield figure(name, "rows/s", high([run.rate for run in runs]), at_least=target)
         if runs[0].waits:
             for mark in ("p50", "p99"):
-                yield figure(name, f"{mark} ms", _low([percentiles(run.waits)[mark] for run in runs]))
+                yield figure(name, f"{mark} ms", low([percentiles(run.waits)[mark] for run in runs]))
         if "floor" in rounds[0][case]:
             ratios = [each[case]["log"].rate / each[case]["floor"].rate for each in rounds]
-            yield figure(name, "× the floor's rate", _high(ratios))
+            yield figure(name, "× the floor's rate", high(ratios))
         if "null log" in rounds[0][case]:
             ratios = [each[case]["log"].rate / each[case]["null log"].rate for each in rounds]
             target = TARGETS["batch_threads_64_by_null_log"] if case == BEST else None
-            yield figure(name, "× the null log's rate", _high(ratios), at_least=target)
+            yield figure(name, "× the null log's rate", high(ratios), at_least=target)
     for synchronous in ("FULL", "NORMAL"):
         ratios = [each[BEST]["log"].rate / each["sqlite", synchronous, 1]["log"].rate for each in rounds]
         target = TARGETS["batch_64_by_sqlite_full"] if synchronous == "FULL" else None
-        yield figure("batch threads 64 writers", f"× SQLite's rate, {synchronous}", _high(ratios), at_least=target)
-
-
-def _high(values: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "best": max(values)}
-
-
-def _low(values: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "best": min(values)}
+        yield figure("batch threads 64 writers", f"× SQLite's rate, {synchronous}", high(ratios), at_least=target)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.writer", description=QUESTION)
+    parser = script_parser(NAME, QUESTION, 5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each case (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=5, help="rounds (default: %(default)s)")
     parser.add_argument("--rows", type=int, default=600_000, help="rows on one core (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="where the logs are written: a folder on the disk in question")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.seconds, chosen.repeat, chosen.rows, chosen.folder), chosen.keep)
     return 0

@@ -9,9 +9,7 @@ microseconds a row on the clock and of processor. SQLite's NORMAL does not sync 
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import statistics
 import sys
 import tempfile
 import time
@@ -19,8 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks.measured import facts, figure, publish, result
+from tests.benchmarks.measured import figure, low
 from tests.benchmarks.peer_stores import STORES, Write, left_out, sale
+from tests.benchmarks.script import Begun, publish, script_parser
 
 NAME = "writer_peers"
 QUESTION = "What does a durable row cost in this project's log, beside SQLite, LMDB and a file of JSON lines?"
@@ -72,7 +71,7 @@ def measure(folder: Path, seconds: float, stores: Sequence[str]) -> Iterator[tup
 
 
 def run(seconds: float, repeat: int, where: Path | None) -> dict[str, Any]:
-    before, absent = facts(), left_out()
+    begun, absent = Begun(NAME, QUESTION, TARGETS, repeat), left_out()
     for name, reason in absent.items():
         print(f"{name} is left out: {reason}", file=sys.stderr)
     stores = [name for name in STORES if name not in absent]
@@ -82,9 +81,7 @@ def run(seconds: float, repeat: int, where: Path | None) -> dict[str, Any]:
             rounds.append(dict(measure(Path(folder), seconds, stores)))
     runs = [{f"{name} {size}": _told(found) for (name, size), found in each.items()} for each in rounds]
     table = list(figures(rounds))
-    return result(
-        NAME, QUESTION, before, None, repeat, TARGETS, seconds=seconds, left_out=absent, runs=runs, figures=table
-    )
+    return begun.result(seconds=seconds, left_out=absent, runs=runs, figures=table)
 
 
 def _told(found: Cost) -> dict[str, float]:
@@ -98,23 +95,17 @@ def figures(rounds: Sequence[Mapping[Case, Cost]]) -> Iterator[dict[str, Any]]:
         costs = [each[name, size] for each in rounds]
         what = f"{name}, {size} rows a sync"
         target = TARGETS["us_a_row_64_a_sync"] if (name, size) == (OURS, 64) else None
-        yield figure(what, "µs a row", _low([each.micros for each in costs]), at_most=target)
-        yield figure(what, "µs of processor a row", _low([each.processor_micros for each in costs]))
+        yield figure(what, "µs a row", low([each.micros for each in costs]), at_most=target)
+        yield figure(what, "µs of processor a row", low([each.processor_micros for each in costs]))
         if name != OURS:
             ratios = [each[OURS, size].micros / each[name, size].micros for each in rounds]
-            yield figure(f"{OURS}, {size} rows a sync", f"× the time of {name}", _low(ratios))
-
-
-def _low(values: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "best": min(values)}
+            yield figure(f"{OURS}, {size} rows a sync", f"× the time of {name}", low(ratios))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{NAME}", description=QUESTION)
+    parser = script_parser(NAME, QUESTION, 5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each case (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=5, help="rounds (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="where the stores are: a folder on the disk in question")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.seconds, chosen.repeat, chosen.folder), chosen.keep)
     return 0

@@ -11,33 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli import Result, run_cli
-from tests.helpers.log_writer import (
-    LogFolder,
-    SegmentWriter,
-    completed,
-    create_payload,
-    insert_payload,
-    live,
-    segment_of,
-    simple_table,
-)
+from tests.helpers.log_writer import LogFolder, one_row_log, one_row_segment, simple_table
 
 ONE = 1_700_000_000_000
 TABLE = simple_table("ks", "t")
 
 
-def written(number: int) -> SegmentWriter:
-    first = [create_payload(TABLE)] if number == 0 else []
-    return segment_of(ONE + number, [[*first, insert_payload(TABLE, number, "a", number)]])
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> LogFolder:
     """A finished segment, and one that is written."""
-    made = LogFolder(tmp_path / "cdc_raw")
-    made.put(written(0), completed(written(0)))
-    made.put(written(1), live(written(1)))
-    return made
+    return one_row_log(tmp_path / "cdc_raw", TABLE, ONE, 2)
 
 
 def follow(folder: LogFolder, *options: str) -> Result:
@@ -51,7 +34,7 @@ def offset(**changed: object) -> str:
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("by", ["place", "offset"])
 def test_behind_the_end_of_a_segment(folder: LogFolder, number: int, by: str) -> None:
-    end = written(number).end
+    end = one_row_segment(TABLE, ONE, number).end
 
     def named(at: int) -> str:
         return f"{ONE + number}:{at}" if by == "place" else offset(s=ONE + number, o=at)

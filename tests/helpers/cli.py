@@ -49,10 +49,18 @@ def run_cli(arguments: Sequence[str | Path], env: Mapping[str, str] | None = Non
     return Result(code, out.getvalue().decode(), err.getvalue().decode())
 
 
-def run_process(arguments: Sequence[str | Path], env: Mapping[str, str] | None = None, timeout: float = 120) -> Result:
-    """Run in a process of its own, as the console script does."""
+def program(arguments: Sequence[str | Path], before: str = "") -> list[str]:
+    """The words of a process of its own that runs the command as the console script does. `before`: Python that is run
+    first."""
+    return [sys.executable, "-c", f"{before}\nfrom tailer.cli.app import run; run()", *map(str, arguments)]
+
+
+def run_process(
+    arguments: Sequence[str | Path], env: Mapping[str, str] | None = None, timeout: float = 120, before: str = ""
+) -> Result:
+    """Run in a process of its own; see `program`."""
     done = subprocess.run(
-        [sys.executable, "-c", "from tailer.cli.app import run; run()", *map(str, arguments)],
+        program(arguments, before),
         env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
         capture_output=True,
         timeout=timeout,

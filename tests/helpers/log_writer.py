@@ -65,6 +65,7 @@ __all__ = [
     "Table",
     "Update",
     "add_column",
+    "alter_payload",
     "completed",
     "create_payload",
     "create_table",
@@ -110,6 +111,11 @@ def insert(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> Mutation:
 def create_payload(table: Table, ts: int = TS) -> bytes:
     """What an entry holds that creates the table."""
     return encode_mutation(create_table(table, ts))
+
+
+def alter_payload(table: Table, column: Column, ts: int = TS) -> bytes:
+    """What an entry holds that adds a column to the table."""
+    return encode_mutation(add_column(table, column, ts))
 
 
 def insert_payload(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> bytes:

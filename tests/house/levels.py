@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LEVELS: Final[tuple[tuple[str, ...], ...]] = (
-    ("errors", "limits", "position", "system_errors"),
+    ("errors", "limits", "on_disk", "position", "system_errors", "versions"),
     ("jit",),
     ("framing", "types"),
     ("scan",),
@@ -15,7 +15,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("definitions",),
     ("planning",),
     ("tail", "retention"),
-    ("api", "spark"),
+    ("api", "metrics", "shipping", "spark"),
     ("writer_hooks",),
     ("demo",),
     ("cli",),

@@ -15,10 +15,12 @@ import typer
 
 from tailer import errors
 from tailer.cli.app import COMMANDS, app
+from tailer.metrics.declared import TABLE
 from tests.house.source_tree import ROOT
 from tests.oracle import expected
 
 PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+FOREIGN_COMMANDS = ("apt-get", "demo.replay", "kafka-console-consumer.sh")
 FOREIGN_OPTIONS = {"--help", "--no-deps"}
 
 
@@ -64,7 +66,7 @@ def test_every_command_in_the_docs_is_there() -> None:
 
 def test_every_option_in_the_docs_is_there() -> None:
     options = {word for name in COMMANDS for option in command(name).params for word in getattr(option, "opts", [])}
-    lines = [line for line in text_of(*PAGES).splitlines() if "apt-get" not in line and "demo.replay" not in line]
+    lines = [line for line in text_of(*PAGES).splitlines() if not any(word in line for word in FOREIGN_COMMANDS)]
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(lines)))
     assert named - options - FOREIGN_OPTIONS == set()
 
@@ -73,6 +75,21 @@ def test_the_tables_of_options_are_those_of_the_program() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables.py"))
     pages = {page.name: page.read_text("utf-8") for page in script["PAGES"]}
     assert [name for name, page in pages.items() if script["current"](page) != page] == [], "run the script"
+
+
+def test_the_tables_of_metrics_are_those_of_the_program() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "metric_table.py"))
+    page = script["PAGE"].read_text("utf-8")
+    assert script["current"](page) == page, "run the script"
+    assert {metric.name for metric in TABLE} == set(re.findall(r"^\| `(cdc_tail_\w+)` \|", page, re.MULTILINE))
+
+
+def test_every_alert_is_in_the_docs() -> None:
+    rules = (ROOT / "contrib" / "monitoring" / "alerts.yml").read_text("utf-8")
+    page = text_of(ROOT / "docs" / "metrics.md")
+    assert set(re.findall(r"- alert: (\w+)", rules)) == set(re.findall(r"`(CdcTail\w+)`", page))
+    for name in re.findall(r"\bcdc_tail_\w+", rules + (ROOT / "scripts" / "grafana_board.py").read_text("utf-8")):
+        assert re.sub(r"_(bucket|count|sum)$", "", name) in {metric.name for metric in TABLE}
 
 
 def test_every_exit_code_is_documented() -> None:

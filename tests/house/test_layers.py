@@ -20,6 +20,7 @@ COMPILED = (
     "tailer.rows.typed.compiled",
 )
 HOMES = {
+    "confluent_kafka": ("tailer.sinks.kafka",),
     "delta": ("tailer.spark.delta",),
     "py4j": ("tailer.spark",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
@@ -27,6 +28,8 @@ HOMES = {
     "inotify_simple": ("tailer.segments",),
     "llvmlite": COMPILED,
     "numba": COMPILED,
+    "opentelemetry": ("tailer.metrics.otel",),
+    "prometheus_client": ("tailer.metrics.prometheus",),
     "typer": ("tailer.cli", "tailer.options.to_terminal"),
     "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
 }
@@ -56,8 +59,8 @@ WRITER_TOOLS = (
     "reading",
 )
 """What of `tailer` the writer may use."""
-WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe")
-"""Readers in the writer's own process, which run the reader's whole line."""
+WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe", "writer_hooks.measures")
+"""Readers in the writer's own process, which run the reader's whole line, and what shows the numbers of both."""
 WRITER_DISK = {"writer_hooks.disk"}
 DISK = {"open", "os.open", "os.write", "os.fsync", "os.fdatasync", "os.rename", "os.replace", "os.unlink", "os.link"}
 UNDER_CONSTRUCTION = {"_out", "_found", "found"}

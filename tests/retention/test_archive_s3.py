@@ -63,3 +63,6 @@ def test_a_store_that_refuses_is_exit_8_and_nothing_goes(server: str, log: LogFo
 def test_an_address_that_is_none_is_exit_2() -> None:
     with pytest.raises(UsageError, match="address"):
         open_store("nonsense://x")
+    with pytest.raises(UsageError, match="key in it") as told:
+        open_store("s3://user:secret@logs/cdc")
+    assert "secret" not in told.value.sentence()

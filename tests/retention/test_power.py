@@ -29,15 +29,14 @@ from tests.helpers.amount import ALL
 from tests.helpers.log_writer import (
     TS,
     LogFolder,
+    alter_payload,
     completed,
     create_payload,
-    encode_mutation,
     insert_payload,
     segment_of,
     simple_table,
 )
 from tests.helpers.logs.model import Column
-from tests.helpers.logs.schema import add_column
 from tests.retention.power import ROOT, Shadow
 from tests.writer.crash.disk import everything_kept, nothing_kept, some_kept
 
@@ -55,7 +54,7 @@ def write_log(log: LogFolder) -> None:
     for number in range(SEGMENTS):
         ts = TS + number
         payloads = [create_payload(TABLE, ts)] if number == 0 else []
-        payloads += [encode_mutation(add_column(TABLE, Column(f"c{number}", "regular", "int"), ts))]
+        payloads += [alter_payload(TABLE, Column(f"c{number}", "regular", "int"), ts)]
         if number == BAD:
             payloads.append(insert_payload(UNKNOWN, 99, "z", 99))
         payloads.append(insert_payload(TABLE, number, "a", number, ts))

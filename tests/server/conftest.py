@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.jvm.program import running
 from tests.server.harness import Node, available
 
 _reasons: set[str] = set()
@@ -24,12 +25,8 @@ def server_here() -> None:
 @pytest.fixture(scope="module")
 def node(server_here: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A started node for one test file: they kill it and alter its tables, so no two files share one."""
-    made = Node(tmp_path_factory.mktemp("cassandra"))
-    made.start()
-    try:
+    with running(Node(tmp_path_factory.mktemp("cassandra"))) as made:
         yield made
-    finally:
-        made.kill()
 
 
 @pytest.fixture

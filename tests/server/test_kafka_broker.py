@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli import ROOT
+from tests.helpers.jvm.program import running
 from tests.helpers.kafka_broker import Broker, available
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -23,12 +24,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     reason = available()
     if reason is not None:
         pytest.skip(f"no Kafka broker: {reason}")
-    made = Broker(tmp_path_factory.mktemp("kafka"))
-    made.start()
-    try:
+    with running(Broker(tmp_path_factory.mktemp("kafka"))) as made:
         yield made
-    finally:
-        made.kill()
 
 
 def produce(broker: Broker, *values: bytes, transactional: str | None = None) -> None:

@@ -17,7 +17,7 @@ from tests.helpers.log_writer import (
     Liveness,
     Row,
     Update,
-    add_column,
+    alter_payload,
     create_payload,
     encode_mutation,
     i32,
@@ -68,7 +68,7 @@ def test_new_columns_are_told_and_come_last(spark: SparkSession, tmp_path: Path)
     assert files.run() == []
     files.write(insert_payload(TABLE, 2, "a", 20))
     assert files.run() == []
-    files.write(encode_mutation(add_column(TABLE, ADDED, TS + 1)), wider(3, 33))
+    files.write(alter_payload(TABLE, ADDED, TS + 1), wider(3, 33))
     for _ in range(2):
         (line,) = files.run()
         assert "other columns than this run (added)" in line

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tailer.errors import SystemFailedError
+from tailer.metrics.monitor import Monitor
 from tests.conftest import FreshFolder
 from tests.helpers.cli import run_cli, run_process
 from tests.helpers.compare import same_rows, without_truncates
@@ -146,6 +148,31 @@ def test_the_console_shows_people_what_follow_does(table: list[str], fresh_folde
     followed = run_cli(["follow", fresh_folder("50-cases"), *options])
     assert streamed.lines == followed.lines
     assert any(" AND " in line or " + " in line for line in streamed.lines)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("in_session")
+def test_stream_shows_its_numbers_until_it_ends(fresh_folder: FreshFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("prometheus_client")
+    pages: list[list[str]] = []
+    close = Monitor.close
+
+    def closing(monitor: Monitor) -> None:
+        if monitor.address is not None:
+            with urllib.request.urlopen(f"http://{monitor.address}/metrics", timeout=10) as answer:
+                pages.append(answer.read().decode().splitlines())
+        close(monitor)
+
+    monkeypatch.setattr(Monitor, "close", closing)
+    options = ["--once", "--stopped", "--output", "json", "--metrics", "0"]
+    result = run_cli(["stream", fresh_folder("50-cases"), *options])
+    assert result.code == 0, result.err
+    (page,) = pages
+    assert f'cdc_tail_stream_rows_total{{consumer="spark"}} {float(len(result.lines))}' in page
+    assert 'cdc_tail_lag_bytes{consumer="spark",node="local"} 0.0' in page
+    assert 'cdc_tail_ready{consumer="spark",node="local"} 1.0' in page
+    (batches,) = (line for line in page if line.startswith("cdc_tail_stream_batch_seconds_count"))
+    assert float(batches.split()[-1]) >= 1
 
 
 @pytest.mark.spark

@@ -15,7 +15,7 @@ from tailer.framing.section import NoSection, Stop, body_offset, read_section
 from tailer.framing.sidecar import Sidecar, decode_sidecar
 from tailer.position import Position
 from tailer.scan.record.record import Record, decode_record
-from writer_hooks import Column, Table
+from writer_hooks import Column, SegmentLog, Table
 from writer_hooks.disk import RealFiles
 
 ORDERS = Table("shop.orders", [Column("id", "bigint", "partition_key"), Column("note", "text")])
@@ -94,6 +94,16 @@ class Blocked(RealFiles):
         self.entered.set()
         assert self.free.wait(60)
         super().fdatasync(fd)
+
+
+def check_waits(thread: threading.Thread, log: SegmentLog, files: Blocked, max_unsynced: int) -> None:
+    """That a thread which appends to a log waits while the disk does, and goes on with it."""
+    thread.join(0.5)
+    assert thread.is_alive()
+    assert log.stats().unsynced_bytes < 2 * max_unsynced
+    files.free.set()
+    thread.join(20)
+    assert not thread.is_alive()
 
 
 def until(true: Callable[[], bool], seconds: float = 20.0) -> None:

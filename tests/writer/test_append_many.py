@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tailer.errors import RefusedError, UsageError
 from tailer.scan.record.record import Change
 from tests.helpers.amount import examples
-from tests.writer.plain import ORDERS, Blocked, kinds, segments
+from tests.writer.plain import ORDERS, Blocked, check_waits, kinds, segments
 from tests.writer.small_log import note, numbers, order, small
 from writer_hooks import SegmentLog
 from writer_hooks.append_all import RUN_MAX
@@ -149,12 +149,7 @@ def test_it_waits_while_too_much_is_not_durable(tmp_path: Path) -> None:
         files.free.clear()
         thread = threading.Thread(target=log.append_many, args=([order(number, 1000) for number in range(500)],))
         thread.start()
-        thread.join(0.5)
-        assert thread.is_alive()
-        assert log.stats().unsynced_bytes < 2 * 32768
-        files.free.set()
-        thread.join(20)
-        assert not thread.is_alive()
+        check_waits(thread, log, files, 32768)
         log.sync()
         assert numbers(log.replay()) == list(range(500))
 

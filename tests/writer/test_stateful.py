@@ -107,7 +107,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def close(self) -> None:
         self.run.close()
-        self.reopened(len(self.run.commits), strict=True)
+        self.reopened(len(self.run.commits))
 
     @rule()
     def kill(self) -> None:
@@ -122,9 +122,9 @@ class LogMachine(RuleBasedStateMachine):
         acknowledged = self.run.acknowledged
         self.files = FakeFiles(disk)
         self.follower = self.follower.look(disk, strict=strict)
-        self.reopened(acknowledged, strict=strict)
+        self.reopened(acknowledged)
 
-    def reopened(self, acknowledged: int, *, strict: bool) -> None:
+    def reopened(self, acknowledged: int) -> None:
         """The model keeps as many commits as the log has: all that were acknowledged, and a beginning of the rest."""
         old = self.run
         new = Session(self._open, old.commits)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tailer.errors import UsageError
-from tests.writer.plain import ORDERS, Blocked, until
+from tests.writer.plain import ORDERS, Blocked, check_waits, until
 from tests.writer.small_log import order
 from writer_hooks import SegmentLog, SyncPolicy, batch, group, periodic
 from writer_hooks.durable import Group
@@ -155,12 +155,7 @@ def test_what_is_not_durable_is_bounded(tmp_path: Path, segment_bytes: int, in_t
         thread = threading.Thread(target=write)
         thread.start()
         until(lambda: log.stats().unsynced_bytes > 16384)
-        thread.join(0.5)
-        assert thread.is_alive()
-        assert log.stats().unsynced_bytes < 2 * 32768
-        files.free.set()
-        thread.join(20)
-        assert not thread.is_alive()
+        check_waits(thread, log, files, 32768)
         transaction.commit().wait()
         assert sum(len(each.change.rows) for each in log.replay()) == 200
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from tailer.rows.batch import RowKind, TableName
 from tailer.rows.explain import Misfit
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.typed.form import Form
@@ -25,6 +27,12 @@ class TypedBatch:
     def __len__(self) -> int:
         return int(self.batch.num_rows)
 
+    def kinds(self) -> Mapping[RowKind, int]:
+        """How many rows there are of each keyspace, table and operation."""
+        keyspace, _, table = self.form.typed.table.partition(".")
+        ops = self.batch.column(len(self.form.columns) + META.index("op"))
+        return {(keyspace, table, op): count for op, count in _counted(ops).items()}
+
     def slice(self, start: int, stop: int | None = None) -> TypedBatch:
         """The rows from `start` to before `stop`."""
         length = None if stop is None else max(stop - start, 0)
@@ -34,12 +42,34 @@ class TypedBatch:
         """The values of one of META that are numbers, in order."""
         return self.batch.column(len(self.form.columns) + META.index(name)).to_numpy()
 
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table: of one name, and more than one id where it was dropped and made again."""
+        ids = self.batch.column(len(self.form.columns) + META.index("table_id"))
+        counts = ids.value_counts().to_pylist()
+        return {TableName(self.form.typed.table, each["values"]): each["counts"] for each in counts}
+
     def to_arrow(self) -> pa.RecordBatch:
         return self.batch
 
     def json_lines(self) -> bytes:
         """One JSON object a row, each ended by a newline: all columns in order, nested objects, compact, UTF-8."""
         return json_lines(self.form, self.batch)
+
+
+def _counted(texts: pa.Array) -> dict[str, int]:
+    """How often each of a few texts is there; at next to no cost where it is one alone."""
+    rows = len(texts)
+    if not rows:
+        return {}
+    _, offsets, letters = texts.buffers()
+    begin, end = (int(each) for each in np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + rows]])
+    first = texts[0].as_py()
+    if end - begin == rows * len(first):
+        # Then the letters are those of the first one over and over.
+        said = np.frombuffer(letters, np.uint8)[begin:end]
+        if np.array_equal(said[len(first) :], said[: -len(first)]):
+            return {first: rows}
+    return {each["values"]: each["counts"] for each in texts.value_counts().to_pylist()}
 
 
 class TypedBuilt(NamedTuple):

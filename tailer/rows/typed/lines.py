@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailer.rows.arrow_texts import is_clean, joined, letters
 from tailer.rows.typed.form import Form
 from tailer.schema.typed import META
 from tailer.types import quote
@@ -24,7 +25,6 @@ SMALL_ROWS: Final = 16
 """The plain twin is done with fewer before Arrow has begun."""
 
 _NULL: Final = pa.scalar("null")
-_ESCAPED: Final = np.isin(np.arange(256), [*range(0x20), ord('"'), ord("\\")])
 
 _NUMBERS: Final = frozenset(
     native.name for native in ROWS if not native.quoted and native.arrow in ("bool", "int8", "int16", "int32", "int64")
@@ -50,7 +50,12 @@ def fast_lines(form: Form, batch: pa.RecordBatch) -> bytes:
         parts += [pa.scalar(f"{begin}{quote(name)}:"), _texts(*column)]
         begin = ","
     lines = pc.binary_join_element_wise(*parts, pa.scalar("}\n"), "")
-    return _letters(lines).tobytes()
+    return letters(lines).tobytes()
+
+
+def own_texts(form: Form, batch: pa.RecordBatch) -> list[Texts]:
+    """The JSON texts of the table's own columns, each value as the lines have it."""
+    return [_texts(*column) for column in _columns(form, batch)[: len(form.columns)]]
 
 
 def plain_lines(form: Form, batch: pa.RecordBatch) -> bytes:
@@ -81,9 +86,9 @@ def _texts(values: pa.Array, kind: str, spell: Spell) -> Texts:
         made: Any = values
     elif kind in _NUMBERS or (kind == "meta" and not pa.types.is_string(type_) and not pa.types.is_list(type_)):
         made = values.cast(pa.string())
-    elif pa.types.is_string(type_) and _is_clean(values):
-        made = _joined('"', values, '"')
-    elif kind == "meta" and pa.types.is_list(type_) and _is_clean(values.flatten()):
+    elif pa.types.is_string(type_) and is_clean(values):
+        made = joined('"', values, '"')
+    elif kind == "meta" and pa.types.is_list(type_) and is_clean(values.flatten()):
         made = _lists(values)
     else:
         return pa.array(_one_by_one(values, spell), pa.string())
@@ -96,29 +101,12 @@ def _one_by_one(values: pa.Array, spell: Spell) -> list[str]:
 
 def _lists(values: pa.Array) -> pa.Array:
     """Lists of names."""
-    quoted = _joined('"', values.flatten(), '"')
+    quoted = joined('"', values.flatten(), '"')
     # `flatten` leaves out what nulls and a slice's neighbours hold, so the lengths tell where each list lies now.
     lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False)
     ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     named = pc.binary_join(pa.ListArray.from_arrays(ends, quoted), ",")
-    return pc.if_else(values.is_valid(), _joined("[", named, "]"), pa.scalar(None, pa.string()))
-
-
-def _joined(before: str, texts: pa.Array, behind: str) -> pa.Array:
-    return pc.binary_join_element_wise(pa.scalar(before), texts, pa.scalar(behind), "")
-
-
-def _is_clean(texts: pa.Array) -> bool:
-    """Whether no text has a letter that JSON writes otherwise."""
-    return not _ESCAPED[_letters(texts)].any()
-
-
-def _letters(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The bytes of all texts one behind the other, those of nulls included."""
-    if len(texts) == 0 or texts.buffers()[2] is None:
-        return np.empty(0, np.uint8)
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return np.frombuffer(texts.buffers()[2], np.uint8)[ends[0] : ends[-1]]
+    return pc.if_else(values.is_valid(), joined("[", named, "]"), pa.scalar(None, pa.string()))
 
 
 def _spell(name: str) -> Spell:

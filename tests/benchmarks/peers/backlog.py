@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from tests.benchmarks.measured import ROOT
+from tests.benchmarks.measured import ROOT, environment
 from tests.benchmarks.peers.debezium import FOR_A_BACKLOG, TOPICS, Debezium
 from tests.benchmarks.peers.readers import FOLLOW, Bench
 
@@ -84,8 +84,7 @@ class _Measured:
 
     def __init__(self, command: list[str]) -> None:
         self._began = time.perf_counter()
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.output = self._process.stdout.fileno()
 

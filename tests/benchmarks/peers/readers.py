@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
-from tests.benchmarks.measured import ROOT
+from tests.benchmarks.measured import FOLLOW, ROOT, environment
 from tests.benchmarks.peers.debezium import TOPICS, Debezium
+from tests.helpers.jvm.program import running
 from tests.helpers.kafka_broker import Broker
 from tests.server.harness import Node
 
-FOLLOW = [sys.executable, "-c", "from tailer.cli.app import run; run()", "follow"]
 PATIENCE_SECONDS = 60
 
 
@@ -36,8 +35,7 @@ class Consumer:
     def __init__(self, out: Path, *words: str) -> None:
         self._out = out
         command = [sys.executable, "-m", "tests.benchmarks.peers.arrivals", str(out), *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != b"ready\n":
             raise RuntimeError(f"{' '.join(words)}: ended with {self._process.wait()}")
@@ -87,11 +85,10 @@ class Bench(NamedTuple):
     def topic(self) -> str:
         return f"{TOPICS}.{self.keyspace}.{self.table}"
 
-    def make_topic(self, table: str | None = None) -> None:
-        """Makes the topic of a table (the live one) with one partition, so that it is there before the first row."""
+    def make_topic(self, name: str) -> None:
+        """Makes a topic with one partition, so that it is there before the first row."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        name = self.topic if table is None else f"{TOPICS}.{table}"
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         for made in admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)]).values():
             made.result(30)
@@ -118,15 +115,39 @@ def python(bench: Bench, here: Path) -> Iterator[Reader]:
 @contextmanager
 def debezium(bench: Bench, here: Path) -> Iterator[Reader]:
     """The connector, a Kafka broker, and a consumer of it in Python."""
-    connector = Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)
-    connector.start()
-    try:
-        with _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer:
-            processes = {"connector": connector.pid, "broker": bench.broker.pid}
-            named = {name: psutil.Process(pid) for name, pid in processes.items()}
-            yield Reader(consumer, {**named, "consumer": consumer.process})
-    finally:
-        connector.kill()
+    with (
+        running(Debezium(here / "connector", bench.node, bench.broker, bench.node.cdc_raw)) as connector,
+        _consumer(here, "kafka", bench.broker.bootstrap, bench.topic) as consumer,
+    ):
+        processes = {"connector": connector.pid, "broker": bench.broker.pid}
+        named = {name: psutil.Process(pid) for name, pid in processes.items()}
+        yield Reader(consumer, {**named, "consumer": consumer.process})
+
+
+@contextmanager
+def outlet(bench: Bench, here: Path, *more: str) -> Iterator[Reader]:
+    """`cdc-tail follow --to kafka`, a Kafka broker, and a consumer of it in Python, which reads committed messages."""
+    topic = f"{here.parent.name}-{here.name}"
+    bench.make_topic(topic)
+    words = ["--node", "n1", "--consumer", "bench", "--state", str(here / "state"), "--topic", topic]
+    words += ["--table", f"{bench.keyspace}.{bench.table}", "--to", "kafka", "--brokers", bench.broker.bootstrap]
+    command = [*FOLLOW, str(bench.node.cdc_raw), *words, "--create-topics", *more]
+    with (here / "said.txt").open("wb") as said, _consumer(here, "kafka", bench.broker.bootstrap, topic) as consumer:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=said)
+        try:
+            named = {"follow": process.pid, "broker": bench.broker.pid}
+            yield Reader(
+                consumer, {**{name: psutil.Process(pid) for name, pid in named.items()}, "consumer": consumer.process}
+            )
+            assert process.poll() is None, (here / "said.txt").read_text()
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_SECONDS)
+
+
+def outlet_at_least_once(bench: Bench, here: Path) -> AbstractContextManager[Reader]:
+    """The same without transactions."""
+    return outlet(bench, here, "--at-least-once")
 
 
 @contextmanager
@@ -137,4 +158,10 @@ def _consumer(here: Path, *words: str) -> Iterator[Consumer]:
         yield consumer
 
 
-READERS = {"follow": follow, "python": python, "debezium": debezium}
+READERS: Mapping[str, Callable[[Bench, Path], AbstractContextManager[Reader]]] = {
+    "follow": follow,
+    "python": python,
+    "debezium": debezium,
+    "outlet": outlet,
+    "outlet_at_least_once": outlet_at_least_once,
+}

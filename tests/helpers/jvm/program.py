@@ -7,14 +7,18 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from tests.helpers.jvm.jars import cache, compiled, java
 
 END_SECONDS = 60
 
 _TIED = Path(__file__).with_name("Tied.java")
+
+Started = TypeVar("Started", bound="Startable")
 
 
 class StartFailed(Exception):
@@ -73,6 +77,24 @@ class Program:
         """The last lines of what it printed."""
         with self.log.open(errors="replace") as text:
             return "".join(collections.deque(text, maxlen=lines))
+
+
+class Startable(Protocol):
+    """Something that runs as a program: a server, a broker, a connector."""
+
+    def start(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+@contextmanager
+def running(made: Started) -> Iterator[Started]:
+    """It runs when the block begins, and is killed at its end, whatever the block did with it."""
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()
 
 
 def own_address() -> str:

@@ -17,10 +17,9 @@ from tests.helpers.log_writer import (
     TS,
     Format,
     LogFolder,
-    add_column,
+    alter_payload,
     completed,
     create_payload,
-    encode_mutation,
     segment_of,
     simple_table,
 )
@@ -131,7 +130,7 @@ def test_a_file_and_the_log_tell_of_a_table_that_is_whole(tmp_path: Path) -> Non
 def test_an_alter_is_no_beginning(tmp_path: Path) -> None:
     made = LogFolder(tmp_path / "cdc_raw")
     wider = Column("w", "regular", "int")
-    segment = segment_of(ONE, [[encode_mutation(add_column(FIRST, wider, TS)), row(FIRST, 1)]])
+    segment = segment_of(ONE, [[alter_payload(FIRST, wider, TS), row(FIRST, 1)]])
     made.put(segment, completed(segment))
     schema = tmp_path / "schema.cql"
     schema.write_text(

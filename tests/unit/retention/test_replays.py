@@ -29,15 +29,14 @@ from tests.helpers.amount import examples
 from tests.helpers.log_writer import (
     TS,
     LogFolder,
+    alter_payload,
     completed,
     create_payload,
-    encode_mutation,
     insert_payload,
     segment_of,
     simple_table,
 )
 from tests.helpers.logs.model import Column, Table
-from tests.helpers.logs.schema import add_column
 
 FIRST = 1_700_000_000_000
 STEPS = 60
@@ -63,7 +62,7 @@ class Server:
         payloads = [create_payload(self.table, ts)] if number == 0 else []
         if alter:
             column = Column(f"c{number % 3}", "regular", ("int", "text")[number % 2])
-            payloads.append(encode_mutation(add_column(self.table, column, ts)))
+            payloads.append(alter_payload(self.table, column, ts))
         payloads += [insert_payload(self.table, number, "a", each, ts) for each in range(2)]
         writer = segment_of(FIRST + number, [[payload] for payload in payloads])
         self.log.put(writer, completed(writer))

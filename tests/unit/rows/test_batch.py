@@ -52,5 +52,6 @@ def test_a_batch_of_no_rows() -> None:
     for empty in (ChangeBatch.of([]), BATCH.slice(0, 0)):
         assert len(empty) == 0
         assert empty.json_lines() == b""
+        assert empty.kinds() == {}
         assert empty.to_arrow().num_rows == 0
         assert empty.to_arrow().schema == arrow_schema()

@@ -23,6 +23,7 @@ def build_both(index: Index, data: bytes, prepared: Prepared, place: Place) -> B
     assert made.faults == plain.faults
     assert len(made.batch) == len(plain.batch)
     assert made.batch.json_lines() == plain.batch.json_lines()
+    assert made.batch.kinds() == plain.batch.kinds()
     arrow = made.batch.to_arrow()
     arrow.validate(full=True)
     assert arrow.equals(plain.batch.to_arrow())

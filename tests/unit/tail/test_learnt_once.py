@@ -19,8 +19,6 @@ from tailer.options.tail import TailOptions
 from tailer.planning import learnt, reach
 from tailer.position import Position
 from tailer.retention.forget import floor_of, wanted
-from tailer.segments import runs
-from tailer.segments.run import Run
 from tailer.segments.segment import SegmentFile
 from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.journal import Journal
@@ -30,21 +28,26 @@ from tailer.tail.open import open_tail, tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.log_writer import (
     FORMATS,
+    Cell,
+    Column,
+    Liveness,
     LogFolder,
+    Row,
     SegmentWriter,
+    Update,
+    alter_payload,
     completed,
     create_payload,
+    encode_mutation,
+    i32,
     insert_payload,
     live,
     segment_of,
     simple_table,
 )
-from tests.helpers.logs.model import Cell, Column, Liveness, Row, Update
-from tests.helpers.logs.mutation import encode_mutation
 from tests.helpers.logs.native import NativeWriter, begin, commit
-from tests.helpers.logs.schema import add_column
-from tests.helpers.logs.wire import i32
 from tests.native.logs import ORDERS, folder_of, put
+from tests.unit.tail.counted_runs import Place, count_runs
 
 FIRST = 1_700_000_000_001
 TABLE = simple_table("shop", "orders")
@@ -57,15 +60,10 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, int]]:
+def read(monkeypatch: pytest.MonkeyPatch) -> Counter[Place]:
     """How often each section's marker or bytes were read, by segment and start."""
-    told: Counter[tuple[int, int]] = Counter()
-    whole, walked, plain = runs._read, SegmentFile.sections, SegmentFile.plain
-
-    def counting_runs(file: Any, *place: Any) -> Run | None:
-        run = whole(file, *place)
-        told.update((file.segment, start) for start in ([] if run is None else run.sections.tolist()))
-        return run
+    told = count_runs(monkeypatch)
+    walked, plain = SegmentFile.sections, SegmentFile.plain
 
     def counting_markers(self: SegmentFile, start: int, at: int) -> Iterator[Any]:
         for found in walked(self, start, at):
@@ -76,7 +74,6 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, int]]:
         told.update([(self.segment, section.start)])
         return plain(self, section)
 
-    monkeypatch.setattr(runs, "_read", counting_runs)
     monkeypatch.setattr(SegmentFile, "sections", counting_markers)
     monkeypatch.setattr(SegmentFile, "plain", counting_bodies)
     return told
@@ -130,7 +127,7 @@ class Log:
         self.folder.put(self.last, completed(self.last) if finished else live(self.last))
 
 
-ALTER = encode_mutation(add_column(TABLE, Column("w", "regular", "int"), 2000))
+ALTER = alter_payload(TABLE, Column("w", "regular", "int"), 2000)
 
 
 @pytest.mark.parametrize("form", ["plain", "lz4"])

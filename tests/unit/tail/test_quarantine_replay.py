@@ -14,7 +14,7 @@ from tailer.retention.forget import Floor, wanted
 from tailer.sinks.base import Rows
 from tailer.state.journal import Journal
 from tailer.state.journal_records import ReplayedRecord
-from tailer.state.quarantine import Kept, quarantine_path, whole_records
+from tailer.state.quarantine import Kept, Quarantine, quarantine_path, whole_records
 from tailer.tail import quarantine_replay
 from tailer.tail.quarantine_replay import Replayed, replay
 from tailer.tail.quarantined import KnownNow
@@ -173,6 +173,16 @@ def test_bytes_that_do_not_check_stay(log: LogFolder) -> None:
     done = again(log, sink)
     assert sink.keys == [7, 8]
     assert ["no whole entry" in each.reason for each in done.stays] == [True, True]
+
+
+def test_a_row_that_a_target_refused_stays(log: LogFolder) -> None:
+    learn(log)
+    at = Position(FIRST, 60)
+    Quarantine(state_of(log), "c", "local").keep(at, "f", SinkError("too large", at=at), b"{}", 4)
+    sink = Taken()
+    done = again(log, sink)
+    assert sink.keys == [1, 2, 7, 8]
+    assert [each.reason for each in done.stays if "row 4 of the entry was refused" in each.reason] != []
 
 
 def test_the_journal_keeps_what_was_given() -> None:

@@ -13,7 +13,7 @@ import tailer
 from tailer.errors import RefusedError, SinkError, SystemFailedError
 from tailer.schema.model import TableDefinition
 from tailer.tail.run import ConsumerState
-from tests.helpers.log_writer import TS, add_column, create_payload, encode_mutation, insert_payload, simple_table
+from tests.helpers.log_writer import TS, alter_payload, create_payload, insert_payload, simple_table
 from tests.helpers.logs.growing import GrowingLog
 from tests.helpers.logs.model import Column
 
@@ -71,7 +71,7 @@ def test_definitions_come_before_the_rows_that_need_them(log: GrowingLog) -> Non
 
 def test_a_changed_definition_comes_again(log: GrowingLog) -> None:
     keeper = Keeper()
-    log.section([encode_mutation(add_column(TABLE, Column("w", "regular", "int"), TS + 1))])
+    log.section([alter_payload(TABLE, Column("w", "regular", "int"), TS + 1)])
     put(log, 3)
     tailer.run(log.folder, keeper, once=True)
     assert [call for call in keeper.calls if call.startswith("definitions")][-1] == "definitions ks.t:4"

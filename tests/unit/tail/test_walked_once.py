@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 import tailer
 from tailer.segments import ahead, runs
-from tailer.segments.run import Run
 from tests.helpers.log_writer import (
     FORMATS,
     LogFolder,
@@ -20,27 +19,18 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
+from tests.unit.tail.counted_runs import Place, count_runs
 
 FIRST = 1_700_000_000_001
 SEGMENTS = 3
 SECTIONS = 7
-Place: TypeAlias = tuple[int, int]
 
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Counter[Place]:
     """How often each section was read from its file, by segment and start. A run has a few sections."""
-    counted: Counter[Place] = Counter()
-    read = runs._read
-
-    def counting(file: Any, *place: Any) -> Run | None:
-        run = read(file, *place)
-        counted.update((file.segment, start) for start in ([] if run is None else run.sections.tolist()))
-        return run
-
-    monkeypatch.setattr(runs, "_read", counting)
     monkeypatch.setattr(runs, "RUN_BYTES", 200)
-    return counted
+    return count_runs(monkeypatch)
 
 
 def folder_of(path: Path, form: str) -> Path:

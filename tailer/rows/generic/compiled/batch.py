@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tailer.rows.batch import COLUMNS, ChangeBatch, Row, arrow_schema
+from tailer.rows.batch import COLUMNS, ChangeBatch, Row, RowKind, TableName, arrow_schema
 from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, text_bytes, texts_of
 from tailer.rows.generic.compiled.lines import Frame, event_ids, json_lines, picked
@@ -49,6 +49,11 @@ class ArrayBatch:
     def __len__(self) -> int:
         return self.arrays.fixed.shape[1]
 
+    def kinds(self) -> Mapping[RowKind, int]:
+        """How many rows there are of each keyspace, table and operation."""
+        _, present, counts = self._kinds()
+        return {self._kind(*divmod(kind, len(OPS))): count for kind, count in zip(present, counts, strict=True)}
+
     def slice(self, start: int, stop: int | None = None) -> ArrayBatch:
         """The rows from `start` to before `stop`, as Python slices count."""
         start, stop, _ = slice(start, stop).indices(len(self))
@@ -65,6 +70,12 @@ class ArrayBatch:
     def rows(self) -> Iterator[Row]:
         """The rows one by one."""
         return self.plain().rows()
+
+    def rows_by_table(self) -> dict[TableName, int]:
+        """How many rows are of each table."""
+        counts = np.bincount(self.arrays.fixed[a.TABLE]).tolist()
+        there = [(self.tables[number], rows) for number, rows in enumerate(counts) if rows]
+        return {TableName(table.definition.name, table.table_id): rows for table, rows in there}
 
     def plain(self) -> ChangeBatch:
         """The same rows as lists."""
@@ -125,16 +136,26 @@ class ArrayBatch:
 
     def _frame(self) -> Frame:
         """What the lines have in common; a head for each table and operation that there is."""
-        fixed = self.arrays.fixed
-        kinds = fixed[a.TABLE] * len(OPS) + fixed[a.OP]
-        present = np.flatnonzero(np.bincount(kinds, minlength=1))
-        numbers = np.zeros(int(present[-1]) + 1 if len(present) else 1, np.int64)
+        kinds, present, _ = self._kinds()
+        numbers = np.zeros(present[-1] + 1 if present else 1, np.int64)
         numbers[present] = np.arange(len(present))
-        heads = texts_of([self._head(*divmod(kind, len(OPS))) for kind in present.tolist()])
+        heads = texts_of([self._head(*divmod(kind, len(OPS))) for kind in present])
         segment = np.frombuffer(f',"segment":{self.segment}'.encode(), np.uint8)
         event = f',"event_id":{quote(f"{self.node}:{self.segment}:")[:-1]}'.encode()
         txn = f'","txn":{"null" if self.txn is None else quote(str(self.txn))}'.encode()
         return Frame(numbers[kinds], heads, segment, np.frombuffer(event, np.uint8), np.frombuffer(txn, np.uint8))
+
+    def _kinds(self) -> tuple[Any, list[int], list[int]]:
+        """A number for table and operation of each row; those that there are, and of how many rows."""
+        fixed = self.arrays.fixed
+        kinds = fixed[a.TABLE] * len(OPS) + fixed[a.OP]
+        counts = np.bincount(kinds, minlength=1)
+        present = np.flatnonzero(counts)
+        return kinds, present.tolist(), counts[present].tolist()
+
+    def _kind(self, table: int, op: int) -> RowKind:
+        definition = self.tables[table].definition
+        return definition.keyspace, definition.table, OPS[op]
 
     def _head(self, table: int, op: int) -> str:
         names = {"node": self.node, **_named(self.tables[table]), "op": OPS[op]}

@@ -46,18 +46,18 @@ def differs(cell: int, times: Any) -> bool:
 
 
 @compiled
-def multi_differs(cell: int, end: int, times: Any) -> bool:
-    """Whether `cells` has anything of a non-frozen column, whose cells are the lines from `cell` to before `end`."""
-    if get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
-        deletion = get(cell, ln.C_TS)
+def walk_multi(first: int, end: int, times: Any) -> Any:
+    """Behind which line the cells of the non-frozen column end that begin at `first`, `end` at most; whether `cells`
+    has anything of them."""
+    column, is_whole = get(first, ln.C_COLUMN), get(first, ln.C_FLAGS) & COMPLEX_DELETION != 0
+    cell = begin = first + ln.CELL_BYTES if is_whole else first
+    found = False
+    while cell < end and get(cell, ln.C_COLUMN) == column:
+        found |= differs(cell, times)
         cell += ln.CELL_BYTES
-        if deletion != whole_deletion(cell == end, times):
-            return True
-    while cell < end:
-        if differs(cell, times):
-            return True
-        cell += ln.CELL_BYTES
-    return False
+    if is_whole and get(first, ln.C_TS) != whole_deletion(cell == begin, times):
+        found = True
+    return cell, found
 
 
 @compiled

@@ -14,7 +14,7 @@ from tailer.rows.generic.compiled.cells import is_simple
 from tailer.rows.generic.compiled.columns import put_change, put_times
 from tailer.rows.generic.compiled.ranges import put_range
 from tailer.rows.generic.compiled.tables import CLUSTERING, COLUMN_BYTES, COLUMNS
-from tailer.rows.generic.compiled.times import differs, multi_differs
+from tailer.rows.generic.compiled.times import differs, walk_multi
 from tailer.rows.typed.compiled.straight import DELETE_RANGE, DELETE_ROW, NO_LINE
 from tailer.scan.compiled import lines as ln
 from tailer.scan.index import NO_TTL
@@ -68,18 +68,18 @@ def _put_columns(work: int, begin: int, row: int, line: int) -> int:
     end = cell + ln.CELL_BYTES * get(line, ln.R_CELLS_N)
     pos = begin
     while cell < end:
-        first, number = cell, get(cell, ln.C_COLUMN)
-        column = columns + COLUMN_BYTES * number
+        first, column = cell, columns + COLUMN_BYTES * get(cell, ln.C_COLUMN)
         simple = is_simple(column)
-        cell += ln.CELL_BYTES
-        while not simple and cell < end and get(cell, ln.C_COLUMN) == number:
-            cell += ln.CELL_BYTES
+        if simple:
+            cell, other_times = first + ln.CELL_BYTES, differs(first, times)
+        else:
+            cell, other_times = walk_multi(first, end, times)
         if get(work, WHAT) == TIMES:
-            if not simple or differs(first, times):
+            if other_times:
                 pos = put_times(pos, limit, block, column, first, cell, times)
         elif not simple or get(get(column, PART), KIND) == COUNTER:
             pos = put_change(pos, limit, block, column, first, cell)
-            if not simple and get(work, HAS_CELLS) == 0 and multi_differs(first, cell, times):
+            if other_times and not simple:
                 put(work, HAS_CELLS, 1)
         if pos < 0:
             return pos

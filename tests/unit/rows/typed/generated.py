@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -214,11 +215,36 @@ def _cell(kind: Type, live: Liveness | None) -> st.SearchStrategy[Cell]:
 
 
 @st.composite
+def keys(draw: st.DrawFn, table: Table) -> bytes:
+    """A partition key."""
+    return _key([draw(values(kind_of(column.type))) for column in table.of_kind("partition_key")]) or b"\0"
+
+
+@st.composite
+def clusterings(draw: st.DrawFn, table: Table) -> tuple[bytes, ...]:
+    """A row's place in its partition, no value of it null."""
+    return tuple(draw(values(kind_of(column.type), whole=True)) for column in table.of_kind("clustering"))
+
+
+@st.composite
+def column_lists(draw: st.DrawFn, table: Table) -> list[list[str]]:
+    """The columns of one cell each that two statements set."""
+    simple = [column.name for column in table.of_kind("regular") if not kind_of(column.type).complex]
+    return [sorted(name for name in simple if draw(st.integers(0, 3))) for _ in range(2)]
+
+
+@st.composite
+def mixed(draw: st.DrawFn, first: Sequence[bytes], others: Sequence[bytes]) -> list[bytes]:
+    """Mutations in any order behind the first ones."""
+    shuffled = list(others)
+    random.Random(draw(st.integers(0, 99))).shuffle(shuffled)
+    return [*first, *shuffled]
+
+
+@st.composite
 def updates(draw: st.DrawFn, table: Table) -> Update:
     """A partition: rows, maybe a range deletion around one of them, a static row, a partition deletion."""
-    key = _key([draw(values(kind_of(column.type))) for column in table.of_kind("partition_key")])
-    if not key:
-        key = b"\0"
+    key = draw(keys(table))
     found: list[Row | Marker] = [draw(rows(table)) for _ in range(draw(st.integers(0, 4)))]
     clustered = bool(table.of_kind("clustering"))
     if clustered and draw(st.integers(0, 2)) == 0:

@@ -13,24 +13,14 @@ from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
     Table,
-    add_column,
+    alter_payload,
     completed,
     create_payload,
-    encode_mutation,
     insert_payload,
     segment_of,
     simple_table,
 )
-from tests.helpers.logs.native import (
-    CLUSTERING,
-    INSERT,
-    PARTITION_KEY,
-    REGULAR,
-    NativeTable,
-    NativeWriter,
-    cell,
-    row,
-)
+from tests.helpers.logs.native import CLUSTERING, INSERT, PARTITION_KEY, REGULAR, NativeTable, NativeWriter, cell, row
 from tests.native.logs import folder_of
 
 FIRST = 1_700_000_000_001
@@ -52,7 +42,7 @@ def altered(parent: Path, *names: str) -> Path:
     for number, name in enumerate(names, 1):
         added = Column(name, "static" if name.startswith("s") else "regular", "int")
         table = replace(table, columns=(*table.columns, added))
-        segments.append(written(number, [encode_mutation(add_column(table, added, TS + number))], table))
+        segments.append(written(number, [alter_payload(table, added, TS + number)], table))
     for segment in segments:
         folder.put(segment, completed(segment))
     return folder.path
@@ -87,7 +77,7 @@ def test_those_of_create_table_stand_as_they_always_did(tmp_path: Path) -> None:
         f"CREATE TABLE ks.t (pk int, ck text, z int static, y int, v int, PRIMARY KEY (pk, ck)) WITH ID = {TABLE.id};\n"
     )
     folder = LogFolder(tmp_path / "cdc_raw")
-    alter = encode_mutation(add_column(TABLE, Column("a", "regular", "int"), TS))
+    alter = alter_payload(TABLE, Column("a", "regular", "int"), TS)
     segment = written(0, [alter], TABLE)
     folder.put(segment, completed(segment))
     assert columns(folder.path, schema_file=str(file)) == ["pk", "ck", "z", "v", "y", "a"]

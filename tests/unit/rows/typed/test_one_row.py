@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -35,7 +34,7 @@ from tests.helpers.log_writer import (
     insert_payload,
     simple_table,
 )
-from tests.unit.rows.typed.generated import _key, kind_of, tables, updates, values
+from tests.unit.rows.typed.generated import clusterings, column_lists, keys, kind_of, mixed, tables, updates, values
 from tests.unit.rows.typed.test_generated import definition_of
 
 reading = pytest.importorskip("tests.unit.rows.typed.reading", exc_type=ImportError)
@@ -140,8 +139,7 @@ def test_a_column_that_the_form_has_not(on_change: Literal["fail", "ignore"]) ->
 def inserts(draw: st.DrawFn, table: Table, names: Sequence[str]) -> bytes:
     """One row with the columns of these names."""
     kinds = {column.name: kind_of(column.type) for column in table.columns}
-    key = _key([draw(values(kind_of(column.type))) for column in table.of_kind("partition_key")]) or b"\0"
-    clustering = tuple(draw(values(kind_of(c.type), whole=True)) for c in table.of_kind("clustering"))
+    key, clustering = draw(keys(table)), draw(clusterings(table))
     cells = tuple((name, Cell(draw(values(kinds[name], whole=True)), TS, like_row=1)) for name in names)
     update = Update(table, key, (Row(clustering, Liveness(TS), None, cells),), regular=tuple(names))
     return encode_mutation((update,))
@@ -150,14 +148,11 @@ def inserts(draw: st.DrawFn, table: Table, names: Sequence[str]) -> bytes:
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[Table, list[bytes]]:
     table = draw(tables())
-    simple = [column.name for column in table.of_kind("regular") if not kind_of(column.type).complex]
-    lists = [sorted(name for name in simple if draw(st.integers(0, 3))) for _ in range(2)]
+    lists = draw(column_lists(table))
     most = draw(st.lists(inserts(table, lists[0]), min_size=1, max_size=5))
     some = draw(st.lists(inserts(table, lists[1]), max_size=2))
     rest = draw(st.lists(st.lists(updates(table), min_size=1, max_size=2).map(tuple).map(encode_mutation), max_size=2))
-    payloads = most * 3 + some + rest
-    random.Random(draw(st.integers(0, 99))).shuffle(payloads)
-    return table, [*most, *payloads]
+    return table, draw(mixed(most, most * 3 + some + rest))
 
 
 @settings(max_examples=FEWER)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 import pytest
@@ -11,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.log_writer import TS, Cell, Liveness, Row, Table, Update, encode_mutation, i32
 from tests.helpers.logs.wire import uvint
-from tests.unit.rows.typed.generated import NOW, _key, kind_of, tables, values
+from tests.unit.rows.typed.generated import NOW, clusterings, column_lists, keys, kind_of, mixed, tables, values
 from tests.unit.rows.typed.test_generated import definition_of
-from tests.unit.rows.typed.test_one_row import TABLE, read
+from tests.unit.rows.typed.test_one_row import FEWER, TABLE, read
 from tests.unit.scan.compiled.twins import compiled_only
 
 pytestmark = [pytest.mark.slow, compiled_only]
@@ -96,8 +95,7 @@ def test_a_length_that_says_null() -> None:
 def timed(draw: st.DrawFn, table: Table, names: Sequence[str]) -> bytes:
     """One row of these columns; mostly such as are noted."""
     kinds = {column.name: kind_of(column.type) for column in table.columns}
-    key = _key([draw(values(kind_of(column.type))) for column in table.of_kind("partition_key")]) or b"\0"
-    clustering = tuple(draw(values(kind_of(c.type), whole=True)) for c in table.of_kind("clustering"))
+    key, clustering = draw(keys(table)), draw(clusterings(table))
     live = draw(st.sampled_from([Liveness(TS), Liveness(TS, **TTL), None]))
     like_row = 0 if live is None else 1 + (live.ttl is not None)
     own: dict[str, int] = TTL if live is None and draw(st.booleans()) else {}
@@ -120,23 +118,20 @@ def timed(draw: st.DrawFn, table: Table, names: Sequence[str]) -> bytes:
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[Table, list[bytes]]:
     table = draw(tables())
-    simple = [column.name for column in table.of_kind("regular") if not kind_of(column.type).complex]
-    lists = [sorted(name for name in simple if draw(st.integers(0, 3))) for _ in range(2)]
+    lists = draw(column_lists(table))
     most = draw(st.lists(timed(table, lists[0]), min_size=1, max_size=8))
     some = draw(st.lists(timed(table, lists[1]), max_size=3))
-    payloads = [*most, *some] * 2
-    random.Random(draw(st.integers(0, 99))).shuffle(payloads)
-    return table, [*most, *payloads]
+    return table, draw(mixed(most, [*most, *some] * 2))
 
 
-@settings(max_examples=max(settings.default.max_examples // 4, 1))
+@settings(max_examples=FEWER)
 @given(logs(), st.sampled_from([0, 200]))
 def test_of_any_table(log: tuple[Table, list[bytes]], slack: int) -> None:
     table, payloads = log
     read(payloads, definition_of(table), slack=slack)
 
 
-@settings(max_examples=max(settings.default.max_examples // 4, 1))
+@settings(max_examples=FEWER)
 @given(logs(), st.integers(0, 10**6))
 def test_of_damaged_rows(log: tuple[Table, list[bytes]], where: int) -> None:
     """A byte of one is another: both ways stop there, or read the same."""

@@ -1,4 +1,4 @@
-"""What a query's node remembers of the offsets that it handed out, until Spark has committed them. Values only.
+"""What is remembered of offsets that were handed out, until whoever took them has made them durable. Values only.
 
 A checkpoint holds offsets alone. What the planner remembered at one decides what it calls a hole, late or lost behind
 it, so an offset that may come back after a restart needs the memory that belonged to it.

@@ -1,0 +1,68 @@
+"""The rows of a data file in batches, as an outlet takes them from a log. Knows no target.
+
+Of generic rows: those of a typed form need its definition, which is not in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tailer.errors import UsageError
+from tailer.rows.batch import COLUMNS, ChangeBatch
+from tailer.sinks.files.index import Form, Index
+from tailer.sinks.files.series import DataFile
+
+BATCH_ROWS: Final = 2_000
+
+_JSON: Final = frozenset(("partition_key", "clustering", "columns", "range", "cells", "attrs"))
+"""Columns that hold the text of an object."""
+
+_Line: Final = msgspec.defstruct(
+    "_Line", [(name, msgspec.Raw if name in _JSON else Any) for name in COLUMNS], array_like=False
+)
+_NULL: Final = b"null"
+
+
+def check_generic(index: Index, path: str, target: str, forms: Sequence[Form]) -> None:
+    """UsageError for a file whose rows `target` cannot be given."""
+    if index.typed is not None or index.format not in forms:
+        raise UsageError(
+            f"{target} needs files of generic rows",
+            file=path,
+            expected=f"follow --to files:DIR with --format {' or '.join(forms)}, without --typed",
+            found=f"{index.format} of {index.typed}" if index.typed else index.format,
+        )
+
+
+def row_batches(file: DataFile, target: str) -> Iterator[ChangeBatch]:
+    """The rows of a file in order. UsageError for a form that `target` cannot be given."""
+    check_generic(file.index, str(file.path), target, ("rows", "arrow"))
+    if file.index.format == "arrow":
+        for batch in file.batches():
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield ChangeBatch(tuple(column.to_pylist() for column in batch.slice(start, BATCH_ROWS).columns))
+        return
+    decode = msgspec.json.Decoder(_Line).decode
+    waiting: list[Any] = []
+    for line in file.lines():
+        waiting.append(decode(line))
+        if len(waiting) == BATCH_ROWS:
+            yield _batch(waiting)
+            waiting = []
+    if waiting:
+        yield _batch(waiting)
+
+
+def _batch(lines: Sequence[Any]) -> ChangeBatch:
+    return ChangeBatch(tuple([_value(getattr(line, name), name) for line in lines] for name in COLUMNS))
+
+
+def _value(value: Any, name: str) -> Any:
+    """As a batch holds it: of an object its text, which stays the very text it was."""
+    if name not in _JSON:
+        return value
+    text = bytes(value)
+    return None if text == _NULL else text.decode()

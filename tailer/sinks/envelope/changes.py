@@ -1,0 +1,120 @@
+"""Change rows as the formats of messages need them: the same columns for the generic form and the typed one.
+
+All text is UTF-8 bytes. "Fields" are the inside of a JSON object, without its braces: `"id":17,"at":"a"`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailer.rows.arrow_texts import joined
+from tailer.sinks.table_text import Tables
+
+BYTES: Final = pa.binary()
+NO_FIELDS: Final = pa.scalar(b"", BYTES)
+_NULL: Final = pa.scalar(None, BYTES)
+
+
+class Changes(ABC):
+    """The rows of a batch in columns. `tables`: definitions by table id."""
+
+    def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
+        self.batch = batch
+        self.tables = tables
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    @abstractmethod
+    def column(self, name: str) -> pa.Array:
+        """One of the columns that both forms have, by its name in the generic one."""
+
+    @abstractmethod
+    def names(self) -> tuple[pa.Array, pa.Array]:
+        """Keyspace and table."""
+
+    @cached_property
+    @abstractmethod
+    def partition(self) -> pa.Array:
+        """Fields of the partition key; none for `truncate` and `schema`."""
+
+    @cached_property
+    @abstractmethod
+    def clustering(self) -> pa.Array:
+        """Fields of the clustering columns; none where the row is of no single row of a partition."""
+
+    @cached_property
+    @abstractmethod
+    def assigned(self) -> pa.Array:
+        """Fields of the columns that the change assigned, with the values that they have now. Not of counters, and not
+        of what was changed by element."""
+
+    @cached_property
+    @abstractmethod
+    def deltas(self) -> pa.Array:
+        """A JSON object of what the change did to non-frozen collections, user-defined types and counters; or null."""
+
+    @abstractmethod
+    def lines(self) -> pa.Array:
+        """The rows as JSON objects, as `--output json` prints them."""
+
+    @cached_property
+    def key(self) -> pa.Array:
+        """The primary key as a JSON object: of the row, or of the partition where the change is of no single row. Null
+        for a change of no partition."""
+        return where(filled(self.partition), joined("{", and_more(self.partition, self.clustering), "}"), None)
+
+    @cached_property
+    def deletes_row(self) -> pa.Array:
+        """Whether the row deletes the one row that has its key, and nothing else."""
+        op = self.column("op")
+        one = pc.and_(pc.equal(op, "delete_row"), pc.invert(self.column("is_static")))
+        whole = pc.equal(op, "delete_partition")
+        return pc.or_(one, pc.and_(whole, self._lone)) if pc.any(whole).as_py() else one
+
+    def text(self, name: str) -> pa.Array:
+        """One of the columns, as text; nulls stay."""
+        values = self.column(name)
+        return values.cast(BYTES if pa.types.is_string(values.type) else pa.string()).cast(BYTES)
+
+    @property
+    def _lone(self) -> pa.Array:
+        """Whether a partition of the row's table has one row at most: there are no clustering columns."""
+        known = self.column("table_id").dictionary_encode()
+        found = [self.tables(each.replace("-", "")) for each in known.dictionary.to_pylist()]
+        lone = [each is not None and not each.clustering for each in found]
+        return pa.array(lone, pa.bool_()).take(known.indices)
+
+
+def filled(fields: pa.Array) -> pa.Array:
+    """Where there are any."""
+    return pc.greater(pc.binary_length(fields), 0)
+
+
+def where(rows: pa.Array, texts: pa.Array, other: bytes | None = b"") -> pa.Array:
+    """The texts in the rows, and another in all others."""
+    if pc.all(rows).as_py():
+        return texts
+    return pc.if_else(rows, texts, _NULL if other is None else pa.scalar(other, BYTES))
+
+
+def and_more(fields: pa.Array, more: pa.Array) -> pa.Array:
+    """Fields followed by others, with a comma between the two where there are both."""
+    left, right = filled(fields), filled(more)
+    if not pc.any(right).as_py():
+        return fields
+    both = pc.and_(left, right)
+    if pc.all(both).as_py():
+        return joined(fields, ",", more)
+    return joined(fields, pc.if_else(both, pa.scalar(b",", BYTES), NO_FIELDS), more)
+
+
+def fields_of(objects: pa.Array) -> pa.Array:
+    """The fields of JSON objects; none of null."""
+    inside = pc.binary_slice(objects.cast(BYTES), 1, -1)
+    return inside.fill_null(b"") if inside.null_count else inside

@@ -1,0 +1,82 @@
+"""Change rows of the generic form, in columns for messages."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from tailer.rows.arrow_texts import joined, quoted
+from tailer.rows.batch import COLUMNS
+from tailer.sinks.envelope.changes import BYTES, Changes, fields_of
+from tailer.sinks.envelope.elements import Split, multi_columns, split
+
+_JSON: Final = frozenset({"partition_key", "clustering", "columns", "range", "cells", "attrs"})
+"""Columns that are JSON text already."""
+
+
+class GenericChanges(Changes):
+    """A batch of `arrow_schema()`."""
+
+    def column(self, name: str) -> pa.Array:
+        return self.batch.column(COLUMNS.index(name))
+
+    def names(self) -> tuple[pa.Array, pa.Array]:
+        return self.column("keyspace"), self.column("table")
+
+    @cached_property
+    def partition(self) -> pa.Array:
+        return fields_of(self.column("partition_key"))
+
+    @cached_property
+    def clustering(self) -> pa.Array:
+        return fields_of(self.column("clustering"))
+
+    @cached_property
+    def assigned(self) -> pa.Array:
+        return self._split.assigned
+
+    @cached_property
+    def deltas(self) -> pa.Array:
+        return self._split.deltas
+
+    @cached_property
+    def _split(self) -> Split:
+        """By table: what a value means only the definition says."""
+        ids = self.column("table_id").dictionary_encode()
+        known = [multi_columns(self.tables(each.replace("-", ""))) for each in ids.dictionary.to_pylist()]
+        columns = self.column("columns")
+        if not any(known) and None not in known:
+            return split(columns, {}, "")
+        parts: list[Split] = []
+        places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        number_of = ids.indices.to_numpy()
+        for number, multi in enumerate(known):
+            rows = np.flatnonzero(number_of == number)
+            name = ".".join(str(each[int(rows[0])]) for each in self.names())
+            parts.append(split(columns.take(pa.array(rows)), multi, name))
+            places.append(rows)
+        if len(parts) == 1:
+            return parts[0]
+        back = pa.array(np.argsort(np.concatenate(places)))
+        return Split(*(pa.concat_arrays(each).take(back) for each in zip(*parts, strict=True)))
+
+    def lines(self) -> pa.Array:
+        parts: list[pa.Array | str] = []
+        begin = "{"
+        for name in COLUMNS:
+            parts += [f'{begin}"{name}":', self._json(name)]
+            begin = ","
+        return joined(*parts, "}")
+
+    def _json(self, name: str) -> pa.Array | str:
+        """A column's JSON texts."""
+        values = self.column(name)
+        if 0 < values.null_count == len(values):
+            return "null"
+        text = self.text(name)
+        if pa.types.is_string(values.type) and name not in _JSON:
+            text = quoted(text)
+        return text.fill_null(b"null") if text.null_count else text.cast(BYTES)

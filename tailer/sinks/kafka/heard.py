@@ -1,0 +1,67 @@
+"""What Kafka's clients say besides their answers: that a connection fails, lines of their log. Nothing of it reaches
+standard error as it is.
+
+The clients hand it over while they are polled, in the thread that does so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from confluent_kafka import KafkaError
+
+from tailer.sinks.kafka.faults import is_refusal, told
+
+TOLD_OTHERWISE: Final = frozenset({
+    "FAIL", "ERROR", "CONNECT", "GETPID", "ADDPARTS", "TXNERR", "FATAL", "ENDTXN", "PARTCNT",
+})  # fmt: skip
+"""Log lines by their first word, of connections and transactions: the call that needs them ends with the same."""
+
+
+class Heard:
+    """Of all clients of one outlet. `where`: the cluster in words."""
+
+    def __init__(self, where: str, say: Callable[[str], None]) -> None:
+        self.where = where
+        self.last: KafkaError | None = None
+        self._refusal: KafkaError | None = None
+        self.say = say
+        self._told: set[str] = set()
+        # None of the program's loggers: nobody else is given its lines.
+        self.logger = logging.Logger("cdc_tail.kafka")
+        self.logger.addHandler(_Lines(self._line))
+
+    def begin(self) -> None:
+        """What was said until now explains nothing that comes."""
+        self.last = self._refusal = None
+
+    def error(self, error: KafkaError) -> None:
+        """Called by the clients."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or self.last is None:
+            # That all are down says less than why the last one was.
+            self.last = error
+        if is_refusal(error):
+            self._refusal = error
+
+    def check(self, doing: str) -> None:
+        """Raises what makes further waiting useless."""
+        if self._refusal is not None:
+            raise told(self._refusal, doing, self.where)
+
+    def _line(self, text: str) -> None:
+        """Each kind of line once: the client says some of them every few seconds."""
+        kind = text.partition(" ")[0]
+        if kind not in TOLD_OTHERWISE and kind not in self._told:
+            self._told.add(kind)
+            self.say(f"warning: Kafka's client: {text}")
+
+
+class _Lines(logging.Handler):
+    def __init__(self, line: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._line(record.getMessage())

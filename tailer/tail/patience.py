@@ -1,0 +1,64 @@
+"""How long a target that is away is waited for: longer from try to try, and not for ever. Knows no target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from tailer.sinks.outlet import TargetAwayError
+from tailer.tail.follow import Say
+from tailer.tail.watch import NO_WATCH, Watch
+
+FIRST_SECONDS: Final = 0.1
+MOST_SECONDS: Final = 10.0
+_SLICE_SECONDS: Final = 0.1
+
+
+class StoppedError(Exception):
+    """Not an error for anybody: the run was asked to stop while its target was away."""
+
+
+class Patience:
+    """Of one run. `limit`: seconds, from the first failure on, without one commit in between."""
+
+    def __init__(
+        self,
+        limit: float,
+        say: Say,
+        stopping: Callable[[], bool] = lambda: False,
+        watch: Watch = NO_WATCH,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._limit = limit
+        self._say = say
+        self._stopping = stopping
+        self._watch = watch
+        self._clock = clock
+        self._sleep = sleep
+        self._since: float | None = None
+        self._next = FIRST_SECONDS
+
+    def wait(self, error: TargetAwayError) -> None:
+        """Wait before the next try. Raises `error` when it was waited long enough, StoppedError when asked to stop."""
+        self._watch.away(error)
+        if self._since is None:
+            self._since = self._clock()
+            self._say(f"warning: {error.sentence()} Trying again for {self._limit:g} s; nothing is lost.")
+        left = self._since + self._limit - self._clock()
+        if left <= 0:
+            raise error
+        until = self._clock() + min(self._next, left)
+        self._next = min(2 * self._next, MOST_SECONDS)
+        while (rest := until - self._clock()) > 0:
+            if self._stopping():
+                raise StoppedError
+            self._sleep(min(rest, _SLICE_SECONDS))
+
+    def over(self) -> None:
+        """Something was committed."""
+        if self._since is not None:
+            self._watch.away(None)
+            self._say(f"the target is there again after {self._clock() - self._since:.0f} s")
+        self._since, self._next = None, FIRST_SECONDS

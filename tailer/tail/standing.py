@@ -1,0 +1,215 @@
+"""Where a tail stands in its log: where it begins, how far its rows were taken, and what its consumer keeps of that.
+
+The lower half of `Tail`, which looks, plans and reads. Plans nothing.
+"""
+
+from __future__ import annotations
+
+from tailer.errors import CdcError
+from tailer.planning.named_positions import check_there, check_within, named_position, standing
+from tailer.planning.restart import check_restart, restart_of
+from tailer.planning.two_positions import Target
+from tailer.position import Position
+from tailer.reading.task import ReadTask
+from tailer.rows.choice import AnyBatch
+from tailer.schema.typed import TypedTable
+from tailer.segments.view import View
+from tailer.state.consumers import NodeState
+from tailer.state.file_system import network_notices
+from tailer.state.learnt import Learnt
+from tailer.state.offset import Memory, NodeOffset
+from tailer.tail.beginning import Beginning
+from tailer.tail.holding import Holding
+from tailer.tail.kept import KeptPosition
+from tailer.tail.learning import Learning
+from tailer.tail.named import NamedTables
+from tailer.tail.parts import TailParts
+from tailer.tail.step import Step
+from tailer.tail.taken_rows import TakenRows
+
+
+class Standing:
+    """Of one node's tail; see `Tail`."""
+
+    def __init__(self, parts: TailParts, typed: TypedTable | None = None) -> None:
+        self.folder = parts.folder
+        self.options = parts.options
+        self.offset = NodeOffset()
+        self.memory = Memory()
+        self.typed = typed
+        self.resumed = False
+        self.named = NamedTables(parts)
+        self._beginning = Beginning(parts)
+        self._learning = Learning(parts)
+        self._parts = parts
+        self._journal = parts.journal
+        self._definitions = parts.definitions
+        self._survey = parts.survey
+        self._view: View = {}
+        self._until: Position | None = None
+        self._notices = [] if parts.consumer is None else network_notices(parts.journal.folder)
+        self._rows = TakenRows(self.is_native)
+        self._holding = Holding(parts.hold, self._needed, parts.wall)
+        self._kept = KeptPosition(parts)
+        self._saved: NodeOffset | None = None
+        self._others = parts.journal.foreign
+        self._learning.take_over()
+
+    def open(self) -> None:
+        """Find the position to begin at, and learn the definitions that lie before it."""
+        node = self._kept.recall()
+        if node is None:
+            with self._parts.taken.registering():
+                self.begin()
+                # Else a restart right here, behind a compaction, would look like one from before it.
+                self.offset = self._journal.stamped(self.offset)
+                self._kept.register(self.offset)
+                self.save()
+        else:
+            self.resumed = True
+            self.go_on(node.offset, node.memory, node)
+            self._saved = self.offset
+            if self.options.start != "earliest":
+                stands = f"goes on at {self.offset.position}; --from is for its start"
+                self._notices.append(f"consumer {self.options.consumer} {stands}")
+        if (until := self.options.until) is not None:
+            named = named_position(until, self._view, self._parts.reacher, self.options.node).offset
+            self._journal.check_id(named)
+            self._until = named.position
+        if self.options.table is not None:
+            self._fix_columns(self.options.table, None if node is None else self.offset.position)
+
+    def begin(self) -> None:
+        """A first start, where the options say."""
+        with self._holding.beginning():
+            self._find_place()
+        self._learning.below(self.offset)
+        self._parts.outside.give(None)
+        self.named.check(None)
+
+    def _find_place(self) -> None:
+        options, unread = self.options, self._parts.taken.unread
+        self._view = self._survey.look(self.offset)
+        found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
+        self._journal.check_id(found.offset)
+        if not (found.offset.done or options.accept_loss):
+            check_there(found.offset.position, self._view)
+        check_within(found.offset, self._survey)
+        self.seek(standing(found.offset, self._view), found.memory)
+        if not options.accept_loss:
+            check_restart(self.restart(), self.offset.position, self._view)
+        if options.start == "earliest":
+            self._beginning.began(self._view)
+
+    @property
+    def state_id(self) -> str:
+        """The random id of the state that positions are kept in."""
+        return self._journal.id
+
+    def refuse_row(self, batch: AnyBatch, row: int, error: CdcError) -> None:
+        """See `Faults.refuse_row`."""
+        self._parts.faults.refuse_row(batch, row, error)
+
+    def go_on(self, offset: NodeOffset, memory: Memory, held: NodeState | None = None) -> None:
+        """A later start, where an earlier run stood. RefusedError for an offset that the journal does not fit.
+
+        `held`: what its consumer's file says, perhaps of a lower offset.
+        """
+        self._journal.check(offset)
+        self.seek(offset, memory)
+        if held is not None:
+            self._learning.recall(held)
+        self._view = self._survey.look(offset)
+        self._learning.around(offset, self.restart())
+        self._parts.outside.give(offset.position)
+        self.named.check(offset.position)
+
+    def stand_at(self, target: Target | None, where: str) -> None:
+        """Go on where the consumer's outlet is, which keeps `target`: what it lacks is read again for it.
+
+        `where`: the target in words. Raises RefusedError where the two positions do not fit, LossError where what it
+        lacks cannot be read any more.
+        """
+        offset, memory = self._kept.begin_at(target, where)
+        if offset.places == self.offset.places:
+            return
+        if memory is not None:
+            self.go_on(offset, memory)
+        else:
+            with self._parts.taken.registering():
+                if not offset.done:
+                    check_there(offset.position, self._survey.look(offset))
+                self.go_on(offset, self._parts.taken.fresh_memory(offset))
+                check_restart(self.restart(), offset.position, self._view)
+                self.save()
+        if self.options.table is not None:
+            self._fix_columns(self.options.table, offset.position)
+
+    def seek(self, offset: NodeOffset, memory: Memory) -> None:
+        """Stand at an offset, with what the planner remembered there."""
+        self.offset, self.memory = offset, memory
+        self._rows.forget()
+
+    def took(self, step: Step, task: ReadTask, batch: AnyBatch | None = None) -> None:
+        """The rows of a step were taken up to a batch of the task, or all of the task's. `save` goes by that.
+
+        Nothing new is said of a segment that no position can stand in: one without sidecar, until the next one.
+        """
+        if self._parts.consumer is not None:
+            self._rows.note(step, task, batch)
+
+    @property
+    def taken(self) -> NodeOffset:
+        """Behind everything that was taken: what `save` saves."""
+        return self._rows.offset or self.offset
+
+    @property
+    def settled(self) -> bool:
+        """Whether all rows that were taken lie before `taken`: none of a transaction that goes on."""
+        return self._rows.whole
+
+    @property
+    def generation(self) -> int:
+        """Of the consumer, see `NodeState`."""
+        return self._kept.generation
+
+    def save_taken(self) -> None:
+        """Save the position where something of a step was taken that is not saved yet."""
+        if self._rows.offset is not None and self._rows.offset != self._saved:
+            self.save()
+
+    def save(self) -> None:
+        """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
+        if self._parts.consumer is not None:
+            taken = self.taken
+            self._kept.save(taken, self._memory_taken(), self.restart(taken), self.learnt_at(taken))
+        self._saved = self.taken
+
+    def announce(self) -> None:
+        """Before a target keeps `taken`: what a restart there must know is durable when this returns."""
+        self._kept.announce(self.taken, self._memory_taken(), self.restart(self.taken))
+
+    def restart(self, offset: NodeOffset | None = None) -> Position:
+        """Where reading must begin to see whole what is open at an offset, by default where the tail stands."""
+        return restart_of(offset or self.offset, self._survey, self._definitions.in_records.restart)
+
+    def learnt_at(self, offset: NodeOffset) -> Learnt | None:
+        """What a later start at an offset need not search for definitions again; None where nothing is sure."""
+        return self._learning.held_at(offset)
+
+    def is_native(self, segment: int) -> bool:
+        """Whether a segment is one of a service's own log."""
+        return self._survey.is_native(segment)
+
+    def _memory_taken(self) -> Memory:
+        return self.memory if self._rows.offset is None else self._rows.memory()
+
+    def _needed(self) -> int:
+        """The lowest segment that is read from here on."""
+        lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
+        return max(lowest, min(self._view, default=0))
+
+    def _fix_columns(self, table: str, planned: Position | None) -> None:
+        """The typed form of this run: by everything that is there now, also ahead of the position."""
+        self._learning.everything(self.offset, planned)
+        self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)

@@ -1,0 +1,49 @@
+"""Programs from Debian's archive for tests, without root: a package's files are unpacked into a folder of the cache.
+
+What is installed already is taken from the PATH by whoever asks; here a package is brought by `apt-get download`, once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.helpers.jvm.jars import Unavailable, cache
+
+DOWNLOAD_SECONDS = 300
+
+
+def unpacked(package: str) -> Path:
+    """The folder with a package's files under their own paths, its dependencies' not; raises Unavailable."""
+    found = cache() / "debian" / package
+    if not found.exists():
+        _bring(package, found)
+    return found
+
+
+def _bring(package: str, found: Path) -> None:
+    for tool in ("apt-get", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"no {tool} on the PATH to bring {package}")
+    # Two runs may bring it at once: each into a folder of its own, the first to end gives it its name.
+    partial = found.with_name(f"{package}.{os.getpid()}")
+    files = partial / "files"
+    files.mkdir(parents=True)
+    try:
+        _run(["apt-get", "download", package], partial, package)
+        _run(["dpkg-deb", "-x", str(next(partial.glob("*.deb"))), str(files)], partial, package)
+        if not found.exists():
+            files.rename(found)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _run(command: list[str], folder: Path, package: str) -> None:
+    try:
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=DOWNLOAD_SECONDS)
+    except subprocess.TimeoutExpired as expired:
+        raise Unavailable(f"{command[0]} took more than {DOWNLOAD_SECONDS} s to bring {package}") from expired
+    if ran.returncode != 0:
+        raise Unavailable(f"{command[0]} could not bring {package}: {ran.stderr.strip().splitlines()[-1:]}")

@@ -1,0 +1,111 @@
+"""What stands in a broker's topics, read by a client of its own: messages, and our positions by hand."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tests.helpers.kafka_broker import Broker
+
+PATIENCE_SECONDS = 30
+
+
+class Read(NamedTuple):
+    """A message, and where it stood."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes]
+
+    @property
+    def row(self) -> Any:
+        assert self.value is not None
+        return json.loads(self.value)
+
+
+def read(broker: Broker, topic: str, *, committed: bool = True) -> list[Read]:
+    """All messages of a topic up to its end, by partition and offset; `committed`: only those, and up to where an open
+    transaction begins."""
+    from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
+
+    with _consumer(broker, committed=committed) as consumer:
+        known = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic]
+        if known.error is not None:
+            return []
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in known.partitions])
+        left, found = set(known.partitions), []
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while left:
+            assert time.monotonic() < deadline, f"{topic} has no end"
+            for message in consumer.consume(1000, timeout=0.1):
+                error = message.error()
+                if error is None:
+                    told = (message.partition(), message.offset(), message.key(), message.value())
+                    found.append(Read(*told, dict(message.headers() or ())))
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    left.discard(message.partition())
+    return sorted(found, key=lambda each: (each.partition, each.offset))
+
+
+def places(broker: Broker, topic: str) -> dict[str, Any]:
+    """What is committed last of each node: the value, whole."""
+    return {json.loads(each.key or b"null")["node"]: each.row for each in read(broker, topic)}
+
+
+def make_topic(broker: Broker, name: str, partitions: int = 1, **settings: str) -> None:
+    """Settings with '_' for '.'."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    config = {key.replace("_", "."): value for key, value in settings.items()}
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (made,) = admin.create_topics([NewTopic(name, partitions, 1, config=config)]).values()
+    made.result(PATIENCE_SECONDS)
+
+
+def settings_of(broker: Broker, topic: str) -> Mapping[str, str]:
+    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (asked,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in asked.result(PATIENCE_SECONDS).items()}
+
+
+@contextmanager
+def producer(broker: Broker, **settings: str) -> Iterator[Any]:
+    """Another writer; with a `transactional_id` in a transaction, which is not committed. Settings with '_' for '.'."""
+    from confluent_kafka import Producer
+
+    made = Producer(
+        {"bootstrap.servers": broker.bootstrap} | {key.replace("_", "."): settings[key] for key in settings}
+    )
+    if "transactional_id" in settings:
+        made.init_transactions(PATIENCE_SECONDS)
+        made.begin_transaction()
+    yield made
+    assert made.flush(PATIENCE_SECONDS) == 0
+
+
+@contextmanager
+def _consumer(broker: Broker, *, committed: bool) -> Iterator[Any]:
+    from confluent_kafka import Consumer
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "the-tests-own",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+    )
+    try:
+        yield consumer
+    finally:
+        consumer.close()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes contrib/monitoring/grafana-board.json: one panel a line here, as Grafana imports it.
+"""Writes contrib/monitoring/grafana-board.json, the board as Grafana imports it, from the panels that are named here.
 
-scripts/grafana_board.py
+python scripts/grafana_board.py
 """
 
 from __future__ import annotations
@@ -36,10 +36,7 @@ def quantiles(name: str, labels: str, by: str) -> tuple[tuple[str, str], ...]:
     """Median and 99th percentile of a histogram."""
     legend = " ".join(f"{{{{{each}}}}}" for each in by.split(", "))
     return tuple(
-        (
-            f"histogram_quantile({of}, sum by (le, {by}) (rate({name}_bucket{labels}[$__rate_interval])))",
-            f"{text} {legend}",
-        )
+        (f"histogram_quantile({of}, sum by (le, {by}) ({rate(f'{name}_bucket', labels)}))", f"{text} {legend}")
         for of, text in ((0.5, "p50"), (0.99, "p99"))
     )
 
@@ -100,8 +97,9 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
         Panel("Open transactions", "short", ((f"cdc_tail_writer_open_transactions{_LOG}", "{{log}}"),)),
         Panel("Trouble", "short", (
             (f"cdc_tail_writer_dead{_LOG}", "dead {{log}}"), (f"cdc_tail_writer_trouble{_LOG}", "trouble {{log}}"),
-            (f"cdc_tail_writer_hook_failures_total{_LOG}", "hooks that raised {{log}}"),
-            (f"cdc_tail_writer_dropped_segment{_LOG}", "dropped up to {{log}}"))),
+            (f"cdc_tail_writer_hook_failures_total{_LOG}", "hooks that raised {{log}}"))),
+        Panel("Dropped at the cap, up to segment", "none", (
+            (f"cdc_tail_writer_dropped_segment{_LOG}", "{{log}}"),), "stat"),
     )),
     ("Subscribers in a service", (
         Panel("From memory", "short", ((f"cdc_tail_subscription_from_buffer{_LOG}", "{{log}} {{consumer}}"),)),

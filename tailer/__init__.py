@@ -68,8 +68,8 @@ def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: 
 def data_files(folder: str | PathLike[str], after: Mapping[str, int] | None = None) -> Iterator[DataFile]:
     """The data files of `cdc-tail follow --to files:FOLDER`, node by node, each node's by number.
 
-    `after`: by node the number behind which to begin. Each has its `index` and `node`, `check()`, and its rows: `lines()`
-    of JSON, or `batches()` of an Arrow file. Who removes nothing need not register; beside `cdc-tail ship` files go.
+    `after`: by node the number behind which to begin. Each file has its `index` and `node`, `check()`, and its rows:
+    `lines()` of JSON, or `batches()` of an Arrow file. A `cdc-tail ship` beside it removes what it has sent.
     """
     from pathlib import Path
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from tailer.errors import CdcError
 from writer_hooks.appender import Appender
@@ -17,8 +17,15 @@ from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.writer_errors import closed, disk_error
 
-if TYPE_CHECKING:
-    from tailer.metrics.monitor import Monitor
+
+class Shows(Protocol):
+    """What shows a log's numbers. `forget`: this is a forked child, and it is the parent's."""
+
+    def add(self, part: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+    def forget(self) -> None: ...
 
 
 class Ending:
@@ -47,9 +54,9 @@ class Ending:
         self._subscribers = subscribers
         self._guard = threading.Lock()
         self._closed = False
-        self._monitor: Monitor | None = None
+        self._monitor: Shows | None = None
 
-    def watch(self, monitor: Monitor) -> None:
+    def watch(self, monitor: Shows) -> None:
         """It ends with the log."""
         self._monitor = monitor
 

@@ -22,7 +22,7 @@ from writer_hooks.create import Maker
 from writer_hooks.discard import discard
 from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
-from writer_hooks.ending import Ending
+from writer_hooks.ending import Ending, Shows
 from writer_hooks.failed import write_failed
 from writer_hooks.hold import dies_in_child, hold
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
@@ -43,7 +43,6 @@ from writer_hooks.uninterrupted import uninterrupted
 from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, forked, not_opened
 
 if TYPE_CHECKING:
-    from tailer.metrics.monitor import Monitor
     from writer_hooks.subscription import Subscription
 
 
@@ -133,16 +132,17 @@ class SegmentLog:
         """
         options = Options(sync, segment_bytes, max_age, compression, cap, max_unsynced, publish_ms, threads, **tests)
         options.check()
-        files = files if files is not None else RealFiles()
-        made = partial(cls._open, files, Places(Path(folder)), options, tables)
-        if metrics is None:
-            return made()
-        from writer_hooks.measures import monitored
-
-        return monitored(metrics, made)
+        places = Places(Path(folder))
+        return cls._open(files if files is not None else RealFiles(), places, options, tables, metrics)
 
     @classmethod
-    def _open(cls, files: Files, places: Places, options: Options, tables: Sequence[AnyTable]) -> SegmentLog:
+    def _open(
+        cls, files: Files, places: Places, options: Options, tables: Sequence[AnyTable], metrics: Any = None
+    ) -> SegmentLog:
+        if metrics is not None:
+            from writer_hooks.measures import monitored
+
+            return monitored(metrics, partial(cls._open, files, places, options, tables))
         lock, recovered = hold(files, places, options)
         try:
             return cls(files, places, lock, recovered, options, tables)
@@ -294,7 +294,7 @@ class SegmentLog:
         self._forked = forked()
         self._ending.forget(self._forked)
 
-    def show(self, monitor: Monitor) -> None:
+    def show(self, monitor: Shows) -> None:
         """For `open`: `monitor` shows the log until it ends."""
         from writer_hooks.measures import Measures
 

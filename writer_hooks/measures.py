@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from tailer.errors import UsageError
 from tailer.metrics import declared as m
@@ -20,7 +20,6 @@ from writer_hooks.cap import Cap
 from writer_hooks.stats import Stats
 
 if TYPE_CHECKING:
-    from writer_hooks.log import SegmentLog
     from writer_hooks.subscription import Subscription
 
 NO_CONSUMER: Final = "none"
@@ -29,7 +28,16 @@ NO_CONSUMER: Final = "none"
 _log: Final = logging.getLogger("writer_hooks")
 
 
-def monitored(metrics: Any, make: Callable[[], SegmentLog]) -> SegmentLog:
+class Shown(Protocol):
+    """A log."""
+
+    def show(self, monitor: Monitor) -> None: ...
+
+
+Log = TypeVar("Log", bound=Shown)
+
+
+def monitored(metrics: Any, make: Callable[[], Log]) -> Log:
     """The log that is made, shown where `metrics` says. UsageError where that cannot be had; then none is made."""
     monitor = _monitor(metrics)
     try:

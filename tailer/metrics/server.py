@@ -59,14 +59,17 @@ class Server:
 
     def close(self) -> None:
         """Answers nobody any more."""
-        self._end.close()
+        # Not by closing its end alone: a forked child may hold it too.
+        self._end.send(b"end")
         self._thread.join()
-        self._ended.close()
+        for each in (self._end, self._ended):
+            each.close()
         self._server.server_close()
 
     def forget(self) -> None:
         """This is a forked child: the thread is the parent's, and so is the port."""
-        self._server.socket.close()
+        for each in (self._server.socket, self._end, self._ended):
+            each.close()
 
     def _run(self) -> None:
         # Not `serve_forever`: that one is asked whether to end between two turns only, and a run would wait for it.

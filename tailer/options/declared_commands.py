@@ -14,16 +14,17 @@ _LIMITS: Final = "What to keep at most"
 _LOG: Final = "The log"
 _HEALTH: Final = "As a health check"
 _ROWS: Final = ("follow", "stream")
-_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "options")
+_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "options")
 
 COMMANDS: Final = (
-    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "clean", "ship", "write", "demo", "options"
+    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "write",
+    "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
 _CAP: Final = (
-    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's own, "
-    "min(4096 MiB, an eighth of the volume)."
+    "With --metrics: the server's cdc_total_space, to tell how near the log folder is to it. Default: the server's "
+    "own, min(4096 MiB, an eighth of the volume)."
 )
 
 LOG_FORMAT: Final = Option(
@@ -37,7 +38,7 @@ _OWN: Final = (
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
            "'500 ms'.", RUN, "batch", "commit-every", ("follow",)),
     Option("output", kinds.word("pretty", "json", "arrow"), "Default: pretty on a terminal, else json.", OUTPUT, None,
-           "output", _ROWS),
+           "output", (*_ROWS, "quarantine")),
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
     LOG_FORMAT,
@@ -105,6 +106,12 @@ _OWN: Final = (
     ),
     Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
            "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
+    Option("archive", kinds.TEXT, "Put what goes there first: a folder, or an object store (s3://BUCKET/PATH); "
+           "`cdc-tail archive` reads it.", None, None, "archive", ("clean",)),
+    Option("log", kinds.NODE, "The id of one log's state, where the archive has several.", WHAT, None, "log",
+           ("archive",)),
+    Option("max_age", kinds.TIME, "For restore: only segments that were last written within this (12h, 7d).", WHAT,
+           None, "max-age", ("archive",), alone=True),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

@@ -11,6 +11,7 @@ _TO: Final = "Where rows go"
 _MESSAGES: Final = "What messages look like"
 _FILES: Final = "Data files"
 _KAFKA: Final = "Kafka"
+_TABLE: Final = "Databases"
 _FOLLOW: Final = ("follow",)
 _SHIP: Final = ("follow", "ship")
 
@@ -62,4 +63,8 @@ OUTLETS: Final = (
            _KAFKA, "cdc-tail-positions", "positions-topic", _SHIP),
     Option("at_least_once", kinds.FLAG, "With --to kafka: without transactions. Quicker, and rows may come again after "
            "a kill.", _KAFKA, False, "at-least-once", _FOLLOW),
+    Option("into", kinds.TEXT, "With --to sqlite, postgresql, duckdb: the table; made if it is not there.", _TABLE,
+           None, "into", _FOLLOW, alone=True),
+    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes. (table: the "
+           "table itself, which needs whole rows.)", _TABLE, "changes", "mode", _FOLLOW),
 )  # fmt: skip

@@ -14,7 +14,8 @@ _SHIP: Final = ("ship",)
 SHIP: Final = (
     Option(
         "to", kinds.TEXT, "kafka, files:DIR, http(s)://HOST/PATH, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER; user and "
-        "password for HTTP from CDC_TAIL_SHIP_USER and CDC_TAIL_SHIP_PASSWORD, a whole header from CDC_TAIL_SHIP_AUTHORIZATION.",
+        "password for HTTP from CDC_TAIL_SHIP_USER and CDC_TAIL_SHIP_PASSWORD, a header from "
+        "CDC_TAIL_SHIP_AUTHORIZATION.",
         _TO, None, "to", _SHIP, alone=True,
     ),
     Option(

@@ -55,7 +55,7 @@ def check_follows(file: DataFile, held: Sent) -> None:
     """RefusedError for a file that was not written behind the one that was sent last."""
     if held.sha256 and file.index.previous != held.sha256:
         raise RefusedError(
-            f"the data files of node {file.node} are not those of which {held.upto} were sent: numbers were given twice",
+            f"data files of node {file.node} are not those that were sent up to {held.upto}: numbers were given twice",
             file=str(file.path),
             expected=f"one behind the SHA-256 {held.sha256}",
             found=file.index.previous or "none",

@@ -41,6 +41,8 @@ def open_target(to: str, values: Mapping[str, Any], say: Callable[[str], None]) 
         system, path = fs.FileSystem.from_uri(to)
     except (ValueError, TypeError, OSError) as error:
         raise UsageError(f"--to {name}", found=str(error), remedy="Give SCHEME://BUCKET/FOLDER.") from error
+    if not path.strip("/"):
+        raise UsageError("--to names no bucket", found=name, remedy="Give SCHEME://BUCKET/FOLDER.")
     return StoreTarget(name, system, path.rstrip("/"))
 
 

@@ -21,6 +21,10 @@ class Kind(NamedTuple):
 OUTLETS: Final[Mapping[str, Kind]] = {
     "files": Kind("tailer.sinks.files.outlet", example="files:DIR"),
     "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
+    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE"),
+    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE"),
+    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE"),
+    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR"),
 }
 """By what stands before the first colon."""
 

@@ -72,13 +72,17 @@ def follow(
         saver.save_due()
         raise
     finally:
-        for sentence in tail.last_notices():
-            say(sentence)
         delivered.quarantined = tail.quarantined
-        if delivered.quarantined:
-            say(f"warning: {delivered.quarantined} entries were put into quarantine")
+        _say_last(tail, say)
     saver.save()
     return delivered
+
+
+def _say_last(tail: Tail, say: Say) -> None:
+    for sentence in tail.last_notices():
+        say(sentence)
+    if tail.quarantined:
+        say(f"warning: {tail.quarantined} entries were put into quarantine")
 
 
 def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver, watch: Watch) -> Iterator[int]:

@@ -2,8 +2,8 @@
 
 Three questions, each asked with metrics and without in one run, of processes or turns that meet the same machine:
 
-idle    CPU of `cdc-tail follow` while nothing is written, in percent of a core; the one with `--metrics` is scraped once a
-        second, fifteen times as often as usual
+idle    CPU of `cdc-tail follow` while nothing is written, in percent of a core; the one with `--metrics` is scraped
+        once a second, fifteen times as often as usual
 busy    milliseconds of CPU for a row, while rows are written one by one
 bulk    seconds of CPU to read a log to its end, typed and generic, in this process and into nothing
 
@@ -12,7 +12,6 @@ bulk    seconds of CPU to read a log to its end, typed and generic, in this proc
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -31,8 +30,9 @@ from tailer.sinks.base import Rows
 from tailer.tail.follow import follow
 from tailer.tail.open import open_tail
 from tailer.tail.watch import NO_WATCH
-from tests.benchmarks.latency import FOLLOW, WARM_UP_ROWS, Watched
-from tests.benchmarks.measured import compile_ahead, facts, interleaved, medians, publish, ratio, result, summed
+from tests.benchmarks.latency import WARM_UP_ROWS, Watched
+from tests.benchmarks.measured import FOLLOW, compile_ahead, interleaved, medians, ratio, rounded, summed
+from tests.benchmarks.script import Begun, publish, script_parser
 from tests.benchmarks.single_rows import GrowingSegment, Material, load_material
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 
@@ -42,6 +42,7 @@ TARGETS = {"idle_more_percent": 1.0, "bulk_times": 1.02}
 SCRAPE_SECONDS = 1.0
 FIRST = 1_700_000_000_001
 SECTION_ROWS = 500
+SEGMENT_ROWS = 100_000
 FORMS: dict[str, dict[str, Any]] = {"typed": {"table": "ks.t"}, "generic": {}}
 
 
@@ -78,7 +79,7 @@ def scraping(address: str, every: float) -> Iterator[list[int]]:
 
 
 def beside(material: Material, rows: int, idle_seconds: float, seed: int) -> dict[str, Any]:
-    """Two followers of one log, one of them with metrics: percent of a core while idle, milliseconds a row while busy."""
+    """Two followers of one log, one with metrics: percent of a core while idle, milliseconds a row while busy."""
     with ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         growing = stack.enter_context(GrowingSegment(parent, material))
@@ -124,10 +125,12 @@ class Nothing:
 
 
 def bulk_log(parent: Path, rows: int) -> Path:
-    """Finished segments of 20,000 rows at most."""
+    """Finished segments."""
     table, folder = simple_table("ks", "t"), LogFolder(parent / "cdc_raw")
-    for number, start in enumerate(range(0, rows, 20_000)):
-        payloads = [insert_payload(table, row, f"{row:08}", row) for row in range(start, min(start + 20_000, rows))]
+    for number, start in enumerate(range(0, rows, SEGMENT_ROWS)):
+        payloads = [
+            insert_payload(table, row, f"{row:08}", row) for row in range(start, min(start + SEGMENT_ROWS, rows))
+        ]
         sections = [payloads[at : at + SECTION_ROWS] for at in range(0, len(payloads), SECTION_ROWS)]
         writer = segment_of(FIRST + number, [[create_payload(table)] if number == 0 else [], *sections])
         folder.put(writer, completed(writer))
@@ -161,7 +164,7 @@ def bulk(rows: int, rounds: int) -> dict[str, list[float]]:
 
 def run(rows: int, bulk_rows: int, repeat: int, idle_seconds: float) -> dict[str, Any]:
     compile_ahead()
-    material, before = load_material(), facts()
+    material, begun = load_material(), Begun(NAME, QUESTION, TARGETS, repeat)
     runs = [beside(material, rows, idle_seconds, seed) for seed in range(repeat)]
     found = bulk(bulk_rows, max(repeat, 2) * 3)
     middle = medians(runs)
@@ -172,19 +175,15 @@ def run(rows: int, bulk_rows: int, repeat: int, idle_seconds: float) -> dict[str
         **{f"bulk {form}": ratios[form]["median"] <= TARGETS["bulk_times"] for form in FORMS},
     }
     told = {"rows": rows, "bulk_rows": bulk_rows, "idle_seconds": idle_seconds, "scrape_seconds": SCRAPE_SECONDS}
-    bulk_told = {"seconds": summed(found), "with_by_without": ratios, "runs": found}
-    return result(
-        NAME, QUESTION, before, None, repeat, TARGETS, **told, medians=middle, bulk=bulk_told, met=met, runs=runs
-    )
+    bulk_told = {"seconds": summed(found), "with_by_without": ratios, "runs": rounded(found)}
+    return begun.result(**told, medians=middle, bulk=bulk_told, met=met, runs=runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.metrics", description=QUESTION)
+    parser = script_parser(NAME, QUESTION, repeat=3)
     parser.add_argument("--rows", type=int, default=1000, help="single rows of each run (default: %(default)s)")
     parser.add_argument("--bulk-rows", type=int, default=200_000, help="rows in bulk (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=3, help="runs (default: %(default)s)")
     parser.add_argument("--idle", type=float, default=30.0, help="idle seconds of each run (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="store the result in tests/benchmarks/results/")
     chosen = parser.parse_args(arguments)
     publish(run(chosen.rows, chosen.bulk_rows, chosen.repeat, chosen.idle), chosen.keep)
     return 0

@@ -1,8 +1,8 @@
 """What do data files cost beside plain output? `follow --to files:` beside `follow --output json > FILE`.
 
 A process for each run over one full 32 MiB segment (an archive or an unpacked folder, with `schema.cql`; see
-README.md), compiled code on the disk. All write to the same disk; data files are compressed and synced, the plain one is
-neither: what `zstd` alone takes for the same lines stands beside them. Rows/s count the whole process, start-up
+README.md), compiled code on the disk. All write to the same disk; data files are compressed and synced, the plain one
+is neither: what `zstd` alone takes for the same lines stands beside them. Rows/s count the whole process, start-up
 included; peak memory is what the kernel tells of it when it ends.
 
     python -m tests.benchmarks.outlets_files PERF_ARCHIVE --repeat 5 --keep
@@ -17,12 +17,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tailer.sinks.files.forms import LEVEL
-from tests.benchmarks.measured import compile_ahead, facts, figure, medians, perf_parser, publish, result, unpacked
-from tests.benchmarks.throughput import FOLLOW, measure
+from tests.benchmarks.measured import FOLLOW, compile_ahead, figure, high, low, medians, schema_in, unpacked
+from tests.benchmarks.script import Begun, perf_parser, published
+from tests.benchmarks.throughput import measure
 
 NAME = "outlets_files"
 QUESTION = "How many rows/s go into data files, beside follow --output json > FILE, and with what memory?"
@@ -82,41 +82,33 @@ def _into(file: Path, command: Sequence[str | Path]) -> dict[str, float]:
     return measure(["sh", "-c", 'file=$1; shift; exec "$@" > "$file"', "sh", file, *command], pipe=False)
 
 
-def run(perf: Path, repeat: int) -> dict[str, Any]:
-    before = facts()
+def run(perf: Path, table: str, repeat: int) -> dict[str, Any]:
+    begun = Begun(NAME, QUESTION, {}, repeat, perf)
     compile_ahead()
     with tempfile.TemporaryDirectory() as parent:
         folder = unpacked(perf, Path(parent))
-        schema = folder / "schema.cql"
-        options: list[str | Path] = ["--schema", schema] if schema.exists() else []
+        schema = schema_in(folder)
+        options: list[str | Path] = ["--schema", schema] if schema is not None else []
         rounds = [one_round(folder, options) for _ in range(repeat)]
         alone = zstd_alone(folder, options)
-    merged = medians(rounds)
-    return result(
-        NAME, QUESTION, before, perf, repeat, {}, medians=merged, zstd_alone=alone, figures=figures(rounds),
-        runs=rounds,
-    )  # fmt: skip
+    return begun.result(medians=medians(rounds), zstd_alone=alone, figures=figures(rounds), runs=rounds)
 
 
 def figures(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:
     """The lines of the table."""
     made = []
     for way, what in WAYS.items():
-        rates = [each[way]["rows_per_second"] for each in rounds]
-        peaks = [each[way]["peak_mib"] for each in rounds]
-        made.append(figure(f"{what}: whole process", "rows/s", {"median": median(rates), "best": max(rates)}))
-        made.append(figure(f"{what}: peak memory", "MiB", {"median": median(peaks), "best": min(peaks)}))
+        rates = high([each[way]["rows_per_second"] for each in rounds])
+        made.append(figure(f"{what}: whole process", "rows/s", rates))
+        made.append(figure(f"{what}: peak memory", "MiB", low([each[way]["peak_mib"] for each in rounds])))
         if way != "json":
-            times = [each[way]["seconds"] / each["json"]["seconds"] for each in rounds]
-            value = {"median": median(times), "best": min(times)}
-            made.append(figure(f"{what}: time beside {WAYS['json']}", "×", value))
+            times = low([each[way]["seconds"] / each["json"]["seconds"] for each in rounds])
+            made.append(figure(f"{what}: time beside {WAYS['json']}", "×", times))
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = perf_parser(NAME, QUESTION, 5).parse_args(arguments)
-    publish(run(chosen.perf, chosen.repeat), chosen.keep)
-    return 0
+    return published(perf_parser(NAME, QUESTION, 5), run, arguments)
 
 
 if __name__ == "__main__":

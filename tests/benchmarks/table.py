@@ -35,6 +35,7 @@ TITLES = {
     "writer_peers": "A durable row in a service's own log, beside SQLite, LMDB and JSON lines",
     "handover": "From a durable section to its subscriber, by a bare `queue.Queue`",
     "peers": "Beside Debezium's connector and Cassandra's own reader, on one live server",
+    "outlets_kafka": "Changes in Kafka, beside Debezium's connector on one live server",
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
     "spark_parquet": "A row of that backlog, beside the same row in Parquet",

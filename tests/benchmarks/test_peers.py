@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import table
+from tests.benchmarks import outlets_kafka, table
 from tests.benchmarks.peers import __main__ as peers
-from tests.benchmarks.peers import kinds, losses
+from tests.benchmarks.peers import events, kinds, losses
 from tests.benchmarks.peers.arrivals import Arrival, rows
 from tests.benchmarks.peers.live import Ran, Sidecars, delays, read_sidecars
 from tests.benchmarks.peers.readers import Arrived
+from tests.benchmarks.peers.runs import missing
 
 
 def test_a_row_came_when_the_end_of_its_line_did() -> None:
@@ -73,11 +74,37 @@ def test_what_does_not_come_is_lost_and_what_looks_the_same_is_told() -> None:
     assert losses._alike(given) == ["list, whole and list append", "map put and map remove"]
 
 
+def event(file: str, pos: int, table: str = "t", **value: object) -> events.Event:
+    return events.Event({"id": 1}, {"source": {"file": file, "pos": pos, "table": table}, **value})
+
+
+def test_an_event_of_theirs_is_of_the_entry_that_ends_there() -> None:
+    ours = [event("a", 28), event("a", 96), event("a", 96), event("a", 164), event("b", 28)]
+    theirs = [event("a", 96), event("a", 164), event("b", 500), event("b", 500)]
+    found = events.entries(ours, theirs)
+    assert [(len(entry.ours), len(entry.theirs)) for entry in found] == [(1, 1), (2, 1), (1, 0), (1, 2)]
+    assert events.compared(found)["missing"] == {"t": {"connector": 2, "ours": 1}}
+    with pytest.raises(RuntimeError, match="of no entry"):
+        events.entries(ours, [event("c", 500)])
+
+
+def test_fields_are_compared_down_to_the_value_of_a_column() -> None:
+    one = event("a", 28, after={"v": {"value": {"x": 1}, "set": True}, "w": None}, op="u")
+    other = event("a", 96, after={"v": {"value": {"x": 2}, "set": True}}, op="u")
+    fields = events.compared([events.Entry("t", [one], [other])])["fields"]
+    assert {path for path, counts in fields.items() if counts["different"]} == {
+        "value.source.pos", "value.after.v.value", "value.after.w",
+    }  # fmt: skip
+    assert fields["value.after.v.value"]["example"] == {"ours": {"x": 1}, "connector": {"x": 2}}
+    assert fields["value.after.w"]["example"] == {"ours": None, "connector": "absent"}
+    assert fields["value.after.v.set"] == {"alike": 1, "different": 0}
+
+
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.soak
 def test_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if reason := peers.missing():
+    if reason := missing():
         pytest.skip(f"no peers: {reason}")
     few = ["--copies", "0", "--rows", "4", "--idle", "0.2", "--changes", "2", "--repeat", "1"]
     assert peers.main([str(tmp_path), *few]) == 0
@@ -92,3 +119,17 @@ def test_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["debezium"]["lost"]["insert"] == {"changes": 0, "behind": 0}
     text = table.table({result["name"]: result})
     assert text.count("\n| ") == len(result["figures"]) + 1
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.soak
+def test_the_outlet_for_kafka(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if reason := missing():
+        pytest.skip(f"no peers: {reason}")
+    assert outlets_kafka.main([str(tmp_path), "--copies", "0", "--rows", "4", "--repeat", "1"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["runs"]["live"]) == 5
+    for (run,) in result["runs"]["live"].values():
+        assert run["missing"] == 0
+        assert run["delay_ms"]["p50"] > 0

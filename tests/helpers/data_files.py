@@ -10,6 +10,7 @@ from typing import Any
 
 import cramjam
 
+from tailer.options.sources import resolve
 from tailer.options.tail import TailOptions
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.files.outlet import FilesOutlet, open_outlet
@@ -27,6 +28,8 @@ ORDERS = TableDefinition(
     "orders",
     (Column("id", "partition_key", "int", 0), Column("at", "clustering", "text", 0)),
 )
+GIVEN = {name: found.value for name, found in resolve("follow", {}, {}).items()}
+"""The options of a command that says nothing."""
 
 
 def refuse(*arguments: Any) -> None:
@@ -36,7 +39,7 @@ def refuse(*arguments: Any) -> None:
 def outlet(folder: Path, *, key: OutletKey = KEY, **values: Any) -> FilesOutlet:
     """Of `files:FOLDER`, not open yet."""
     context = OutletContext(key, {ORDERS.id: ORDERS}.get, None, refuse, [].append)
-    return open_outlet(f"files:{folder}", {"format": "rows", "roll_bytes": 1000, "roll_seconds": 60.0, **values}, context)
+    return open_outlet(f"files:{folder}", {**GIVEN, **values}, context)
 
 
 def stands(folder: Path, **values: Any) -> Place | None:
@@ -110,7 +113,7 @@ def values_of(folder: Path) -> list[int]:
 def feed(log: Path, folder: Path, roll_bytes: int = 1, **more: Any) -> int:
     """One run of `follow --to files:FOLDER` over what is there; how many rows it committed."""
     options = TailOptions(consumer="c", settle_seconds=0.0, outlet=True)
-    values = {"format": "rows", "roll_bytes": roll_bytes, "roll_seconds": 60.0, **more}
+    values = {**GIVEN, "roll_bytes": roll_bytes, **more}
     with open_tail(log, options) as tail:
         made = partial(open_outlet, f"files:{folder}", values)
         return deliver([Feed(tail, made, Patience(0.0, [].append), [].append)], once=True, say=[].append)

@@ -15,6 +15,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.helpers.certificate import make_certificate
 from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of, java
 from tests.helpers.jvm.program import Program, StartFailed, free_ports, own_address
 
@@ -53,8 +54,8 @@ def available() -> str | None:
 class Broker:
     """One broker in `folder`. `settings` are properties of server.properties over ours.
 
-    `users`: with their passwords; there is a second listener then, for them alone (SASL PLAIN), and they may do nothing
-    but what an ACL says. Whoever comes by the first listener may do everything.
+    `users`: with their passwords; there is a second listener then, for them alone (TLS with `certificate`, SASL PLAIN),
+    and they may do nothing but what an ACL says. Whoever comes by the first listener may do everything.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Broker:
         self.port, self._controller_port, self._users_port = free_ports(self.address, 3)
         self._options = (f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._file('log4j2')}")
         self._program: Program | None = None
+        self.certificate: Path | None = None
         self._file("log4j2").write_text(_LOG4J)
         made = self._settings() | self._for_users(users or {}) | dict(settings or {})
         self._file("server").write_text("".join(f"{name}={value}\n" for name, value in made.items()))
@@ -160,15 +162,18 @@ class Broker:
     def _for_users(self, users: Mapping[str, str]) -> dict[str, object]:
         if not users:
             return {}
+        self.certificate, both = make_certificate(self.folder, self.address)
         ours = self._settings()
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
         return {
-            "listeners": f"{ours['listeners']},SASL_PLAINTEXT://{self.for_users}",
-            "advertised.listeners": f"{ours['advertised.listeners']},SASL_PLAINTEXT://{self.for_users}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "listeners": f"{ours['listeners']},SASL_SSL://{self.for_users}",
+            "advertised.listeners": f"{ours['advertised.listeners']},SASL_SSL://{self.for_users}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": both,
             "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{login} {known};",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{login} {known};",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
         }

@@ -31,6 +31,8 @@ OTHER_MEANINGS = {
     "tailer.schema.typed": {"decimal"},
     "tailer.spark": {"decimal"},
     "tailer.types.cql": {"decimal", "counter"},
+    # A kind of metric.
+    "tailer.metrics": {"counter"},
     # A form of sentences, and when one was said.
     "tailer.cli.standard_error": {"text", "time"},
     # The grammar of CQL files, and the hidden columns of compact tables.

@@ -21,11 +21,11 @@ from tailer.spark.sinks.delta import DeltaSink
 from tailer.spark.sinks.files import ParquetSink
 from tailer.spark.sinks.jdbc import JdbcSink
 from tests.helpers.compare import same_rows
+from tests.helpers.postgres import PASSWORD, USER, Postgres, UnavailableError
 from tests.helpers.replay import Stage
 from tests.helpers.sets import Place
 from tests.oracle import expected
 from tests.spark.engine import lines_of
-from tests.spark.postgres import PASSWORD, USER, Postgres, UnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

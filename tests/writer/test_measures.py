@@ -7,7 +7,6 @@ import os
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -68,9 +67,8 @@ def test_how_near_it_is_to_its_cap(folder: Path, registry: Any) -> None:
         assert value(registry, folder, "writer_cap_bytes") == 8192
         log.append(order(1)).wait()
         assert value(registry, folder, "writer_used_bytes") == 4096
-        with pytest.raises(RefusedError):
-            for number in range(200):
-                log.append(order(number, 200))
+        with pytest.raises(RefusedError, match="at its cap"):
+            log.append_many(order(number, 200) for number in range(200))
         assert (value(registry, folder, "writer_used_bytes") or 0) > 4096
 
 
@@ -95,10 +93,9 @@ def get(address: str, path: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
+def address() -> str:
     with closing(socket.create_server(("127.0.0.1", 0))) as held:
-        port = held.getsockname()[1]
-    yield f"127.0.0.1:{port}"
+        return f"127.0.0.1:{held.getsockname()[1]}"
 
 
 def test_pages_until_it_is_closed(folder: Path, address: str) -> None:

@@ -26,19 +26,35 @@ _LETTERS: Final = {"insert": "c", "update": "u", "truncate": "t"}
 _MORE: Final = ("ttl", "expires_at", "cells", "deltas", "range", "txn", "attrs")
 """What `source` has only where the change row has it."""
 _TEXTS: Final = frozenset({"txn"})
+_NUMBERS: Final = frozenset({"ttl", "expires_at"})
 
 
 class Debezium:
-    """The parts of the envelope, row by row. `version`, `name`: as `source` says them."""
+    """Makes keys and values. `version`, `name`: as `source` says them."""
 
-    def __init__(self, changes: Changes, version: str, name: str) -> None:
+    def __init__(self, version: str, name: str) -> None:
+        self._about = about(version, name)
+
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        """Keys and values of the rows."""
+        parts = Parts(changes, self._about)
+        told = ('{"before":', parts.before, ',"after":', parts.after, ',"source":', parts.source)
+        return changes.key, joined(*told, ',"op":"', parts.op, f'","ts_ms":{at_ms}}}')
+
+
+def about(version: str, name: str) -> str:
+    """The fields with which `source` begins."""
+    return f'"version":{quote(version)},"connector":"{CONNECTOR}","name":{quote(name)}'
+
+
+class Parts:
+    """The parts of the envelope, row by row. `about`: fields with which `source` begins. `flat`: what is JSON in it
+    stands there as text, as a schema wants it."""
+
+    def __init__(self, changes: Changes, about: str, *, flat: bool = False) -> None:
         self._changes = changes
-        self._about = f'"version":{quote(version)},"connector":"{CONNECTOR}","name":{quote(name)}'
-
-    def values(self, at_ms: int) -> pa.Array:
-        """The messages. `at_ms`: their `ts_ms`."""
-        parts = ('{"before":', self.before, ',"after":', self.after, ',"source":', self.source)
-        return joined(*parts, ',"op":"', self.op, f'","ts_ms":{at_ms}}}')
+        self._about = about
+        self._quoted = frozenset(_MORE) - _NUMBERS if flat else _TEXTS
 
     @cached_property
     def op(self) -> pa.Array:
@@ -78,7 +94,7 @@ class Debezium:
         for name in _MORE:
             values = changes.deltas if name == "deltas" else changes.text(name)
             if values.null_count < len(values):
-                text = quoted(values) if name in _TEXTS else values
+                text = quoted(values) if name in self._quoted else values
                 parts.append(joined(f',"{name}":', text).fill_null(b""))
         return joined(*parts, "}")
 

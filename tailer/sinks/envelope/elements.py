@@ -25,10 +25,10 @@ _BY_ELEMENT: Final = ('"replaced":', '"shard":')
 
 
 class _Change(msgspec.Struct):
-    """Of a non-frozen column. `put`: in the form of its shape."""
+    """Of a non-frozen column. `put`: in the form of its shape; empty where nothing was."""
 
     replaced: bool
-    put: msgspec.Raw | None = None
+    put: msgspec.Raw = msgspec.Raw(b"")
 
 
 class Split(NamedTuple):
@@ -95,15 +95,23 @@ def _value(change: bytes, type_: CqlType) -> bytes | None:
     told = msgspec.json.decode(change, type=_Change)
     if not told.replaced:
         return None
-    if told.put is None:
+    if not bytes(told.put):
         return _NULL
     if type_.shape is Shape.LIST:
         return _array([element for _, element in msgspec.json.decode(told.put, type=list[tuple[Any, msgspec.Raw]])])
     if type_.shape is Shape.UDT:
-        put = _decode(told.put)
-        fields = [quote(name).encode() + b":" + bytes(put.get(name, msgspec.Raw(_NULL))) for name in type_.names]
-        return b"{" + b",".join(fields) + b"}"
+        return _whole(told.put, type_)
     return bytes(told.put)
+
+
+def _whole(put: msgspec.Raw, type_: CqlType) -> bytes:
+    """A user-defined type's value with null for fields that it has not. One with fields that were renamed since is as
+    the row has it: nobody knows which they are now."""
+    fields = _decode(put)
+    if not fields.keys() <= set(type_.names):
+        return bytes(put)
+    texts = [quote(name).encode() + b":" + bytes(fields.get(name, msgspec.Raw(_NULL))) for name in type_.names]
+    return b"{" + b",".join(texts) + b"}"
 
 
 def _array(elements: Sequence[msgspec.Raw]) -> bytes:

@@ -5,36 +5,41 @@ What a message has besides its value is the same in all formats: key, headers, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailer.errors import UsageError
 from tailer.rows.arrow_texts import joined
 from tailer.schema.typed import TypedTable
+from tailer.sinks.envelope.cassandra import Connector
 from tailer.sinks.envelope.changes import Changes
-from tailer.sinks.envelope.debezium import CONNECTOR, Debezium
+from tailer.sinks.envelope.debezium import Debezium
+from tailer.sinks.envelope.debezium_schema import DebeziumWithSchema
 from tailer.sinks.envelope.generic import GenericChanges
 from tailer.sinks.envelope.messages import Messages
+from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.sinks.envelope.registry import HttpRegistry
+from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.envelope.typed import TypedChanges
 from tailer.sinks.table_text import Tables
 
+FORMATS: Final = ("rows", "debezium", "debezium-cassandra")
+"""The words of `--format` whose values are JSON."""
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeOptions:
-    """`format`: one of FORMATS. `name`: by which readers tell sources apart (`source.name`).
+AVRO: Final = "debezium-avro"
 
-    `tombstones`: a message without value behind each that deletes one row, with the same key.
-    """
 
-    format: str = "rows"
-    name: str = CONNECTOR
-    tombstones: bool = False
+class Format(Protocol):
+    """Makes the keys and values of messages."""
+
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        """Both in columns of bytes; see `Envelope.messages`."""
+        ...
 
 
 class Envelope:
@@ -48,7 +53,7 @@ class Envelope:
         self._options = options
         self._tables = tables
         self._typed = typed
-        self._values = FORMATS[options.format]
+        self._format = _format(options)
 
     def messages(self, batch: pa.RecordBatch, at_ms: int) -> Messages:
         """The messages of the rows, in order. `at_ms`: the time that those say which tell when they were made.
@@ -57,12 +62,13 @@ class Envelope:
         """
         changes = self._changes(batch)
         keyspace, table = changes.names()
+        key, value = self._format.made(changes, at_ms)
         made = Messages(
             row=pa.array(np.arange(len(changes))),
             keyspace=keyspace,
             table=table,
-            key=changes.key,
-            value=self._values(changes, self._options, at_ms),
+            key=key,
+            value=value,
             token=changes.column("token"),
             op=changes.column("op"),
             event_id=changes.column("event_id"),
@@ -100,14 +106,36 @@ def version() -> str:
         return "(not installed)"
 
 
-def _rows(changes: Changes, options: EnvelopeOptions, at_ms: int) -> pa.Array:
-    return changes.lines()
+class _Rows:
+    """The format `rows`: change rows as `--output json` prints them."""
+
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        return changes.key, changes.lines()
 
 
-def _debezium(changes: Changes, options: EnvelopeOptions, at_ms: int) -> pa.Array:
-    return Debezium(changes, version(), options.name).values(at_ms)
+def _format(options: EnvelopeOptions) -> Format:
+    if options.with_schema and options.format != "debezium":
+        raise UsageError("--with-schema", expected="--format debezium", found=f"--format {options.format}")
+    if options.registry is not None and options.format != AVRO:
+        raise UsageError("--registry", expected=f"--format {AVRO}", found=f"--format {options.format}")
+    match options.format:
+        case "rows":
+            return _Rows()
+        case "debezium":
+            return (DebeziumWithSchema if options.with_schema else Debezium)(version(), options.name)
+        case "debezium-cassandra":
+            return Connector(version(), options.name)
+        case "debezium-avro":
+            return _avro(options)
+    raise UsageError("--format", expected=" or ".join((*FORMATS, AVRO)), found=repr(options.format))
 
 
-Values = Callable[[Changes, EnvelopeOptions, int], pa.Array]
-FORMATS: Final[Mapping[str, Values]] = {"rows": _rows, "debezium": _debezium}
-"""By the word of `--format`: what makes the values."""
+def _avro(options: EnvelopeOptions) -> Format:
+    try:
+        from tailer.sinks.envelope.avro import DebeziumAvro
+    except ImportError as error:
+        raise UsageError(
+            f"--format {AVRO} needs the package {error.name}", remedy="Install it: pip install 'cdc-tail[avro]'."
+        ) from error
+    registry = None if options.registry is None else HttpRegistry(options.registry)
+    return DebeziumAvro(version(), options.name, TopicNames(options.topic, options.node), registry)

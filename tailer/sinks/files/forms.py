@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from tailer.limits import KIB
 from tailer.sinks.arrow import schema_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
+    from tailer.sinks.envelope.options import EnvelopeOptions
     from tailer.sinks.outlet import OutletContext
 
 LEVEL: Final = 3
@@ -77,11 +78,11 @@ class EnvelopeWriter:
 
     suffix = LinesWriter.suffix
 
-    def __init__(self, out: NewFile, form: str, context: OutletContext) -> None:
-        from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+    def __init__(self, out: NewFile, options: EnvelopeOptions, context: OutletContext) -> None:
+        from tailer.sinks.envelope.envelope import Envelope
 
         self._lines = LinesWriter(out)
-        self._envelope = Envelope(EnvelopeOptions(form), context.tables, context.typed)
+        self._envelope = Envelope(options, context.tables, context.typed)
 
     def write(self, batch: Rows) -> int:
         return self._lines.write_lines(self._envelope.messages(batch.to_arrow(), int(time.time() * 1000)).lines())
@@ -126,8 +127,17 @@ class ArrowWriter:
         self._writer.write_table(table)
 
 
-def form_writer(form: Form, out: NewFile, context: OutletContext) -> FormWriter:
-    """The writer of a form. `context`: of the outlet."""
-    if form == "arrow":
+def has_form(form: str) -> bool:
+    """Whether data files can be of it. Avro's messages are no lines."""
+    if form not in get_args(Form) or form in ("rows", "arrow"):
+        return form in get_args(Form)
+    from tailer.sinks.envelope.envelope import FORMATS
+
+    return form in FORMATS
+
+
+def form_writer(options: EnvelopeOptions, out: NewFile, context: OutletContext) -> FormWriter:
+    """The writer of a form. `options`: the form, and what is asked of envelopes; `context`: of the outlet."""
+    if options.format == "arrow":
         return ArrowWriter(out, context.typed)
-    return LinesWriter(out) if form == "rows" else EnvelopeWriter(out, form, context)
+    return LinesWriter(out) if options.format == "rows" else EnvelopeWriter(out, options, context)

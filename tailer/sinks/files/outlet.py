@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 import msgspec
 
@@ -19,7 +19,8 @@ from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.on_disk import NEW, put_in_place, write_durably
 from tailer.rows.batch import TableName
 from tailer.sinks.base import Rows
-from tailer.sinks.files.forms import FormWriter, form_writer
+from tailer.sinks.envelope.options import NAME, EnvelopeOptions, options_of
+from tailer.sinks.files.forms import FormWriter, form_writer, has_form
 from tailer.sinks.files.held import hold_folder
 from tailer.sinks.files.index import Form, Index, Key, TableRows, data_name, index_name, is_index, number_of
 from tailer.sinks.files.new_file import NewFile
@@ -36,11 +37,11 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> F
     folder = to.removeprefix(SCHEME)
     if not folder or folder.startswith("//"):
         raise UsageError("--to", expected="files:DIR", found=repr(to))
-    form: Form = values["format"]
-    if form not in get_args(Form):
-        raise UsageError("--to files", expected=f"--format {' or '.join(get_args(Form))}", found=form)
+    options = options_of(values, NAME, context.key.node)
+    if not has_form(options.format):
+        raise UsageError("--to files", expected=f"--format {' or '.join(get_args(Form))}", found=options.format)
     bounds = Bounds(None, values["roll_bytes"], values["roll_seconds"])
-    return FilesOutlet(Path(folder), form, bounds, context)
+    return FilesOutlet(Path(folder), options, bounds, context)
 
 
 class FilesOutlet:
@@ -48,11 +49,11 @@ class FilesOutlet:
 
     keeps_place = True
 
-    def __init__(self, folder: Path, form: Form, bounds: Bounds, context: OutletContext) -> None:
+    def __init__(self, folder: Path, options: EnvelopeOptions, bounds: Bounds, context: OutletContext) -> None:
         self.name = f"{SCHEME}{folder}"
         self.bounds = bounds
         self._series = Series(folder / context.key.node)
-        self._form = form
+        self._options = options
         self._context = context
         self._lock = -1
         self._newest: Index | None = None
@@ -77,7 +78,7 @@ class FilesOutlet:
         try:
             if self._file is None:
                 self._file = NewFile(self._series.folder / f"{data_name(self._next, 'rows')}{NEW}")
-                self._writer = form_writer(self._form, self._file, self._context)
+                self._writer = form_writer(self._options, self._file, self._context)
             assert self._writer is not None
             held = self._writer.write(batch)
         except OSError as error:
@@ -96,12 +97,14 @@ class FilesOutlet:
                 remedy="Is the lock not held on this file system? Let one run go on.",
             )
         try:
-            index = self._moved(behind) if self._file is None else self._whole(self._file, behind)
+            index = self._whole(behind) if self._counts else self._moved(behind)
             write_durably(self._series.folder / index_name(index.number), index.encode())
         except OSError as error:
             raise self._fail(error) from error
-        self._newest, self._file, self._writer = index, None, None
-        self._counts.clear()
+        self._newest = index
+        if self._counts:
+            self._file, self._writer = None, None
+            self._counts.clear()
 
     def close(self) -> None:
         try:
@@ -117,8 +120,10 @@ class FilesOutlet:
     def _next(self) -> int:
         return 1 if self._newest is None else self._newest.number + 1
 
-    def _whole(self, file: NewFile, behind: Place) -> Index:
+    def _whole(self, behind: Place) -> Index:
         """The file in hand gets its name: its index, which nobody has written yet."""
+        file = self._file
+        assert file is not None
         assert self._writer is not None
         self._writer.end()
         file.finish()
@@ -138,7 +143,7 @@ class FilesOutlet:
         return Index(
             previous="" if self._newest is None else self._newest.sha256,
             rows=sum(each.rows for each in tables),
-            format=self._form,
+            format=cast(Form, self._options.format),
             typed=None if typed is None else typed.table,
             tables=tables,
             offset=msgspec.Raw(behind.offset.encode()),

@@ -168,7 +168,5 @@ def files_in(folder: Path, after: Mapping[str, int]) -> Iterator[DataFile]:
                 continue
             file = series.file(number)
             if file is None:
-                raise LossError(
-                    "a data file was removed while it was to be read", file=str(series.folder), found=number
-                )
+                raise LossError("a data file was removed before it was read", file=str(series.folder), found=number)
             yield file

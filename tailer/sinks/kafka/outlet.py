@@ -7,26 +7,27 @@ and what a cluster that was away has not taken is sent again.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from tailer.errors import RefusedError, SinkError
 from tailer.sinks.base import Rows
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.messages import Message
+from tailer.sinks.envelope.options import NAME, options_of
+from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.kafka.clients import Clients
 from tailer.sinks.kafka.heard import Heard
-from tailer.sinks.kafka.messages import Message, Messages
+from tailer.sinks.kafka.held import Held, hold
 from tailer.sinks.kafka.place_text import key_bytes, transactional_id, value_bytes
 from tailer.sinks.kafka.positions import PARTITION, last_place
 from tailer.sinks.kafka.record_size import batch_size
 from tailer.sinks.kafka.sending import Outgoing, Sending, transaction_seconds
 from tailer.sinks.kafka.settings import ADDRESSES, Settings, settings_of
-from tailer.sinks.kafka.topics import TopicNames
 from tailer.sinks.kafka.topics_there import Topic, TopicsThere
 from tailer.sinks.outlet import Outlet, OutletContext, Place
 from tailer.sinks.outlet_options import bounds_of, check_named
-
-_FRAME: Final = 200
-"""More than a message has besides key, value and headers."""
 
 
 def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:
@@ -34,14 +35,6 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> O
     settings = settings_of(values["brokers"], values["kafka_config"], os.environ)
     check_named(context.key, "Kafka")
     return KafkaOutlet(settings, values, context)
-
-
-class _Held(NamedTuple):
-    """A batch that waits, as messages. `longest`: no message of them is longer."""
-
-    batch: Rows
-    messages: list[Message]
-    longest: int
 
 
 class _Connection(NamedTuple):
@@ -62,12 +55,12 @@ class KafkaOutlet:
         self._partitions: int | None = values["partitions"]
         self._positions: str = values["positions_topic"]
         self._names = TopicNames(values["topic"], context.key.node)
-        self._messages = Messages(context.typed, context.tables, tombstones=values["tombstones"])
+        options = options_of(values, NAME, context.key.node)
+        self._envelope = Envelope(options, context.tables, context.typed)
         self._clients = Clients(settings, Heard(self.name, context.say))
         self._connection: _Connection | None = None
         self._stands: Place | None = None
-        self._held: list[_Held] = []
-        self._bytes = 0
+        self._held: list[Held] = []
 
     def open(self) -> Place | None:
         """See Outlet. Whoever had the position before is shut out first; then it is read."""
@@ -89,11 +82,9 @@ class KafkaOutlet:
 
     def write(self, batch: Rows) -> int:
         """See Outlet."""
-        messages = list(self._messages.of(batch))
-        sizes = [_size(message) for message in messages]
-        self._held.append(_Held(batch, messages, max(sizes, default=0)))
-        self._bytes += sum(sizes)
-        return self._bytes
+        messages = self._envelope.messages(batch.to_arrow(), int(time.time() * 1000))
+        self._held.append(hold(batch, messages))
+        return sum(held.bytes for held in self._held)
 
     def commit(self, before: Place | None, behind: Place) -> None:
         """See Outlet."""
@@ -109,13 +100,11 @@ class KafkaOutlet:
         sending.send(self._outgoing(topics, behind))
         self._stands = behind
         self._held.clear()
-        self._bytes = 0
 
     def close(self) -> None:
         """See Outlet."""
         self._disconnect()
         self._held.clear()
-        self._bytes = 0
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -125,54 +114,48 @@ class KafkaOutlet:
     def _outgoing(self, topics: TopicsThere, behind: Place) -> Iterator[Outgoing]:
         for held in self._held:
             for message in held.messages:
-                topic = topics.of(self._names.of(message.keyspace, message.table))
+                topic = self._topic(topics, message.keyspace, message.table)
+                # A change of no partition of the table is as good in one partition of the topic as in another.
                 partition = 0 if message.token is None else message.token % topic.partitions
                 yield Outgoing(topic, partition, message.key, message.value, message.headers)
         if self.keeps_place:
-            yield Outgoing(topics.positions(self._positions), PARTITION, key_bytes(self._key), value_bytes(behind))
+            topic = topics.positions(self._positions)
+            yield Outgoing(topic, PARTITION, key_bytes(self._key), value_bytes(behind), ())
 
     def _leave_out_refused(self, topics: TopicsThere) -> None:
-        """What its topic would not take; the rest of the held rows stays."""
+        """What its topic would not take; the other rows stay."""
         for number, held in enumerate(self._held):
-            refused = {}
-            for message in self._doubtful(held, topics):
-                topic = topics.of(self._names.of(message.keyspace, message.table))
-                if message.row not in refused and (error := _refusal(message, topic)) is not None:
-                    refused[message.row] = error
+            there = [self._topic(topics, *table) for table in held.tables]
+            if not any(held.longest > topic.bytes_max or (held.keyless and topic.needs_key) for topic in there):
+                continue
+            refused: dict[int, SinkError] = {}
+            for message in held.messages:
+                error = _refusal(message, self._topic(topics, message.keyspace, message.table))
+                if error is not None:
+                    refused.setdefault(message.row, error)
             for row, error in refused.items():
                 self._refused(held.batch, row, error)
             if refused:
-                left = [message for message in held.messages if message.row not in refused]
-                self._held[number] = held._replace(messages=left)
+                self._held[number] = held.without(refused)
 
-    def _doubtful(self, held: _Held, topics: TopicsThere) -> Iterator[Message]:
-        names = {self._names.of(*table) for table in {(each.keyspace, each.table) for each in held.messages}}
-        there = [topics.of(name) for name in names]
-        if any(topic.needs_key or held.longest > topic.bytes_max for topic in there):
-            yield from held.messages
-
-
-def _size(message: Message) -> int:
-    """At least what it takes in a batch."""
-    contents = (len(content) + len(name) for name, content in message.headers)
-    return len(message.key or b"") + len(message.value or b"") + sum(contents) + _FRAME
+    def _topic(self, topics: TopicsThere, keyspace: str, table: str) -> Topic:
+        return topics.of(self._names.of(keyspace, table))
 
 
 def _refusal(message: Message, topic: Topic) -> SinkError | None:
     """Why the topic would not take a message."""
-    event = dict(message.headers)["event_id"].decode()
-    what = f"row {event} of {message.keyspace}.{message.table}"
+    row = f"row {dict(message.headers)['event_id'].decode()} of {message.keyspace}.{message.table}"
     size = batch_size(message.key, message.value, message.headers)
     if size > topic.bytes_max:
         return SinkError(
-            f"{what} is too large for topic {topic.name}",
+            f"{row} is too large for topic {topic.name}",
             expected=f"at most {topic.bytes_max} bytes (max.message.bytes)",
             found=f"{size}",
             remedy="Raise max.message.bytes of the topic, or put such rows aside with --on-error quarantine.",
         )
     if topic.needs_key and message.key is None:
         return SinkError(
-            f"{what} has no key, and topic {topic.name} takes none without: it is compacted",
+            f"{row} has no key, and topic {topic.name} takes none without: it is compacted",
             remedy="Set cleanup.policy=delete for the topic, or put such rows aside with --on-error quarantine.",
         )
     return None

@@ -30,7 +30,7 @@ def key_bytes(key: OutletKey) -> bytes:
 
 
 def transactional_id(key: OutletKey) -> str:
-    """What the broker tells two writers of one position by. Neither a node nor a consumer has a slash in its name."""
+    """What the broker tells two writers of one position by. Neither a folder nor a node has a slash in its name."""
     return f"cdc-tail/{key.folder}/{key.node}/{key.consumer}"
 
 

@@ -5,8 +5,9 @@ A topic's `max.message.bytes` bounds a batch. A message that alone makes too lon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
+
+from tailer.sinks.envelope.messages import Headers
 
 _BATCH_HEAD: Final = 61
 _ATTRIBUTES: Final = 1
@@ -15,8 +16,6 @@ _FIRST_DELTAS: Final = 2
 
 MORE_IN_BATCH: Final = 16
 """What a record is longer at most where others stand before it: its deltas are larger numbers."""
-
-Headers = Sequence[tuple[str, bytes]]
 
 
 def batch_size(key: bytes | None, value: bytes | None, headers: Headers) -> int:

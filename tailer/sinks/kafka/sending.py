@@ -6,6 +6,7 @@ one finishes or aborts what this one began. Knows no row and no position.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -13,9 +14,10 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from tailer.errors import CdcError, RefusedError
-from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently
+from tailer.sinks.envelope.messages import Headers
+from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently, served
 from tailer.sinks.kafka.faults import is_fenced, told
-from tailer.sinks.kafka.record_size import MORE_IN_BATCH, Headers, batch_size
+from tailer.sinks.kafka.record_size import MORE_IN_BATCH, batch_size
 from tailer.sinks.kafka.settings import TRANSACTION_MS, Settings
 from tailer.sinks.kafka.topics_there import Topic
 from tailer.sinks.outlet import TargetAwayError
@@ -37,7 +39,7 @@ class Outgoing(NamedTuple):
     partition: int
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: Headers
 
 
 class Sending:
@@ -45,9 +47,9 @@ class Sending:
 
     def __init__(self, clients: Clients, transactional_id: str | None) -> None:
         self._heard = clients.heard
-        self._failed: KafkaError | None = None
+        self._failed: list[KafkaError] = []
         # It checks its settings: so they can be read then.
-        self._producer = clients.producer(transactional_id, self._note_failed)
+        self._producer = clients.producer(transactional_id, self._failed)
         self._transactional = transactional_id is not None
         self._transaction_seconds = transaction_seconds(clients.settings)
         self._batch_bytes = int(clients.settings.get("batch.size", BATCH_BYTES)) + _BATCH_MORE
@@ -61,9 +63,11 @@ class Sending:
 
     def send(self, messages: Iterable[Outgoing]) -> None:
         """All of them together: when this returns they are there. Raises the errors of `told`; then nobody knows."""
-        self._failed, self._began = None, time.monotonic()
-        self._heard.begin()
+        self._began = time.monotonic()
         try:
+            # What it has to say of the time since the last sending explains nothing that comes.
+            served(self._producer.poll, 0)
+            self._heard.begin()
             self._send(messages)
         except KafkaException as failure:
             raise self._fate(self._told(error_of(failure))) from None
@@ -76,7 +80,9 @@ class Sending:
         if self._transactional and self._began is not None and not self._lost:
             self._abort()
         self._producer.purge()
-        self._producer.flush(SLICE_SECONDS)
+        with contextlib.suppress(KafkaException):
+            # A fatal error is of messages that are given up.
+            served(self._producer.flush, SLICE_SECONDS)
 
     def _send(self, messages: Iterable[Outgoing]) -> None:
         if self._transactional:
@@ -105,7 +111,7 @@ class Sending:
     def _let_out(self) -> float:
         """Wait until the queue is shorter; how long that took in vain."""
         before, began = len(self._producer), time.monotonic()
-        self._producer.poll(SLICE_SECONDS)
+        served(self._producer.poll, SLICE_SECONDS)
         self._heard.check(SENDING)
         return 0.0 if len(self._producer) < before else time.monotonic() - began
 
@@ -121,9 +127,9 @@ class Sending:
         """Everything given is acknowledged. Waits as long as there is progress."""
         left, since = len(self._producer), time.monotonic()
         while True:
-            now_left = self._producer.flush(SLICE_SECONDS)
-            if self._failed is not None:
-                raise self._told(self._failed)
+            now_left = served(self._producer.flush, SLICE_SECONDS)
+            if self._failed:
+                raise self._told(self._failed[0])
             if not now_left:
                 self._on_their_way.clear()
                 return
@@ -133,17 +139,17 @@ class Sending:
             elif time.monotonic() - since > AWAY_SECONDS:
                 raise away(self._heard, SENDING, KafkaError(KafkaError._TIMED_OUT))
 
-    def _note_failed(self, error: KafkaError) -> None:
-        if self._failed is None:
-            self._failed = error
-
     def _told(self, error: KafkaError) -> CdcError:
         """The reason, which is not always what the call says: a message's failure, or that another producer took over,
         comes first, and every call behind it merely says that the transaction has failed."""
-        self._producer.poll(0)
-        heard = [each for each in (error, self._failed, self._heard.last) if each is not None]
+        try:
+            served(self._producer.poll, 0)
+        except KafkaException as failure:
+            # A fatal error says more than the call that failed by it.
+            error = error_of(failure)
+        heard = [each for each in (*self._failed, error, self._heard.last) if each is not None]
         fenced = next(filter(is_fenced, heard), None)
-        return told(fenced or self._failed or error, SENDING, self._heard.where)
+        return told(fenced or heard[0], SENDING, self._heard.where)
 
     def _fate(self, error: CdcError) -> CdcError:
         """The broker ends a transaction that takes too long as if another producer had come: then none did."""

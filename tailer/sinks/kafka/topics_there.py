@@ -95,9 +95,8 @@ class TopicsThere:
 
     def _described(self, name: str) -> Topic:
         settings = self._settings(name)
-        partitions = len(self._metadata(name).partitions)
         compacted = "compact" in settings["cleanup.policy"].split(",")
-        return Topic(name, partitions, int(settings["max.message.bytes"]), compacted)
+        return Topic(name, len(self._metadata(name).partitions), int(settings["max.message.bytes"]), compacted)
 
     def _there(self, name: str) -> bool:
         found = self._metadata(name)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailer.errors import UsageError
+from tailer.sinks.database.names import listed, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,6 @@ SQLITE: Final = Database(
     1,
 )
 
-_TABLE: Final = re.compile(r"[A-Za-z_]\w{0,47}(\.[A-Za-z_]\w{0,47})?", re.ASCII)
 _SECRET: Final = re.compile(r"[?&;](user|password)=", re.IGNORECASE)
 
 
@@ -75,13 +75,6 @@ def database_of(url: str) -> Database:
                 raise UsageError("--url", expected="jdbc:sqlite:FILE; memory is gone when the run ends", found=url)
             return database
     raise UsageError("--url", expected="jdbc:postgresql://HOST/DATABASE or jdbc:sqlite:FILE", found=repr(url))
-
-
-def check_table(name: str) -> str:
-    """The table's name, or UsageError: it becomes part of statements."""
-    if not _TABLE.fullmatch(name):
-        raise UsageError("--into", expected="TABLE or SCHEMA.TABLE of letters, digits and '_'", found=repr(name))
-    return name
 
 
 def column_type(database: Database, spark_type: str) -> str:
@@ -112,13 +105,8 @@ def create_batch(database: Database, batch: str, columns: Mapping[str, str]) -> 
 
 def move(table: str, batch: str, columns: Sequence[str], key: str) -> str:
     """All rows of the batch whose key is not there yet."""
-    names = ", ".join(map(quoted, columns))
+    names = listed(tuple(columns))
     # Without a WHERE, SQLite takes ON for a join's.
     return (
         f"INSERT INTO {table} ({names}) SELECT {names} FROM {batch} WHERE true ON CONFLICT ({quoted(key)}) DO NOTHING"
     )
-
-
-def quoted(name: str) -> str:
-    """A column's name; many are words of SQL."""
-    return '"' + name.replace('"', '""') + '"'

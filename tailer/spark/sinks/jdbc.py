@@ -14,17 +14,16 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
+from tailer.sinks.database.names import check_table, quoted
 from tailer.spark.errors import find_error
 from tailer.spark.quoting import quoted_name
 from tailer.spark.sinks.base import PlainSink
 from tailer.spark.sinks.database import (
-    check_table,
     create_batch,
     create_target,
     database_of,
     is_kept,
     move,
-    quoted,
 )
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ def losses(bench: Bench, session: Any, count: int) -> dict[str, Any]:
     """Writes all kinds, lets each reader read, counts."""
     node, parent = bench.node, bench.parent / "losses"
     kinds.create(session)
-    kinds.write(session, lambda: _new_segment(node), count)
+    kinds.write(session, lambda: new_segment(node), count)
     ours, theirs = parent / "ours" / "cdc_raw", parent / "theirs" / "cdc_raw"
     for folder in (ours, theirs):
-        _copy_finished(node.cdc_raw, folder)
+        copy_finished(node.cdc_raw, folder)
     _check_written(node, ours, parent, count)
     with running(Debezium(parent / "connector", node, bench.broker, theirs)) as started:
         found = {"follow": _of_follow(ours), "debezium": _of_debezium(bench)}
@@ -52,12 +52,12 @@ def losses(bench: Bench, session: Any, count: int) -> dict[str, Any]:
     }
 
 
-def _new_segment(node: Node) -> None:
+def new_segment(node: Node) -> None:
     node.sync()
     node.recycle()
 
 
-def _copy_finished(cdc_raw: Path, into: Path) -> None:
+def copy_finished(cdc_raw: Path, into: Path) -> None:
     """Whole copies of what the server has finished."""
     into.mkdir(parents=True)
     for sidecar in cdc_raw.glob("*_cdc.idx"):
@@ -87,10 +87,10 @@ def _tags(kind: kinds.Kind, count: int) -> Iterable[str]:
 
 def _of_follow(folder: Path) -> Changes:
     """What `cdc-tail follow --once` gives of the copies."""
-    command = [*FOLLOW, str(folder), "--once", "--output", "json", "--table", f"{kinds.KEYSPACE}.*"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in ran.stdout.splitlines():
+    for line in run(
+        [*FOLLOW, str(folder), "--once", "--output", "json", "--table", f"{kinds.KEYSPACE}.*"]
+    ).splitlines():
         row = json.loads(line)
         place = {
             name: row.pop(name) for name in ("table", "table_id", "segment", "offset", "row", "event_id", "write_ts")
@@ -99,29 +99,38 @@ def _of_follow(folder: Path) -> Changes:
     return found
 
 
+def run(command: Sequence[str]) -> bytes:
+    """What a process of ours prints; it must end well."""
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+
+
 def _of_debezium(bench: Bench) -> Changes:
     """The messages of its topics, once nothing came for a while."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key, value in messages(bench, f"^{TOPICS}[.]{kinds.KEYSPACE}[.].*"):
+        found.setdefault(value["source"]["table"], []).append({"key": key, "op": value["op"], "after": value["after"]})
+    return found
+
+
+def messages(bench: Bench, topics: str) -> list[tuple[Any, Any]]:
+    """Key and value of each message of some topics, as JSON, once nothing came for a while."""
     from confluent_kafka import Consumer
 
     consumer = Consumer(
         {
             "bootstrap.servers": bench.broker.bootstrap,
-            "group.id": "losses",
+            "group.id": topics,
             "auto.offset.reset": "earliest",
             "topic.metadata.refresh.interval.ms": 200,
         }
     )
-    consumer.subscribe([f"^{TOPICS}[.]{kinds.KEYSPACE}[.].*"])
-    found: dict[str, list[dict[str, Any]]] = {}
+    consumer.subscribe([topics])
+    found: list[tuple[Any, Any]] = []
     heard = time.monotonic()
     while time.monotonic() < heard + QUIET_SECONDS:
         for message in consumer.consume(1000, timeout=0.5):
             if message.error() is None:
-                value = json.loads(message.value())
-                key = json.loads(message.key())
-                found.setdefault(value["source"]["table"], []).append(
-                    {"key": key, "op": value["op"], "after": value["after"]}
-                )
+                found.append((json.loads(message.key()), json.loads(message.value() or b"null")))
                 heard = time.monotonic()
     consumer.close()
     return found

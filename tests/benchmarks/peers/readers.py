@@ -6,8 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,11 +85,10 @@ class Bench(NamedTuple):
     def topic(self) -> str:
         return f"{TOPICS}.{self.keyspace}.{self.table}"
 
-    def make_topic(self, table: str | None = None) -> None:
-        """Makes the topic of a table (the live one) with one partition, so that it is there before the first row."""
+    def make_topic(self, name: str) -> None:
+        """Makes a topic with one partition, so that it is there before the first row."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        name = self.topic if table is None else f"{TOPICS}.{table}"
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         for made in admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)]).values():
             made.result(30)
@@ -126,6 +125,32 @@ def debezium(bench: Bench, here: Path) -> Iterator[Reader]:
 
 
 @contextmanager
+def outlet(bench: Bench, here: Path, *more: str) -> Iterator[Reader]:
+    """`cdc-tail follow --to kafka`, a Kafka broker, and a consumer of it in Python, which reads committed messages."""
+    topic = f"{here.parent.name}-{here.name}"
+    bench.make_topic(topic)
+    words = ["--node", "n1", "--consumer", "bench", "--state", str(here / "state"), "--topic", topic]
+    words += ["--table", f"{bench.keyspace}.{bench.table}", "--to", "kafka", "--brokers", bench.broker.bootstrap]
+    command = [*FOLLOW, str(bench.node.cdc_raw), *words, "--create-topics", *more]
+    with (here / "said.txt").open("wb") as said, _consumer(here, "kafka", bench.broker.bootstrap, topic) as consumer:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=said)
+        try:
+            named = {"follow": process.pid, "broker": bench.broker.pid}
+            yield Reader(
+                consumer, {**{name: psutil.Process(pid) for name, pid in named.items()}, "consumer": consumer.process}
+            )
+            assert process.poll() is None, (here / "said.txt").read_text()
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_SECONDS)
+
+
+def outlet_at_least_once(bench: Bench, here: Path) -> AbstractContextManager[Reader]:
+    """The same without transactions."""
+    return outlet(bench, here, "--at-least-once")
+
+
+@contextmanager
 def _consumer(here: Path, *words: str) -> Iterator[Consumer]:
     with ExitStack() as ends:
         consumer = Consumer(here / "arrivals.json", *words)
@@ -133,4 +158,10 @@ def _consumer(here: Path, *words: str) -> Iterator[Consumer]:
         yield consumer
 
 
-READERS = {"follow": follow, "python": python, "debezium": debezium}
+READERS: Mapping[str, Callable[[Bench, Path], AbstractContextManager[Reader]]] = {
+    "follow": follow,
+    "python": python,
+    "debezium": debezium,
+    "outlet": outlet,
+    "outlet_at_least_once": outlet_at_least_once,
+}

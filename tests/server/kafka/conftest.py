@@ -20,7 +20,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     if reason is not None:
         _reasons.add(reason)
         pytest.skip(f"no Kafka broker: {reason}")
-    made = Broker(tmp_path_factory.mktemp("kafka"), users={USER: PASSWORD})
+    # Transactions that take too long are ended soon.
+    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200}
+    made = Broker(tmp_path_factory.mktemp("kafka"), settings, users={USER: PASSWORD})
     made.start()
     try:
         yield made

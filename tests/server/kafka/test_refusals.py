@@ -3,22 +3,21 @@ committed with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tailer.errors import RefusedError, SinkError
-from tailer.sinks.kafka import topics_there
+from tailer.sinks.kafka import sending, topics_there
 from tailer.sinks.kafka.outlet import open_outlet
 from tailer.sinks.kafka.record_size import batch_size
-from tailer.sinks.outlet import OutletContext, OutletKey, Place
+from tailer.sinks.outlet import OutletContext, OutletKey, Place, TargetAwayError
 from tests.helpers.cli import run_cli
 from tests.helpers.kafka_broker import Broker
 from tests.helpers.kafka_topics import make_topic, producer, read
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of
-from tests.server.kafka.conftest import PASSWORD, USER
 from tests.server.kafka.logs import FIRST, follow, log_of, positions, table, words
 from tests.unit.sinks.rows import batch, row
 
@@ -89,6 +88,7 @@ def opened(broker: Broker, consumer: str, topic: str, refused: Any = None) -> An
     values = {
         "brokers": broker.bootstrap, "kafka_config": None, "at_least_once": False, "create_topics": True,
         "partitions": None, "topic": "{keyspace}.{table}", "tombstones": False, "positions_topic": topic,
+        "format": "rows", "with_schema": False, "registry": None,
         "commit_rows": 100, "commit_bytes": 1 << 20, "commit_seconds": 0.0,
     }  # fmt: skip
     context = OutletContext(OutletKey("5a1f", "n1", consumer), lambda table_id: None, None, refused, [].append)
@@ -109,6 +109,30 @@ def test_who_takes_over_fences_the_one_before(broker: Broker) -> None:
         after.commit(None, Place('{"s":3}', 1))
     after.close()
     assert [each.row["offset"] for each in read(broker, "positions-fenced")] == [{"s": 2}]
+
+
+def test_a_transaction_that_took_too_long_is_not_somebody_elses(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker ends it as it fences a writer: with the same error."""
+    make_topic(broker, "positions-slow", cleanup_policy="compact")
+    monkeypatch.setenv("CDC_TAIL_KAFKA_TRANSACTION_TIMEOUT_MS", "1000")
+    outlet = opened(broker, "slow", "positions-slow")
+    outlet.write(batch(row(table="slow")))
+    flush = sending.Sending._flush
+
+    def slowly(own: sending.Sending) -> None:
+        flush(own)
+        time.sleep(2.5)
+
+    with monkeypatch.context() as slow:
+        slow.setattr(sending.Sending, "_flush", slowly)
+        with pytest.raises(TargetAwayError):
+            outlet.commit(None, Place('{"s":1}', 1))
+    assert outlet.open() is None
+    outlet.commit(None, Place('{"s":1}', 1))
+    outlet.close()
+    assert len(read(broker, "shop.slow")) == 1
 
 
 def test_what_is_not_committed_is_nobodys(broker: Broker) -> None:
@@ -135,24 +159,6 @@ def test_an_open_transaction_of_another_writer_is_waited_for(broker: Broker, tmp
     log_of(folder, table("waits"), 3, first=3)
     assert follow(broker, folder).code == 0
     assert [each.row["columns"]["v"] for each in read(broker, "ks.waits")] == list(range(6))
-
-
-@pytest.fixture
-def properties(broker: Broker, tmp_path: Path) -> Iterator[Path]:
-    file = tmp_path / "client.properties"
-    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username={USER}\n")
-    return file
-
-
-def test_a_wrong_password_is_told_at_once_and_not_shown(broker: Broker, tmp_path: Path, properties: Path) -> None:
-    folder = log_of(tmp_path / "cdc_raw", table("sasl"), 3)
-    by_user = [*words(broker, folder), "--brokers", broker.for_users, "--kafka-config", properties]
-    told = run_cli(by_user, {"CDC_TAIL_KAFKA_SASL_PASSWORD": "a-wrong-one"})
-    assert (told.code, "the brokers do not take the user or the password" in told.err) == (2, True)
-    assert "a-wrong-one" not in told.err
-    assert told.err.count("\n") == 1, told.err
-    told = run_cli(by_user, {"CDC_TAIL_KAFKA_SASL_PASSWORD": PASSWORD})
-    assert (told.code, "no permission" in told.err) == (2, True)
 
 
 def test_a_property_that_there_is_not_is_told(broker: Broker, tmp_path: Path) -> None:

@@ -90,6 +90,13 @@ def test_at_least_once_keeps_the_position_in_the_state_alone(broker: Broker, tmp
     assert read(broker, positions(folder)) == []
 
 
+def test_a_client_that_has_its_hands_full_is_waited_for(broker: Broker, tmp_path: Path) -> None:
+    folder = log_of(tmp_path / "cdc_raw", table("full"), 200)
+    env = {"CDC_TAIL_KAFKA_QUEUE_BUFFERING_MAX_MESSAGES": "10"}
+    assert follow(broker, folder, env=env).code == 0
+    assert values(read(broker, "ks.full")) == list(range(200))
+
+
 def test_two_nodes_in_one_process_each_with_a_position_of_its_own(broker: Broker, tmp_path: Path) -> None:
     one = log_of(tmp_path / "one" / "cdc_raw", table("two"), 10)
     other = log_of(tmp_path / "other" / "cdc_raw", table("two"), 10, first=10)

@@ -232,5 +232,5 @@ def test_what_is_no_bulk_api_and_no_rows(tmp_path: Path, server: Server) -> None
         server.answer = lambda request, body=body: Reply(200, body)
         with pytest.raises(SinkError, match=r"does not answer as a bulk API|answered 0 items to 1 actions"):
             send(tmp_path / "rows", server)
-    with pytest.raises(UsageError, match="--format elasticsearch-bulk"):
+    with pytest.raises(UsageError, match="expected --format files, found elasticsearch-bulk"):
         ship(tmp_path / "rows", f"files:{tmp_path / 'two'}", format=BULK)

@@ -9,7 +9,7 @@ from tests.unit.sinks.rows import ORDINARY
 
 def table(clustering: str = "at", types: dict[str, tuple[TypeField, ...]] | None = None, **columns: str) -> Tables:
     """The lookup that knows one table: `clustering` as in CLUSTERING ORDER BY, regular columns by their types."""
-    words = [part.split() for part in clustering.split(",")]
+    words = [part.split() for part in clustering.split(",") if part]
     key = [
         Column(name, "clustering", "text", position, desc=order == ["DESC"])
         for position, (name, *order) in enumerate(words)

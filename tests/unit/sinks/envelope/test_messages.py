@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tailer.sinks.envelope.envelope import Envelope, EnvelopeOptions
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tests.unit.sinks.rows import batch, row
 from tests.unit.sinks.tables import no_table
 

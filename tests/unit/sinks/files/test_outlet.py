@@ -6,13 +6,14 @@ import errno
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from tailer.errors import CorruptError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.rows.batch import arrow_schema
 from tailer.sinks.files import new_file
 from tailer.sinks.files.new_file import NewFile
@@ -107,6 +108,56 @@ def test_arrow(tmp_path: Path) -> None:
     assert table.column("offset").to_pylist() == list(range(100))
     # Single rows would have a record batch each.
     assert len(table.to_batches()) == 1
+
+
+def test_envelopes_are_lines(tmp_path: Path) -> None:
+    out = outlet(tmp_path, format="debezium")
+    out.open()
+    began = time.time() * 1000
+    out.write(batch(row(), row(op="delete_row", columns=None, event_id="local:1795259642879:28:1")))
+    out.commit(None, place(1))
+    out.close()
+    (index,) = indexes(tmp_path / "n1")
+    assert (index["format"], index["data"], index["rows"]) == ("debezium", "data-000000000001.jsonl.zst", 2)
+    insert, delete = lines_of(tmp_path / "n1")
+    assert began - 1 <= insert["ts_ms"] <= time.time() * 1000
+    key = {"id": 17, "at": "a"}
+    assert (insert["op"], insert["before"], insert["after"]) == ("c", None, {**key, "state": "new", "total": 12.5})
+    assert (delete["op"], delete["before"], delete["after"]) == ("d", key, None)
+    assert (insert["source"]["event_id"], insert["source"]["partial"]) == ("local:1795259642879:28:0", True)
+
+
+def test_envelopes_with_their_schema(tmp_path: Path) -> None:
+    out = outlet(tmp_path, format="debezium", with_schema=True)
+    out.open()
+    out.write(batch(row(columns="{}")))
+    out.commit(None, place(1))
+    out.close()
+    (line,) = lines_of(tmp_path / "n1")
+    assert line["payload"]["after"] == {"id": 17, "at": "a"}
+    assert line["schema"]["type"] == "struct"
+
+
+def test_a_batch_that_no_envelope_can_say(tmp_path: Path) -> None:
+    """What was written before it is committed; of itself there is nothing."""
+    by_element = row(table="notes", table_id="00", columns='{"tags":{"replaced":false,"put":["x"]}}')
+    for number, good in enumerate(([], [row()])):
+        out = outlet(tmp_path / str(number), format="debezium")
+        out.open()
+        for each in good:
+            out.write(batch(each))
+        with pytest.raises(DefinitionError, match=r"shop\.notes"):
+            out.write(batch(by_element))
+        out.commit(None, place(1))
+        out.close()
+        assert [index["rows"] for index in indexes(tmp_path / str(number) / "n1")] == [len(good)]
+        assert len(lines_of(tmp_path / str(number) / "n1")) == len(good)
+        assert not list((tmp_path / str(number) / "n1").glob("*.new"))
+
+
+def test_a_form_that_files_do_not_have(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"expected --format rows or debezium .*found debezium-avro"):
+        outlet(tmp_path, format="debezium-avro")
 
 
 def test_what_was_not_committed_is_gone(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_is_not_as_its_index_says(tmp_path: Path) -> None:
     found = tailer.data_files(tmp_path)
     next(found)
     (tmp_path / "n1" / "data-000000000002.idx.json").unlink()
-    with pytest.raises(LossError, match="removed while it was to be read"):
+    with pytest.raises(LossError, match="removed before it was read"):
         next(found)
     with pytest.raises(UsageError, match="one node's data files"):
         next(tailer.data_files(tmp_path / "n1"))

@@ -43,6 +43,12 @@ def test_each_has_its_exit_code(code: int, kind: type[CdcError], exit_code: int)
     assert "what the broker says" in str(error)
 
 
+def test_a_certificate_that_is_not_trusted_is_told_apart_from_a_connection_that_broke() -> None:
+    distrust = KafkaError(KafkaError._SSL, "SSL handshake failed: certificate verify failed: broker certificate")
+    broke = KafkaError(KafkaError._SSL, "SSL handshake failed: Disconnected")
+    assert [told(error, "connecting", "Kafka").code for error in (distrust, broke)] == [2, 8]
+
+
 def test_what_is_useless_to_wait_for_is_told_and_forgotten_at_the_next_beginning() -> None:
     heard = Heard("Kafka (a:9092)", [].append)
     heard.error(KafkaError(KafkaError._TRANSPORT, "refused"))

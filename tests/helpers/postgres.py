@@ -1,4 +1,7 @@
-"""A PostgreSQL server of its own for tests, from this machine's programs; as another user where we are root."""
+"""A PostgreSQL server of its own for tests, as another user where we are root.
+
+Its programs are this machine's, or Debian's packages unpacked into the cache.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.helpers.jvm.jars import cache
+
 USER = "cdc"
 PASSWORD = "only for tests"
 START_SECONDS = 60
+PACKAGES = ("postgresql-15", "postgresql-client-15", "libpq5")
 
 
 class UnavailableError(Exception):
@@ -20,7 +26,8 @@ class UnavailableError(Exception):
 
 
 class Postgres:
-    """A running server; `url` is its JDBC URL. It listens on this machine only."""
+    """A running server. `url` is its JDBC URL, `to` the one for libpq; neither has a password. It listens on this
+    machine only."""
 
     def __init__(self) -> None:
         self._programs = programs()
@@ -28,9 +35,8 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="cdc-tail-postgres-"))
         self.port = free_port()
         self.url = f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
-        if self._as:
-            user = pwd.getpwnam(self._as)
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
+        self.to = f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
+        self.own(self.folder)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         secret.chmod(0o644)
@@ -41,6 +47,7 @@ class Postgres:
         self._run("pg_ctl", "-D", self._data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
 
     def stop(self) -> None:
+        """As a crash: nothing is finished or written out, the next start recovers from its log."""
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
 
     def remove(self) -> None:
@@ -48,6 +55,12 @@ class Postgres:
             self.stop()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def own(self, folder: Path) -> None:
+        """Give a folder to the server's user."""
+        if self._as:
+            user = pwd.getpwnam(self._as)
+            os.chown(folder, user.pw_uid, user.pw_gid)
 
     @property
     def _data(self) -> str:
@@ -62,7 +75,7 @@ class Postgres:
                 command,
                 check=False,
                 cwd=self.folder,
-                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "LD_LIBRARY_PATH": str(_libraries())},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -80,7 +93,42 @@ def programs() -> Path:
     for folder in there:
         if all((folder / name).exists() for name in ("initdb", "pg_ctl", "postgres")):
             return folder
-    raise UnavailableError("no PostgreSQL server here (Debian: postgresql)")
+    return brought()
+
+
+def brought() -> Path:
+    """Debian's packages, unpacked into the cache once: no rights of root are needed."""
+    whole = _unpacked()
+    if not whole.exists():
+        partial = whole.with_name(f"{whole.name}.{os.getpid()}")
+        partial.mkdir(parents=True)
+        try:
+            for package in PACKAGES:
+                _tool(partial, "apt-get", "download", package)
+            for deb in partial.glob("*.deb"):
+                _tool(partial, "dpkg", "-x", str(deb), "root")
+            partial.rename(whole)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return next((whole / "root" / "usr" / "lib" / "postgresql").glob("*/bin"))
+
+
+def _unpacked() -> Path:
+    # Not in root's home, which the server's user cannot read.
+    folder = Path(tempfile.gettempdir()) / "cdc-tail-cache" if os.geteuid() == 0 else cache()
+    return folder / "postgresql"
+
+
+def _libraries() -> Path:
+    return _unpacked() / "root" / "usr" / "lib" / f"{os.uname().machine}-linux-gnu"
+
+
+def _tool(folder: Path, *command: str) -> None:
+    try:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=300)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        raise UnavailableError(f"no PostgreSQL server here (Debian: postgresql), and {command[0]}: {said}") from error
 
 
 def unprivileged() -> str | None:

@@ -1,0 +1,1 @@
+"""Outlets whose target is a table of a database: rows and the position behind them in one transaction."""

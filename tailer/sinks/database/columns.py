@@ -1,0 +1,98 @@
+"""The columns of a target table, out of the form that rows have: a name, a kind of value, its Arrow type.
+
+Each database has a column type for each kind. Knows no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+import pyarrow as pa
+
+from tailer.rows.batch import arrow_schema
+from tailer.schema.typed import TypedTable
+
+ValueKind = Literal[
+    "bool", "int8", "int16", "int32", "int64", "float", "double", "text", "binary", "date", "timestamp", "decimal",
+    "json", "nested",
+]  # fmt: skip
+"""`json`: text that is JSON already. `nested`: lists, maps and structs."""
+
+_JSON: Final = frozenset({"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs"})
+_KEY: Final = "event_id"
+_BY_ARROW: Final[dict[str, ValueKind]] = {
+    "bool": "bool",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "float": "float",
+    "double": "double",
+    "string": "text",
+    "binary": "binary",
+    "date32[day]": "date",
+    "timestamp[us, tz=UTC]": "timestamp",
+}
+
+
+class TargetColumn(NamedTuple):
+    """One column of a target table."""
+
+    name: str
+    kind: ValueKind
+    arrow: pa.DataType
+
+
+class TargetForm(NamedTuple):
+    """What a target table holds. `key`: the column that is the same for the same row. `segment`, `offset`: those that
+    say where a row is from."""
+
+    columns: tuple[TargetColumn, ...]
+    key: str
+    segment: str
+    offset: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(column.name, column.arrow) for column in self.columns])
+
+
+def target_form(typed: TypedTable | None) -> TargetForm:
+    """The columns of change rows: of that typed form, or the generic ones (None)."""
+    if typed is None:
+        return _generic()
+    from tailer.rows.typed.form import form_of
+
+    own = len(typed.columns)
+    fields = list(form_of(typed).schema)
+    meta = {typed.prefix + name for name in _JSON}
+    columns = [_column(field, number >= own and field.name in meta) for number, field in enumerate(fields)]
+    return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
+
+
+def columns_text(names: Sequence[str]) -> str:
+    """Columns in a sentence, with the verb behind them."""
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+@cache
+def _generic() -> TargetForm:
+    columns = tuple(_column(field, field.name in _JSON) for field in arrow_schema())
+    return TargetForm(columns, _KEY, "segment", "offset")
+
+
+def _column(field: pa.Field, is_json: bool) -> TargetColumn:
+    kind: ValueKind
+    if is_json:
+        kind = "json"
+    elif pa.types.is_decimal(field.type):
+        kind = "decimal"
+    else:
+        kind = _BY_ARROW.get(str(field.type), "nested")
+    return TargetColumn(field.name, kind, field.type)

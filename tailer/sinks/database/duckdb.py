@@ -1,0 +1,201 @@
+"""A table of a DuckDB file. Knows no position.
+
+DuckDB lets no other process in while one has the file open for writing: it is opened for each transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.names import listed, quoted, spelled
+from tailer.sinks.database.outlet import DatabaseOutlet, target_of
+from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
+from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
+
+_TYPES: Final[Mapping[ValueKind, str]] = {
+    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "FLOAT",
+    "double": "DOUBLE", "text": "VARCHAR", "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "json": "JSON",
+}  # fmt: skip
+"""Of what is not in here DuckDB says itself which type it is: decimals, and what is nested."""
+_WIDER: Final[Mapping[str, frozenset[str]]] = {
+    "TINYINT": frozenset({"SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}),
+    "SMALLINT": frozenset({"INTEGER", "BIGINT", "HUGEINT"}),
+    "INTEGER": frozenset({"BIGINT", "HUGEINT"}),
+    "BIGINT": frozenset({"HUGEINT"}),
+    "FLOAT": frozenset({"DOUBLE"}),
+    "JSON": frozenset({"VARCHAR"}),
+}
+_STAGE: Final = "cdc_tail_stage"
+
+_ERRORS: Final[tuple[tuple[type[Exception], type[CdcError], str], ...]] = (
+    (duckdb.ConstraintException, RowsRefusedError, ""),
+    (duckdb.DataError, RowsRefusedError, ""),
+    (duckdb.InvalidInputException, RowsRefusedError, ""),
+    (duckdb.TransactionException, TargetAwayError, ""),
+    (duckdb.PermissionException, UsageError, "Give this user the right to write it."),
+    (duckdb.IOException, SystemFailedError, "Look after its disk and rights."),
+    (duckdb.OutOfMemoryException, SystemFailedError, "Commit fewer rows at once (--commit-rows)."),
+    (duckdb.FatalException, SystemFailedError, ""),
+    (duckdb.InternalException, SystemFailedError, ""),
+    (duckdb.Error, SinkError, ""),
+)
+"""The first that fits."""
+_INFINITE_DAYS: Final = 2**31 - 1
+
+_SAYS: Final[tuple[tuple[str, type[CdcError], str], ...]] = (
+    ("lock on file", TargetAwayError, "Which program has it open?"),
+    ("No space left", SystemFailedError, "Free space, and start again."),
+    ("not a valid DuckDB database", UsageError, "Give --to the path of a DuckDB file."),
+    ("Permission denied", UsageError, "Give this user the right to write it."),
+    ("No such file or directory", UsageError, "Make the folder first."),
+)
+"""DuckDB has one class for all that goes wrong with files."""
+
+
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
+    """`duckdb:FILE`."""
+    file = to.partition(":")[2].removeprefix("//")
+    if not file or ":memory:" in file:
+        raise UsageError("--to", expected="duckdb:FILE; memory is gone when the run ends", found=repr(to))
+    if file.startswith("md:"):
+        raise UsageError("--to", expected="duckdb:FILE of this machine", found=repr(to))
+    target = target_of(values, context)
+    return DatabaseOutlet(DuckdbStore(Path(file), target_form(context.typed)), target, values, context)
+
+
+class DuckdbStore(Store):
+    """One file."""
+
+    folds = True
+    types = _TYPES
+    mark = "?"
+
+    def __init__(self, file: Path, form: TargetForm) -> None:
+        self.name = str(file)
+        self._file = file
+        self._form = form
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def connect(self) -> None:
+        """It is opened for each transaction."""
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def begin(self) -> None:
+        self._connection = duckdb.connect(self._file)
+        self._connection.begin()
+
+    def finish(self) -> None:
+        self._at_hand.commit()
+        self.close()
+
+    def undo(self) -> None:
+        """Closing it undoes what was not committed."""
+        self.close()
+
+    def documented(self, error: Exception) -> CdcError | None:
+        if not isinstance(error, duckdb.Error):
+            return None
+        sentence = " ".join(str(error).split("\n\nLINE", 1)[0].split())
+        told = f"{self.name}: {sentence}"
+        if isinstance(error, duckdb.IOException):
+            for words, kind, remedy in _SAYS:
+                if words in sentence:
+                    return kind(told, remedy=remedy)
+        kind, remedy = next((kind, remedy) for made, kind, remedy in _ERRORS if isinstance(error, made))
+        return kind(told, remedy=remedy)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        rows = self.ask(statement, values)
+        return int(rows[0][0]) if rows else 0
+
+    def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._at_hand.execute(question, list(values) or None).fetchall()
+
+    def alone(self, key: OutletKey) -> None:
+        """Who has the file open is alone."""
+
+    def columns(self, table: str) -> list[ColumnThere]:
+        schema, _, name = table.rpartition(".")
+        asked = (
+            "SELECT column_name, data_type, NOT is_nullable AND column_default IS NULL FROM duckdb_columns() "
+            "WHERE table_name = ? AND schema_name = ? AND NOT internal AND database_name = current_database() "
+            "ORDER BY column_index"
+        )
+        return [ColumnThere(*row) for row in self.ask(asked, (name, schema or "main"))]
+
+    def holds(self, column: TargetColumn, type_there: str) -> bool:
+        wanted = self.column_type(column)
+        return type_there == wanted or type_there in _WIDER.get(wanted, ())
+
+    def column_type(self, column: TargetColumn) -> str:
+        return self.types.get(column.kind) or self._own_types[column.name]
+
+    def ready(self, table: str, form: TargetForm) -> None:
+        self._move(table, form, form.schema.empty_table())
+
+    def shaped(self, batch: Any) -> pa.RecordBatch:
+        shaped: pa.RecordBatch = batch.to_arrow()
+        return shaped
+
+    def insert(self, table: str, form: TargetForm, batches: Sequence[pa.RecordBatch]) -> None:
+        if any(map(_has_infinity, batches)):
+            raise RowsRefusedError(f"{self.name}: a date that DuckDB takes for infinity")
+        self._move(table, form, pa.Table.from_batches(batches))
+
+    def _move(self, table: str, form: TargetForm, rows: pa.Table) -> None:
+        self._at_hand.register(_STAGE, rows)
+        self.run(
+            f"INSERT INTO {spelled(table)} ({listed(form.names)}) SELECT {listed(form.names)} FROM {_STAGE} "
+            f"ON CONFLICT ({quoted(form.key)}) DO NOTHING"
+        )
+        self._at_hand.unregister(_STAGE)
+
+    @cached_property
+    def _own_types(self) -> Mapping[str, str]:
+        """What DuckDB makes of the Arrow types of our columns, by name."""
+        with duckdb.connect(":memory:") as connection:
+            connection.register(_STAGE, self._form.schema.empty_table())
+            described = connection.execute(f"DESCRIBE SELECT * FROM {_STAGE}").fetchall()
+        return {name: type_ for name, type_, *_ in described}
+
+    @property
+    def _at_hand(self) -> duckdb.DuckDBPyConnection:
+        assert self._connection is not None, "inside a transaction"
+        return self._connection
+
+
+def _has_infinity(batch: pa.RecordBatch) -> bool:
+    """Whether a date is one of the two numbers of days that mean infinity to DuckDB, which it would take without a
+    word."""
+    leaves = (leaf for column in batch.columns for leaf in _leaves(column))
+    dates = (leaf.cast(pa.int32()) for leaf in leaves if leaf.type == pa.date32())
+    return any(pc.any(pc.equal(pc.abs(pc.cast(days, pa.int64())), _INFINITE_DAYS)).as_py() for days in dates)
+
+
+def _leaves(column: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of plain values that a column is made of."""
+    if pa.types.is_map(column.type):
+        yield from _leaves(column.keys)
+        yield from _leaves(column.items)
+    elif pa.types.is_list(column.type):
+        yield from _leaves(column.flatten())
+    elif pa.types.is_struct(column.type):
+        for part in column.flatten():
+            yield from _leaves(part)
+    else:
+        yield column

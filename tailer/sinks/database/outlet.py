@@ -1,0 +1,148 @@
+"""An outlet into a table of a database: change rows, and in the same transaction the position behind them.
+
+A row that comes again (a consumer that was sought back) is there already, by its key. Knows no kind of database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow
+
+from tailer.errors import CdcError, RefusedError, UsageError
+from tailer.sinks.base import Rows
+from tailer.sinks.database.columns import TargetForm, columns_text, target_form
+from tailer.sinks.database.held import HeldBatch
+from tailer.sinks.database.names import beside, check_table
+from tailer.sinks.database.positions import NAME, Kept, Positions
+from tailer.sinks.database.shape import check_key, fit_table, make_table
+from tailer.sinks.database.store import RowsRefusedError, Store
+from tailer.sinks.outlet import OutletContext, Place
+from tailer.sinks.outlet_options import bounds_of
+
+CHANGES: Final = "changes"
+
+
+class Target(NamedTuple):
+    """Which table, and what it holds."""
+
+    table: str
+    form: TargetForm
+
+
+def target_of(values: Mapping[str, Any], context: OutletContext) -> Target:
+    """What `--into` and `--mode` say. UsageError."""
+    table = values["into"]
+    if table is None:
+        raise UsageError("--to a database needs a table", remedy="Say which: --into TABLE. It is made if need be.")
+    if beside(check_table(table), NAME) == table.lower():
+        raise UsageError("--into", expected=f"another table than {NAME}, which positions stand in", found=table)
+    return Target(table, form_of_mode(values["mode"], context))
+
+
+def form_of_mode(mode: str, context: OutletContext) -> TargetForm:
+    """What a target holds in this mode. UsageError for one that needs what rows do not have."""
+    if mode != CHANGES:
+        raise UsageError(
+            f"--mode {mode} needs whole rows (images), and change rows have only what each change set",
+            remedy=f"Use --mode {CHANGES}, and put rows together where you read them: docs/tables.md says how.",
+        )
+    return target_form(context.typed)
+
+
+class DatabaseOutlet:
+    """Of one node, into one table. What was written stays in hand until it is committed."""
+
+    keeps_place = True
+
+    def __init__(self, store: Store, target: Target, values: Mapping[str, Any], context: OutletContext) -> None:
+        self.name = f"table {target.table} of {store.name}"
+        self.bounds = bounds_of(values)
+        self._store = store
+        self._table, self._form = target
+        self._context = context
+        self._positions = Positions(store, self._table, context.key)
+        self._held: list[HeldBatch] = []
+        self._bytes = 0
+
+    def open(self) -> Place | None:
+        self._store.connect()
+        added: list[str] = []
+        with self._store.transaction():
+            self._store.alone(self._context.key)
+            kept = self._positions.read()
+            self._positions.make()
+            there = self._store.columns(self._table)
+            self._check_same(kept, is_there=bool(there))
+            if there:
+                added = fit_table(self._store, self._table, self._form, there)
+            else:
+                make_table(self._store, self._table, self._form)
+            check_key(self._store, self._table, self._form)
+        if added:
+            self._context.say(f"{self.name}: {columns_text(added)} new")
+        return None if kept is None else kept.place
+
+    def write(self, batch: Rows) -> int:
+        held = HeldBatch(batch, self._store.shaped(batch))
+        self._held.append(held)
+        self._bytes += held.nbytes
+        return self._bytes
+
+    def commit(self, before: Place | None, behind: Place) -> None:
+        while True:
+            try:
+                self._transact(before, behind)
+                break
+            except RowsRefusedError as error:
+                if not sum(self._leave_out(held) for held in self._held):
+                    # None of them alone: it is something between rows, or is found at the end of a transaction only.
+                    raise error
+        self._held, self._bytes = [], 0
+
+    def close(self) -> None:
+        self._held, self._bytes = [], 0
+        self._store.close()
+
+    def _transact(self, before: Place | None, behind: Place) -> None:
+        with self._store.transaction():
+            self._store.alone(self._context.key)
+            self._positions.move(before, behind)
+            rows = [held.shaped for held in self._held if held.shaped.num_rows]
+            if rows:
+                self._store.insert(self._table, self._form, rows)
+
+    def _leave_out(self, held: HeldBatch) -> int:
+        return held.leave_out(self._trial, self._form, self._store.name, self._context.refused)
+
+    def _trial(self, rows: pyarrow.RecordBatch) -> CdcError | None:
+        try:
+            with self._store.transaction():
+                self._store.insert(self._table, self._form, [rows])
+                raise _TriedError
+        except _TriedError:
+            return None
+        except RowsRefusedError as error:
+            return error
+
+    def _check_same(self, kept: Kept | None, *, is_there: bool) -> None:
+        """A position is of one table: rows before it are in no other."""
+        if kept is None:
+            return
+        if kept.target != self._table:
+            raise RefusedError(
+                f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
+                expected=self._table,
+                found=kept.target,
+                remedy="Give this table a consumer of its own.",
+            )
+        if not is_there:
+            raise RefusedError(
+                f"{self.name} is gone, and the position of consumer {self._context.key.consumer} has moved on",
+                remedy="Restore it, or begin anew with another consumer.",
+            )
+
+
+class _TriedError(Exception):
+    """Not an error for anybody: the rows were taken, and are to be undone."""

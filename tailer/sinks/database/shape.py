@@ -1,0 +1,95 @@
+"""Whether a table that is there can hold what is written to it, and the statements that would mend it. Pure but for
+the questions that it asks a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tailer.errors import CdcError, SinkError, UsageError
+from tailer.sinks.database.columns import TargetColumn, TargetForm
+from tailer.sinks.database.names import quoted, spelled
+from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
+
+
+def make_table(store: Store, table: str, form: TargetForm) -> None:
+    """Make the table."""
+    _check_names(store, form)
+    columns = [f"{quoted(each.name)} {store.column_type(each)}" for each in form.columns]
+    text = f"{', '.join(columns)}, PRIMARY KEY ({quoted(form.key)})"
+    store.run(f"CREATE TABLE {spelled(table)} ({text})")
+
+
+def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[ColumnThere]) -> list[str]:
+    """Add what a table that is there lacks, and say which columns. SinkError where it holds something else."""
+    _check_names(store, form)
+    fold = _folded(store)
+    known = {fold(column.name): column for column in there}
+    missing = [column for column in form.columns if fold(column.name) not in known]
+    if any(column.name == form.key for column in missing):
+        raise _misfit(store, table, f"it has no column {form.key}", [store.setting_aside(table)])
+    wrong = _wrong_types(store, table, form, known) + _demanded(store, table, form, known)
+    if wrong:
+        reasons, statements = zip(*wrong, strict=True)
+        raise _misfit(store, table, "; ".join(reasons), statements)
+    for column in missing:
+        store.run(f"ALTER TABLE {spelled(table)} ADD COLUMN {quoted(column.name)} {store.column_type(column)}")
+    return [column.name for column in missing]
+
+
+def check_key(store: Store, table: str, form: TargetForm) -> None:
+    """Make `insert` ready; SinkError where the table has nothing that keeps a row from being there twice."""
+    try:
+        store.ready(table, form)
+    except Exception as error:
+        documented = store.documented(error)
+        if not isinstance(documented, SinkError) or isinstance(documented, RowsRefusedError):
+            raise
+        raise _misfit(store, table, documented.what, [_unique(table, form)]) from error
+
+
+def _unique(table: str, form: TargetForm) -> str:
+    index = quoted(f"{table.rpartition('.')[2]}_{form.key}")
+    return f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({quoted(form.key)})"
+
+
+def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]) -> list[tuple[str, str]]:
+    """What columns hold something else, each with the statement that mends it."""
+    wrong = []
+    for column in form.columns:
+        there = known.get(_folded(store)(column.name))
+        if there is not None and not store.holds(column, there.type):
+            wanted = store.column_type(column)
+            reason = f"column {column.name} is {there.type}, and values are {wanted}"
+            mended = store.retyping(table, there.name, wanted)
+            wrong.append((reason, store.setting_aside(table) if column.name == form.key else mended))
+    return wrong
+
+
+def _demanded(store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]) -> list[tuple[str, str]]:
+    """Columns of others' that no row may leave out."""
+    ours = {_folded(store)(column.name) for column in form.columns}
+    others = [column for name, column in known.items() if column.demanded and name not in ours]
+    return [(f"column {column.name} wants a value in each row", store.easing(table, column.name)) for column in others]
+
+
+def _check_names(store: Store, form: TargetForm) -> None:
+    seen: dict[str, TargetColumn] = {}
+    for column in form.columns:
+        store.check_name(column.name)
+        other = seen.setdefault(_folded(store)(column.name), column)
+        if other is not column:
+            raise UsageError(
+                f"{store.name} takes {other.name} and {column.name} for one column",
+                remedy="Send this table's rows in the generic form (without --typed).",
+            )
+
+
+def _folded(store: Store) -> Callable[[str], str]:
+    return str.casefold if store.folds else str
+
+
+def _misfit(store: Store, table: str, reason: str, statements: Iterable[str]) -> CdcError:
+    return SinkError(
+        f"table {table} of {store.name} has another shape: {reason}",
+        remedy=f"Run: {'; '.join(statements)}; or choose another table with --into.",
+    )

@@ -1,0 +1,182 @@
+"""A table of a SQLite file: write-ahead log, synced at each commit. Knows no position."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.names import listed, quoted, spelled
+from tailer.sinks.database.outlet import DatabaseOutlet, target_of
+from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
+from tailer.sinks.database.texts import with_texts
+from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
+
+WAIT_SECONDS: Final = 5.0
+"""How long another writer is waited for, before that counts as a target that is away."""
+
+_TEXT: Final = "TEXT"
+_WHOLE: Final = "INTEGER"
+_REAL: Final = "REAL"
+_TYPES: Final[Mapping[ValueKind, str]] = {
+    "bool": _WHOLE, "int8": _WHOLE, "int16": _WHOLE, "int32": _WHOLE, "int64": _WHOLE, "float": _REAL,
+    "double": _REAL, "text": _TEXT, "binary": "BLOB", "date": _TEXT, "timestamp": _TEXT, "decimal": _TEXT,
+    "json": _TEXT, "nested": _TEXT,
+}  # fmt: skip
+
+_AWAY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_PROTOCOL}
+_ROW: Final = {
+    sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
+}  # fmt: skip
+_USAGE: Final = {
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_NOTADB,
+}  # fmt: skip
+_SYSTEM: Final = {
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_INTERNAL,
+}  # fmt: skip
+
+
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
+    """`sqlite:FILE`."""
+    file = to.partition(":")[2].removeprefix("//")
+    if not file or ":memory:" in file:
+        raise UsageError("--to", expected="sqlite:FILE; memory is gone when the run ends", found=repr(to))
+    target = target_of(values, context)
+    if "." in target.table:
+        raise UsageError("--into", expected="TABLE: a SQLite file has no schemas", found=repr(target.table))
+    form = target_form(context.typed)
+    return DatabaseOutlet(SqliteStore(Path(file), form), target, values, context)
+
+
+class SqliteStore(Store):
+    """One file."""
+
+    folds = True
+    types = _TYPES
+    mark = "?"
+
+    def __init__(self, file: Path, form: TargetForm) -> None:
+        self.name = str(file)
+        self._file = file
+        self._texts = [column.name for column in form.columns if column.kind == "nested"]
+        self._bare = [column.name for column in form.columns if column.kind in ("date", "timestamp", "decimal")]
+        self._reals = [number for number, column in enumerate(form.columns) if column.kind in ("float", "double")]
+        self._connection: sqlite3.Connection | None = None
+
+    def connect(self) -> None:
+        self.close()
+        try:
+            self._connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error as error:
+            raise self.documented(error) or error from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def begin(self) -> None:
+        # At once the only writer: a lock that is asked for later may be refused without waiting.
+        self._at_hand.execute("BEGIN IMMEDIATE")
+
+    def finish(self) -> None:
+        self._at_hand.execute("COMMIT")
+
+    def undo(self) -> None:
+        self._at_hand.rollback()
+
+    def documented(self, error: Exception) -> CdcError | None:
+        if isinstance(error, OverflowError | sqlite3.DataError):
+            return RowsRefusedError(f"{self.name}: {error}")
+        if not isinstance(error, sqlite3.Error):
+            return None
+        # Python's own errors have no code.
+        code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        told = f"{self.name}: {error}"
+        if code in _AWAY:
+            return TargetAwayError(told, remedy="Who holds it open for writing?")
+        if code in _ROW:
+            return RowsRefusedError(told)
+        if code in _USAGE:
+            return UsageError(told, remedy="Give --to the path of a SQLite file in a folder that this user may write.")
+        if code in _SYSTEM:
+            room = "Free space, and start again." if code == sqlite3.SQLITE_FULL else "Look after its disk and file."
+            return SystemFailedError(told, remedy=room)
+        return SinkError(told)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        return self._at_hand.execute(statement, values).rowcount
+
+    def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._at_hand.execute(question, values).fetchall()
+
+    def alone(self, key: OutletKey) -> None:
+        """The one that writes is alone."""
+
+    def columns(self, table: str) -> list[ColumnThere]:
+        rows = self.ask('SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,))
+        return [ColumnThere(name, type_, bool(never) and default is None) for name, type_, never, default in rows]
+
+    def holds(self, column: TargetColumn, type_there: str) -> bool:
+        return _affinity(type_there) in (self.types[column.kind], "BLOB")
+
+    def retyping(self, table: str, column: str, type_: str) -> str:
+        """SQLite changes no type: the column that is there gets another name, and one of ours is added."""
+        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
+
+    def easing(self, table: str, column: str) -> str:
+        """Nor a constraint."""
+        return self.setting_aside(table)
+
+    def ready(self, table: str, form: TargetForm) -> None:
+        self.ask(f"EXPLAIN {self._insert(table, form)}", [None] * len(form.columns))
+
+    def shaped(self, batch: Any) -> pa.RecordBatch:
+        return with_texts(batch, self._texts, bare=self._bare)
+
+    def insert(self, table: str, form: TargetForm, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            columns = [column.to_pylist() for column in batch.columns]
+            for number in self._reals:
+                columns[number] = [_real(value) for value in columns[number]]
+            self._at_hand.executemany(self._insert(table, form), zip(*columns, strict=True))
+
+    def _insert(self, table: str, form: TargetForm) -> str:
+        marks = ", ".join("?" * len(form.columns))
+        return (
+            f"INSERT INTO {spelled(table)} ({listed(form.names)}) VALUES ({marks}) "
+            f"ON CONFLICT ({quoted(form.key)}) DO NOTHING"
+        )
+
+    @property
+    def _at_hand(self) -> sqlite3.Connection:
+        assert self._connection is not None, "the outlet is open"
+        return self._connection
+
+
+def _real(value: float | None) -> float | str | None:
+    """SQLite has no NaN: it would write NULL."""
+    return "NaN" if value is not None and math.isnan(value) else value
+
+
+def _affinity(type_: str) -> str:
+    """What SQLite makes of a declared type (https://www.sqlite.org/datatype3.html, 3.1)."""
+    words = type_.upper()
+    if "INT" in words:
+        return _WHOLE
+    if any(word in words for word in ("CHAR", "CLOB", "TEXT")):
+        return _TEXT
+    if not words or any(word in words for word in ("BLOB", "ANY")):
+        return "BLOB"
+    if any(word in words for word in ("REAL", "FLOA", "DOUB")):
+        return _REAL
+    return "NUMERIC"

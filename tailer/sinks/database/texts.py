@@ -1,0 +1,63 @@
+"""Columns of a batch as the texts that its JSON lines have, for databases that have no type for their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from tailer.sinks.base import Rows
+
+_decode_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_NULL: Final = b"null"
+_STRINGS: Final = pa.list_(pa.string())
+
+
+def with_texts(batch: Rows, names: Sequence[str], *, bare: Sequence[str] = ()) -> pa.RecordBatch:
+    """The batch with these columns as text: the JSON of their values, without the quotes of a string for those in
+    `bare`."""
+    arrow = batch.to_arrow()
+    quick = [name for name in names if arrow.schema.field(name).type == _STRINGS and name not in bare]
+    slow = [name for name in (*names, *bare) if name not in quick]
+    made = {name: strings_json(arrow.column(name)) for name in quick}
+    if slow:
+        made |= _from_lines(batch.json_lines(), slow, frozenset(bare))
+    arrays = [made.get(name, arrow.column(name)) for name in arrow.schema.names]
+    return pa.RecordBatch.from_arrays(arrays, names=arrow.schema.names)
+
+
+def strings_json(lists: pa.Array) -> pa.Array:
+    """Lists of strings as JSON arrays, without a look at each row in Python: few strings are there many times."""
+    words = lists.flatten().dictionary_encode()
+    quoted = pa.array([msgspec.json.encode(word).decode() for word in words.dictionary.to_pylist()], pa.string())
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array([0, *lengths.cumsum().tolist()], pa.int32())
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, quoted.take(words.indices)), ",")
+    arrays = pc.binary_join_element_wise("[", joined, "]", "")
+    return pc.if_else(lists.is_valid(), arrays, pa.scalar(None, pa.string()))
+
+
+def _from_lines(lines: bytes, names: Sequence[str], bare: frozenset[str]) -> dict[str, pa.Array]:
+    texts: dict[str, list[str | None]] = {name: [] for name in names}
+    readers = [(name, texts[name].append, _bare if name in bare else _whole) for name in names]
+    for line in lines.splitlines():
+        fields = _decode_fields(line)
+        for name, take, read in readers:
+            value = bytes(fields[name])
+            take(None if value == _NULL else read(value))
+    return {name: pa.array(column, pa.string()) for name, column in texts.items()}
+
+
+def _whole(value: bytes) -> str:
+    return value.decode()
+
+
+def _bare(value: bytes) -> str:
+    if not value.startswith(b'"'):
+        return value.decode()
+    text: Any = msgspec.json.decode(value, type=str)
+    return str(text)

@@ -1,0 +1,49 @@
+"""What a commit of a Delta table says of the position behind its rows: one text among its commit's information. Pure.
+
+Delta keeps a number for each application (`txn`) for ever; the text stands in the commit that has the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from tailer.sinks.outlet import OutletKey, Place
+
+FIELD: Final = "cdcTail"
+"""In the commit's `commitInfo`."""
+
+
+class Numbered(msgspec.Struct, frozen=True):
+    """The place behind the commit of that number of an application."""
+
+    app: str
+    number: int
+    offset: str
+    generation: int
+
+    @property
+    def place(self) -> Place:
+        return Place(self.offset, self.generation)
+
+
+def app_of(key: OutletKey) -> str:
+    """The application's name in the table: positions of one are no other's."""
+    return ":".join(("cdc-tail", *key))
+
+
+def text_of(app: str, number: int, place: Place) -> str:
+    return msgspec.json.encode(Numbered(app, number, place.offset, place.generation)).decode()
+
+
+def find(history: Iterable[Mapping[str, Any]], app: str, number: int) -> Place | None:
+    """The place in the commit that has the number; None where no commit that is still there has it."""
+    for commit in history:
+        text = commit.get(FIELD)
+        if isinstance(text, str) and app in text:
+            numbered = msgspec.json.decode(text, type=Numbered)
+            if (numbered.app, numbered.number) == (app, number):
+                return numbered.place
+    return None

@@ -1,0 +1,180 @@
+"""The format `debezium-avro`: Debezium's envelope in Avro, its schema by the table's definition.
+
+With a registry a message is its wire form (a zero byte, four bytes of the schema's id, the record), for keys and
+values. Without one a value is an Avro object container of one record, which any Avro reader opens by itself, and keys
+are JSON. Needs fastavro; the extra is `avro`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import fastavro
+import pyarrow as pa
+
+from tailer.sinks.envelope.avro_values import AVRO, AvroTypes, avro_name, avro_names
+from tailer.sinks.envelope.changes import BYTES, Changes
+from tailer.sinks.envelope.debezium import CONNECTOR, Parts
+from tailer.sinks.envelope.row_values import RowValues, rows_of
+from tailer.sinks.envelope.table_fields import TableFields, TableFieldsBook
+from tailer.sinks.envelope.topics import TopicNames
+
+MAGIC: Final = b"\0"
+_TEXTS: Final = ("cells", "deltas", "range", "txn", "attrs")
+
+
+class Registry(Protocol):
+    """Where schemas are kept."""
+
+    def id_of(self, subject: str, schema: str) -> int:
+        """The id of a schema under a subject, registered if it is not there."""
+        ...
+
+
+class _Schemas(NamedTuple):
+    """Of a table: parsed schemas, what stands before a record, and the columns' names in Avro."""
+
+    fields: TableFields
+    key: Any
+    value: Any
+    key_head: bytes
+    value_head: bytes
+    names: Mapping[str, str]
+
+
+class DebeziumAvro:
+    """Makes keys and values. `name`: as `source` says it; namespaces begin with it. `topics`: what subjects are named
+    after (`TOPIC-key`, `TOPIC-value`)."""
+
+    def __init__(self, version: str, name: str, topics: TopicNames, registry: Registry | None) -> None:
+        self._about = {"version": version, "connector": CONNECTOR, "name": name}
+        self._topics = topics
+        self._registry = registry
+        self._tables = TableFieldsBook(AVRO)
+        self._known: dict[str, _Schemas] = {}
+
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        """Keys and values of the rows. DefinitionError for a table that nothing defines, SinkError for a row that its
+        definition does not fit or a schema that the registry refuses."""
+        tables = {id: self._schemas(id, fields) for id, fields in self._tables.of(changes).items()}
+        ops = Parts(changes, "").op.cast(pa.string()).to_pylist()
+        keys: list[bytes | None] = []
+        values: list[bytes] = []
+        for row, op in zip(rows_of(changes), ops, strict=True):
+            table = tables[row.table_id]
+            try:
+                key = table.fields.key_values(row.partition, row.clustering) if row.partition else {}
+                keys.append(self._key(_renamed(key, table), table) if key else None)
+                told = {"op": op, "ts_ms": at_ms, "source": self._source(row), **_sides(row, key, table)}
+                values.append(self._value(told, table))
+            except (ValueError, KeyError, OverflowError) as error:
+                raise row.misfit(error) from error
+        json_keys = changes.key
+        return json_keys if self._registry is None else pa.array(keys, BYTES), pa.array(values, BYTES)
+
+    def _key(self, key: Mapping[str, Any], table: _Schemas) -> bytes | None:
+        return None if self._registry is None else table.key_head + _record(key, table.key)
+
+    def _value(self, told: Mapping[str, Any], table: _Schemas) -> bytes:
+        if self._registry is not None:
+            return table.value_head + _record(told, table.value)
+        out = io.BytesIO()
+        # The marker is random otherwise, and the same row would be other bytes each time.
+        fastavro.writer(out, table.value, [told], sync_marker=table.value_head)
+        return out.getvalue()
+
+    def _source(self, row: RowValues) -> dict[str, Any]:
+        """Every field of it; null for what the row has not."""
+        texts = {name: _text(getattr(row, name)) for name in _TEXTS}
+        return {
+            **self._about, **texts, "ts_ms": row.write_ms, "ts_us": row.write_ts, "keyspace": row.keyspace,
+            "table": row.table, "node": row.node, "segment": row.segment, "offset": row.offset,
+            "event_id": row.event_id, "partial": True, "static": row.is_static, "ttl": row.ttl,
+            "expires_at": row.expires_at,
+        }  # fmt: skip
+
+    def _schemas(self, id: str, fields: TableFields) -> _Schemas:
+        known = self._known.get(id)
+        if known is None or known.fields is not fields:
+            known = self._known[id] = self._made(fields)
+        return known
+
+    def _made(self, fields: TableFields) -> _Schemas:
+        definition = fields.definition
+        parts = (self._about["name"], definition.keyspace, definition.table)
+        namespace = ".".join(map(avro_name, parts))
+        names = avro_names([column.name for column in (*fields.key, *fields.data)], definition.name)
+        key, value = key_schema(fields, namespace, names), value_schema(fields, namespace, names)
+        if self._registry is None:
+            heads = b"", hashlib.md5(json.dumps(value).encode(), usedforsecurity=False).digest()
+        else:
+            topic = self._topics.of(definition.keyspace, definition.table)
+            ids = [self._registry.id_of(f"{topic}-{of}", json.dumps(it)) for of, it in (("key", key), ("value", value))]
+            heads = MAGIC + ids[0].to_bytes(4, "big"), MAGIC + ids[1].to_bytes(4, "big")
+        return _Schemas(fields, fastavro.parse_schema(key), fastavro.parse_schema(value), *heads, names)
+
+
+def key_schema(fields: TableFields, namespace: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Of a table's keys. Columns allow null: a change of a whole partition has no clustering ones."""
+    types = AvroTypes(f"{namespace}.key")
+    columns = [_column(names[column.name], types.nullable(column.type)) for column in fields.key]
+    return {"type": "record", "name": "Key", "namespace": namespace, "fields": columns}
+
+
+def value_schema(fields: TableFields, namespace: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Of a table's envelopes."""
+    types = AvroTypes(namespace)
+    columns = [_column(names[each.name], types.nullable(each.type)) for each in (*fields.key, *fields.data)]
+    row = {"type": "record", "name": "Value", "namespace": namespace, "fields": columns}
+    described = [
+        _column("before", ["null", row]),
+        _column("after", ["null", f"{namespace}.Value"]),
+        {"name": "source", "type": _source_schema(namespace)},
+        {"name": "op", "type": "string"},
+        _column("ts_ms", ["null", "long"]),
+    ]
+    return {"type": "record", "name": "Envelope", "namespace": namespace, "fields": described}
+
+
+def _source_schema(namespace: str) -> dict[str, Any]:
+    text, number = ["null", "string"], ["null", "long"]
+    fields = {
+        **dict.fromkeys(("version", "connector", "name"), "string"), "ts_ms": number, "ts_us": number,
+        **dict.fromkeys(("keyspace", "table", "node"), "string"), "segment": "long", "offset": "long",
+        "event_id": "string", "partial": "boolean", "static": "boolean", "ttl": ["null", "int"], "expires_at": number,
+        **dict.fromkeys(_TEXTS, text),
+    }  # fmt: skip
+    listed = [
+        _column(name, type_) if isinstance(type_, list) else {"name": name, "type": type_}
+        for name, type_ in fields.items()
+    ]
+    return {"type": "record", "name": "Source", "namespace": namespace, "fields": listed}
+
+
+def _column(name: str, type_: list[Any]) -> dict[str, Any]:
+    return {"name": name, "type": type_, "default": None}
+
+
+def _sides(row: RowValues, key: dict[str, Any], table: _Schemas) -> dict[str, Any]:
+    """What was there before and after."""
+    puts = row.op in ("insert", "update")
+    after = _renamed({**key, **table.fields.values(row.assigned)}, table) if puts else None
+    return {"before": _renamed(key, table) if row.deletes_row else None, "after": after}
+
+
+def _renamed(values: Mapping[str, Any], table: _Schemas) -> dict[str, Any]:
+    return {table.names[name]: value for name, value in values.items()}
+
+
+def _record(value: Mapping[str, Any], schema: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, value)
+    return out.getvalue()
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,101 @@
+"""The format `debezium` with schemas: keys and values as Kafka Connect's JSON converter writes them.
+
+    {"schema": {"type": "struct", "name": "cdc-tail.shop.orders.Envelope", …}, "payload": {"before": null, …}}
+
+A schema is by the table's definition: columns that were dropped since are not there. Every value is spelled anew, so it
+is slower than without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from tailer.rows.arrow_texts import joined
+from tailer.sinks.envelope.changes import BYTES, Changes
+from tailer.sinks.envelope.connect_values import CONNECT, JSON_TEXT, TEXT, connect_type, struct
+from tailer.sinks.envelope.debezium import Parts, about
+from tailer.sinks.envelope.row_values import rows_of
+from tailer.sinks.envelope.table_fields import TableFields, TableFieldsBook
+
+_NUMBER: Final = {"type": "int64", "optional": True}
+_FLAG: Final = {"type": "boolean", "optional": True}
+SOURCE: Final[Mapping[str, Mapping[str, Any]]] = {
+    **dict.fromkeys(("version", "connector", "name"), TEXT),
+    **dict.fromkeys(("ts_ms", "ts_us"), _NUMBER),
+    **dict.fromkeys(("keyspace", "table", "node"), TEXT),
+    **dict.fromkeys(("segment", "offset"), _NUMBER),
+    "event_id": TEXT,
+    **dict.fromkeys(("partial", "static"), _FLAG),
+    "ttl": {"type": "int32", "optional": True},
+    "expires_at": _NUMBER,
+    **dict.fromkeys(("cells", "deltas", "range"), JSON_TEXT),
+    "txn": TEXT,
+    "attrs": JSON_TEXT,
+}
+"""The fields of `source`."""
+
+
+class DebeziumWithSchema:
+    """Makes keys and values. `version`, `name`: as `source` says them; names of schemas begin with `name`."""
+
+    def __init__(self, version: str, name: str) -> None:
+        self._about = about(version, name)
+        self._tables = TableFieldsBook(CONNECT)
+        self._schemas: Callable[[TableFields], tuple[bytes, bytes]] = lru_cache(maxsize=256)(
+            lambda table: schemas_of(table, name)
+        )
+
+    def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
+        """Keys and values of the rows. DefinitionError for a table that nothing defines, SinkError for a row that its
+        definition does not fit, or that has a number which Connect's JSON cannot hold."""
+        tables = self._tables.of(changes)
+        keys, before, after = _payloads(changes, tables)
+        ids = changes.column("table_id").dictionary_encode()
+        schemas = [self._schemas(tables[id]) for id in ids.dictionary.to_pylist()]
+        of_key, of_value = (pa.array([pair[side] for pair in schemas], BYTES).take(ids.indices) for side in (0, 1))
+        parts = Parts(changes, self._about, flat=True)
+        payload = ('{"before":', before, ',"after":', after, ',"source":', parts.source)
+        key = joined('{"schema":', of_key, ',"payload":', keys, "}")
+        told = ('{"schema":', of_value, ',"payload":', *payload)
+        return key, joined(*told, ',"op":"', parts.op, f'","ts_ms":{at_ms}}}}}')
+
+
+def schemas_of(table: TableFields, name: str) -> tuple[bytes, bytes]:
+    """The schemas of a table's keys and values."""
+    begin = f"{name}.{table.definition.keyspace}.{table.definition.table}"
+    key = {
+        column.name: {**connect_type(column.type, begin), "optional": number >= table.partition}
+        for number, column in enumerate(table.key)
+    }
+    row = key | {column.name: connect_type(column.type, begin) for column in table.data}
+    fields = {
+        "before": struct(f"{begin}.Value", row, optional=True),
+        "after": struct(f"{begin}.Value", row, optional=True),
+        "source": struct(f"{name}.Source", SOURCE),
+        "op": {"type": "string", "optional": False},
+        "ts_ms": _NUMBER,
+    }
+    return msgspec.json.encode(struct(f"{begin}.Key", key)), msgspec.json.encode(struct(f"{begin}.Envelope", fields))
+
+
+def _payloads(changes: Changes, tables: Mapping[str, TableFields]) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Keys, and what was there before and after; null for no key."""
+    keys: list[bytes | None] = []
+    before: list[bytes] = []
+    after: list[bytes] = []
+    for row in rows_of(changes):
+        table = tables[row.table_id]
+        try:
+            key = table.key_values(row.partition, row.clustering) if row.partition else {}
+            keys.append(msgspec.json.encode(key) if key else None)
+            puts = row.op in ("insert", "update")
+            after.append(msgspec.json.encode({**key, **table.values(row.assigned)}) if puts else b"null")
+            before.append(msgspec.json.encode(key) if row.deletes_row else b"null")
+        except (ValueError, KeyError) as error:
+            raise row.misfit(error) from error
+    return pa.array(keys, BYTES), pa.array(before, BYTES), pa.array(after, BYTES)

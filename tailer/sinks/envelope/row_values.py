@@ -1,0 +1,62 @@
+"""Change rows one by one, for formats that spell each value anew. Slower than columns; knows no format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tailer.errors import SinkError
+from tailer.position import Position
+from tailer.sinks.envelope.changes import Changes
+
+_COLUMNS: Final = (
+    "table_id", "op", "is_static", "range", "cells", "write_ts", "ttl", "expires_at", "node", "segment", "offset",
+    "event_id", "txn", "attrs",
+)  # fmt: skip
+
+
+class RowValues(NamedTuple):
+    """One change row; those that `Changes` makes are UTF-8 bytes, the others as the generic form has them."""
+
+    partition: bytes
+    clustering: bytes
+    assigned: bytes
+    deltas: bytes | None
+    deletes_row: bool
+    keyspace: str
+    table: str
+    table_id: str
+    op: str
+    is_static: bool
+    range: str | None
+    cells: str | None
+    write_ts: int | None
+    ttl: int | None
+    expires_at: int | None
+    node: str
+    segment: int
+    offset: int
+    event_id: str
+    txn: str | None
+    attrs: str | None
+
+    @property
+    def write_ms(self) -> int | None:
+        """`write_ts` in milliseconds, rounded down."""
+        return None if self.write_ts is None else self.write_ts // 1000
+
+    def misfit(self, error: Exception) -> SinkError:
+        """The error for a value that its column's definition, or the format, does not fit."""
+        return SinkError(
+            f"a row of {self.keyspace}.{self.table} does not fit the table's definition, or the format: {error}",
+            at=Position(self.segment, self.offset),
+            remedy="The formats rows and debezium, without a schema, have every value.",
+        )
+
+
+def rows_of(changes: Changes) -> Iterator[RowValues]:
+    """The rows in order."""
+    made = (changes.partition, changes.clustering, changes.assigned, changes.deltas, changes.deletes_row)
+    columns = [*made, *changes.names(), *map(changes.column, _COLUMNS)]
+    for values in zip(*(column.to_pylist() for column in columns), strict=True):
+        yield RowValues(*values)

@@ -1,0 +1,148 @@
+"""Change rows of a query as messages for Spark's own Kafka sink.
+
+    changes = spark.readStream.format("cdc_tail").load("/var/lib/cassandra/cdc_raw")
+    envelope(changes, format="debezium").writeStream.format("kafka").option("kafka.bootstrap.servers", …).start()
+
+The same messages as `cdc-tail follow --to kafka` sends; see docs/envelope.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from tailer.errors import UsageError
+from tailer.rebuild import Table
+from tailer.rows.batch import COLUMNS
+from tailer.schema.model import TableDefinition
+from tailer.schema.typed import META, TypedColumn, TypedTable
+from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.errors import told
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+MESSAGE: Final = "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>"
+"""What Spark's Kafka sink takes."""
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """What a task needs."""
+
+    options: EnvelopeOptions
+    definitions: dict[str, TableDefinition]
+    typed: TypedTable | None
+
+
+def envelope(
+    changes: DataFrame,
+    tables: Table | TableDefinition | Iterable[Table | TableDefinition] = (),
+    *,
+    format: str = "debezium",
+    topic: str = "{keyspace}.{table}",
+    name: str = "cdc-tail",
+    tombstones: bool = False,
+    with_schema: bool = False,
+) -> DataFrame:
+    """Messages of change rows: the columns `topic`, `key`, `value` and `headers`.
+
+    `changes`: rows of the generic form, or of the typed form of one table. `tables`: definitions
+    (`table_definition`), which `debezium-cassandra`, `with_schema` and the typed form need of every table, the other
+    formats of tables with counters, or with collections and user-defined types that are not frozen. `topic`: with
+    {keyspace} and {table} for their names. The others: as the options of `follow`.
+    """
+    given = [tables] if isinstance(tables, (Table, TableDefinition)) else list(tables)
+    definitions = [each.definition if isinstance(each, Table) else each for each in given]
+    options = EnvelopeOptions(format, name, topic, tombstones=tombstones, with_schema=with_schema)
+    typed = _typed_of(changes, definitions)
+    job = _Job(options, {each.id: each for each in definitions}, typed)
+    frame = changes.select(*COLUMNS) if typed is None else changes
+    return map_in_arrow(frame, functools.partial(_messages, msgspec.json.encode(job)), MESSAGE)
+
+
+def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> TypedTable | None:
+    """The typed form of a frame, by its columns; None for the generic one."""
+    names = changes.columns
+    if set(COLUMNS) <= set(names):
+        return None
+    own, meta = names[: -len(META)], names[-len(META) :]
+    prefix = meta[0].removesuffix(META[0]) if meta else ""
+    if not own or meta != [prefix + each for each in META]:
+        raise UsageError(
+            "these are no change rows",
+            expected="the columns of the generic form or of the typed one, all of them",
+            found=", ".join(names),
+        )
+    if len(definitions) != 1:
+        raise UsageError(
+            "rows of the typed form need the definition of their table", expected=1, found=len(definitions)
+        )
+    return _fitting(changes, definitions[0], own, prefix)
+
+
+def _fitting(changes: DataFrame, definition: TableDefinition, own: Sequence[str], prefix: str) -> TypedTable:
+    """The typed form with these columns, whichever way the frame has decimals."""
+    from tailer.spark.form import form_schema
+
+    known = {column.name: column for column in sorted(definition.columns, key=lambda column: not column.dropped)}
+    missing = [name for name in own if name not in known]
+    if missing:
+        raise UsageError(f"a column of {definition.name}", expected=", ".join(known), found=repr(missing[0]))
+    columns = tuple(TypedColumn(name, known[name].kind, known[name].type) for name in own)
+    have = [field.dataType.simpleString() for field in changes.schema]
+    for decimals in ("decimal", "string"):
+        typed = TypedTable(definition.name, columns, definition.types, prefix, decimals)
+        if [field.dataType.simpleString() for field in form_schema(typed)] == have:
+            return typed
+    raise UsageError(
+        f"the columns of {definition.name} have other types than its definition says",
+        remedy="Give the definition that the rows were read by, and all columns as they came.",
+    )
+
+
+def _messages(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """In a task."""
+    from tailer.sinks.envelope.envelope import Envelope
+    from tailer.sinks.envelope.topics import TopicNames
+
+    with told():
+        known = msgspec.json.decode(job, type=_Job)
+        made = Envelope(known.options, known.definitions.get, known.typed)
+        topics = TopicNames(known.options.topic, "")
+        for batch in batches:
+            yield _columns(made.messages(_as_declared(batch, known.typed), time.time_ns() // 1_000_000), topics)
+
+
+def _as_declared(batch: pyarrow.RecordBatch, typed: TypedTable | None) -> pyarrow.RecordBatch:
+    """The batch with the types that rows have in Arrow: Spark names its own time zone, and other parts of lists."""
+    import pyarrow
+
+    from tailer.rows.batch import arrow_schema
+    from tailer.rows.typed.form import form_of
+
+    schema = arrow_schema() if typed is None else form_of(typed).schema
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _columns(messages: Any, topics: Any) -> pyarrow.RecordBatch:
+    import numpy as np
+    import pyarrow as pa
+
+    names = pa.array(map(topics.of, messages.keyspace.to_pylist(), messages.table.to_pylist()), pa.string())
+    told = (messages.event_id, messages.node, messages.position)
+    texts = pa.concat_arrays([each.cast(pa.binary()) for each in told])
+    rows = len(messages)
+    by_row = pa.array(np.arange(3 * rows).reshape(3, rows).T.ravel())
+    labels = pa.array(["event_id", "node", "position"] * rows, pa.string())
+    header = pa.StructArray.from_arrays([labels, texts.take(by_row)], ["key", "value"])
+    headers = pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * rows + 1, 3, dtype=np.int32)), header)
+    return pa.RecordBatch.from_arrays(
+        [names, messages.key, messages.value, headers], ["topic", "key", "value", "headers"]
+    )

@@ -1,0 +1,147 @@
+"""The databases that rows are written to in these tests, asked by their own drivers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+from deltalake import DeltaTable
+
+from tailer.sinks.database.names import listed
+from tests.helpers.postgres import Postgres
+
+NODE = "n1"
+GENERIC = (
+    "node", "keyspace", "table", "table_id", "op", "partition_key", "clustering", "is_static", "columns", "range",
+    "write_ts", "ttl", "expires_at", "cells", "token", "segment", "offset", "row", "event_id", "txn", "attrs",
+)  # fmt: skip
+PLACE = ("segment", "offset", "row")
+JSON = {"partition_key", "clustering", "columns", "range", "cells", "attrs"}
+
+
+class Target(ABC):
+    """One database. `to`: what the command is given."""
+
+    to: str
+    kind: str
+    quiet: str
+    """How a text is asked of a column."""
+
+    @abstractmethod
+    def ask(self, question: str) -> list[tuple[Any, ...]]: ...
+
+    @abstractmethod
+    def run(self, *statements: str) -> None: ...
+
+    def there(self, table: str) -> bool:
+        try:
+            self.ask(f"SELECT 1 FROM {table} LIMIT 1")
+        except Exception:
+            return False
+        return True
+
+    def rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """In the order of the log."""
+        columns = ", ".join(f'CAST("{name}" AS {self.quiet})' if name in JSON else f'"{name}"' for name in names)
+        return self.ask(f"SELECT {columns} FROM {table} ORDER BY {listed(PLACE)}")
+
+    def position(self) -> str | None:
+        if not self.there("cdc_tail_positions"):
+            return None
+        found = self.ask("SELECT position FROM cdc_tail_positions")
+        return found[0][0] if found else None
+
+
+class Sqlite(Target):
+    kind, quiet = "sqlite", "TEXT"
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "changes.db"
+        self.to = f"sqlite:{self.file}"
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.file)) as database:
+            return database.execute(question).fetchall()
+
+    def run(self, *statements: str) -> None:
+        with closing(sqlite3.connect(self.file)) as database, database:
+            for statement in statements:
+                database.execute(statement)
+
+
+class Duckdb(Target):
+    kind, quiet = "duckdb", "VARCHAR"
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "changes.duckdb"
+        self.to = f"duckdb:{self.file}"
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        with duckdb.connect(self.file) as database:
+            return database.execute(question).fetchall()
+
+    def run(self, *statements: str) -> None:
+        with duckdb.connect(self.file) as database:
+            for statement in statements:
+                database.execute(statement)
+
+
+class Deltalake(Target):
+    """A Delta table; its folder is the table."""
+
+    kind = "delta"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "changes"
+        self.to = f"delta:{self.folder}"
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        rows = DeltaTable(self.folder).to_pyarrow_table()
+        with duckdb.connect(":memory:") as database:
+            database.register("changes", rows)
+            return database.execute(question).fetchall()
+
+    def run(self, *statements: str) -> None:
+        raise NotImplementedError
+
+    def rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        made = DeltaTable(self.folder).to_pyarrow_table().select([*names, *PLACE])
+        made = made.sort_by([(name, "ascending") for name in PLACE])
+        return [tuple(row[name] for name in names) for row in made.to_pylist()]
+
+    def position(self) -> str | None:
+        if not DeltaTable.is_deltatable(str(self.folder)):
+            return None
+        for commit in DeltaTable(self.folder).history():
+            if "cdcTail" in commit:
+                return str(json.loads(commit["cdcTail"])["offset"])
+        return None
+
+
+class Postgresql(Target):
+    """A database of its own on the server."""
+
+    kind, quiet = "postgresql", "text"
+
+    def __init__(self, server: Postgres, name: str) -> None:
+        self.server = server
+        with psycopg.connect(server.to, autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        self.name = name
+        self.to = server.to.replace("/postgres", f"/{name}")
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.to) as connection:
+            return connection.execute(question.encode()).fetchall()
+
+    def run(self, *statements: str) -> None:
+        with psycopg.connect(self.to, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())

@@ -16,6 +16,11 @@ HOMES = {
     "tailer.types.scalars",
     "tailer.types.times",
     "tailer.types.values",
+    # What the values of each type are to readers of messages.
+    "tailer.sinks.envelope.avro_values",
+    "tailer.sinks.envelope.connect_values",
+    "tailer.sinks.envelope.cql_names",
+    "tailer.sinks.envelope.java_values",
     # What Python's values are for each type, there and back.
     "writer_hooks.from_bytes",
     "writer_hooks.python_values",
@@ -43,6 +48,9 @@ OTHER_MEANINGS = {
     "tailer.schema.decode": {"blob", "boolean", "int", "text", "timestamp", "uuid"},
     "tailer.schema.derive": {"counter"},
     "tailer.schema.rows": {"blob", "boolean", "int", "text", "timestamp", "uuid"},
+    # Types of Avro, and of Kafka Connect.
+    "tailer.sinks.envelope.avro": {"boolean", "int"},
+    "tailer.sinks.envelope.debezium_schema": {"boolean"},
     # Types of Spark.
     "tailer.spark.sinks.database": {
         "bigint", "boolean", "date", "decimal", "double", "float", "int", "smallint", "timestamp", "tinyint",

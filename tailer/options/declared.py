@@ -213,6 +213,13 @@ SOURCE: Final = (
         "read_on", kinds.word("executors", "driver"), "`driver`: the driver reads the files and sends their bytes "
         "along; executors need not see the folder.", None, "executors", spark="readOn",
     ),
+    Option(
+        "change_columns", kinds.word("none", "spark"), "spark: with --typed, the columns _change_type, _commit_version "
+        "and _commit_timestamp, as change feeds of Spark and Delta name them.", TYPED, "none", "change-columns",
+        ("stream",), "changeColumns",
+        more=f"{_TYPED_ONLY}`spark` adds [the columns of a change feed](lakehouse.md#columns-of-a-change-feed), "
+        "`_change_type`, `_commit_version`, `_commit_timestamp`",
+    ),
     Option("wait_millis", kinds.MILLIS, "How long one look waits for new data.", None, 500.0, spark="waitMillis"),
     Option("tick_seconds", kinds.SECONDS, "After so long without rows an empty batch keeps Spark's Python workers "
            "alive; 0 = off.", None, 40.0, spark="tickSeconds"),

@@ -54,16 +54,17 @@ _OWN: Final = (
            ("stream",)),
     Option("conf", kinds.PAIRS, "A setting of Spark's, instead of ours or besides; may be given again.", RUN, (),
            "conf", ("stream",)),
-    Option("to", kinds.word("console", "parquet", "delta", "jdbc"), "Where rows go.", _SINK, "console", "to",
+    Option("to", kinds.word("console", "parquet", "delta", "iceberg", "jdbc"), "Where rows go.", _SINK, "console", "to",
            ("stream",), alone=True),
-    Option("out", kinds.FOLDER, "The folder for --to parquet and delta.", _SINK, None, "path", ("stream",)),
+    Option("out", kinds.FOLDER, "The folder for --to parquet, delta and iceberg.", _SINK, None, "path", ("stream",)),
     Option("url", kinds.TEXT, "The database for --to jdbc: jdbc:postgresql://HOST/DATABASE or jdbc:sqlite:FILE; user "
            "and password from CDC_TAIL_JDBC_USER and CDC_TAIL_JDBC_PASSWORD.", _SINK, None, "url", ("stream",)),
-    Option("into", kinds.TEXT, "The table for --to jdbc; made if it is not there.", _SINK, None, "into", ("stream",)),
+    Option("into", kinds.TEXT, "The table for --to jdbc, or, as CATALOG.DATABASE.TABLE, for --to iceberg; made if it "
+           "is not there.", _SINK, None, "into", ("stream",)),
     Option(
-        "checkpoint", kinds.FOLDER, "Where the query keeps its position. Default: OUT/_checkpoint for parquet and "
-        "delta; --to jdbc needs one; for the console none is kept, and every run begins at --from.", _SINK, None,
-        "checkpoint", ("stream",),
+        "checkpoint", kinds.FOLDER, "Where the query keeps its position. Default: OUT/_checkpoint for what has a "
+        "--path; what goes --into a table needs one; for the console none is kept, and every run begins at --from.",
+        _SINK, None, "checkpoint", ("stream",),
     ),
     # inspect, schema
     Option("count_tables", kinds.FLAG, "Count entries and bytes by table.", None, False, "tables", ("inspect",)),

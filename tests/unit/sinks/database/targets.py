@@ -14,6 +14,7 @@ import duckdb
 import psycopg
 from deltalake import DeltaTable
 
+from tailer.sinks.database.names import listed
 from tests.helpers.postgres import Postgres
 
 NODE = "n1"
@@ -21,6 +22,7 @@ GENERIC = (
     "node", "keyspace", "table", "table_id", "op", "partition_key", "clustering", "is_static", "columns", "range",
     "write_ts", "ttl", "expires_at", "cells", "token", "segment", "offset", "row", "event_id", "txn", "attrs",
 )  # fmt: skip
+PLACE = ("segment", "offset", "row")
 JSON = {"partition_key", "clustering", "columns", "range", "cells", "attrs"}
 
 
@@ -45,11 +47,10 @@ class Target(ABC):
             return False
         return True
 
-    def rows(
-        self, table: str, names: Sequence[str], order: str = '"segment", "offset", "row"'
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """In the order of the log."""
         columns = ", ".join(f'CAST("{name}" AS {self.quiet})' if name in JSON else f'"{name}"' for name in names)
-        return self.ask(f"SELECT {columns} FROM {table} ORDER BY {order}")
+        return self.ask(f"SELECT {columns} FROM {table} ORDER BY {listed(PLACE)}")
 
     def position(self) -> str | None:
         if not self.there("cdc_tail_positions"):
@@ -110,9 +111,9 @@ class Deltalake(Target):
     def run(self, *statements: str) -> None:
         raise NotImplementedError
 
-    def rows(self, table: str, names: Sequence[str], order: str = "") -> list[tuple[Any, ...]]:
-        made = DeltaTable(self.folder).to_pyarrow_table().select([*names, "segment", "offset", "row"])
-        made = made.sort_by([(name, "ascending") for name in ("segment", "offset", "row")])
+    def rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        made = DeltaTable(self.folder).to_pyarrow_table().select([*names, *PLACE])
+        made = made.sort_by([(name, "ascending") for name in PLACE])
         return [tuple(row[name] for name in names) for row in made.to_pylist()]
 
     def position(self) -> str | None:

@@ -21,7 +21,7 @@ from tests.unit.sinks.database.followed import agreed, log, values, words
 from tests.unit.sinks.database.targets import Postgresql, Target
 
 KILLS = int(os.environ.get("CDC_TAIL_SOAK", "3"))
-SEGMENTS, ROWS = 150, 4
+SEGMENTS, ROWS = 10 + 3 * KILLS, 4
 ALL = list(range(1, SEGMENTS * ROWS + 1))
 
 pytestmark = pytest.mark.slow

@@ -151,8 +151,8 @@ def test_a_trigger_that_says_the_disk_is_full(postgresql: Postgresql, tmp_path: 
     folder = log(tmp_path)
     assert follow(folder, postgresql, "--until", "1700000000001:0").code == 0
     postgresql.run(
-        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'No space left' USING ERRCODE = "
-        "'53100'; END $$",
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE 'No space left' USING ERRCODE = '53100'; END $$",
         "CREATE TRIGGER full_disk BEFORE INSERT ON changes FOR EACH ROW EXECUTE FUNCTION full_disk()",
     )
     began = time.monotonic()

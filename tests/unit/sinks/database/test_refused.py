@@ -56,7 +56,9 @@ def test_a_nul_in_a_text(postgresql: Postgresql, fresh_folder: FreshFolder) -> N
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
-def test_a_date_that_is_none_there(kind: str, request: pytest.FixtureRequest, fresh_folder: FreshFolder) -> None:
+def test_a_date_that_is_none_there(
+    kind: str, request: pytest.FixtureRequest, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
     """The first and last days of CQL: DuckDB would take one of them for infinity."""
     target: Target = (
         request.getfixturevalue("postgresql") if kind == "postgresql" else Duckdb(request.getfixturevalue("tmp_path"))

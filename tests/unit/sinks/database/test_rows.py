@@ -81,19 +81,19 @@ def test_every_row_is_what_the_server_saw(
 class TestTyped:
     """One table, in columns of its own types."""
 
-    def typed(self, target: Target, folder: Path, table: str, *more: str) -> list[tuple[Any, ...]]:
+    def typed(self, target: Target, folder: Path, table: str, *more: str) -> None:
         ran = follow(folder, target, "--typed", table, *more, into="typed", consumer=table.replace(".", "-"))
         assert ran.code == 0, ran.err
-        return target.ask('SELECT * FROM typed ORDER BY "_segment", "_offset", "_row"')
 
     def printed(self, folder: Path, table: str, *more: str) -> list[dict[str, Any]]:
         command = ["follow", str(folder), "--once", "--stopped", "--node", NODE, "--typed", table, "--output", "json"]
         return [json.loads(line) for line in run_cli([*command, *more]).lines]
 
-    @pytest.mark.parametrize("table", ["cdc.coll", "cdc.vectors"])
+    @pytest.mark.parametrize("table", ["cdc.coll", "cdc.counters"])
     def test_each_value(self, table: str, target: Target, fresh_folder: FreshFolder) -> None:
         folder = fresh_folder("50-cases")
-        have = self.typed(target, folder, table)
+        self.typed(target, folder, table)
+        have = target.ask('SELECT * FROM typed ORDER BY "_segment", "_offset", "_row"')
         want = self.printed(folder, table)
         assert len(have) == len(want) > 0
         for got, row in zip(have, want, strict=True):

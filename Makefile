@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-alerts soak-kafka soak-files soak-databases
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-alerts soak-kafka soak-files soak-flink soak-databases
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -30,7 +30,7 @@ quick: $(VENV)/.installed-dev
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams alerts kafka files databases
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams alerts kafka files flink databases
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -71,6 +71,9 @@ soak-files:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/cli/test_ship_kill.py -s
 	CDC_TAIL_TESTS=all $(PYTEST) tests/cli/test_files.py tests/unit/shipping
 
+soak-flink:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py
+
 soak-databases:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py
 
@@ -103,7 +106,7 @@ $(VENV)/.installed-dev: pyproject.toml
 oldest: $(OLDEST)/.installed-dev
 
 $(OLDEST)/.installed-dev: pyproject.toml
-	scripts/make-venv $(OLDEST) '.[dev,delta]'
+	scripts/make-venv $(OLDEST) '.[dev,oldest-spark]'
 	@touch $@
 
 clean:

@@ -15,6 +15,7 @@ from tailer.cli.command import command
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
 from tailer.options.to_terminal import DIR
+from tailer.retention.archive_store import open_store
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
 from tailer.retention.over_cap import held_over_cap
@@ -35,13 +36,15 @@ def run(
     no_consumers: bool,
     stopped: bool,
     cap: int | None,
+    archive: str | None,
 ) -> None:
     """Delete the segments that are finished and that no registered consumer needs. Silent when there are none."""
     if force and max_age is None and max_bytes is None:
         raise UsageError("--force without a limit", remedy="Say how much to keep: --max-age TIME or --max-bytes SIZE.")
     as_log_owner(folder, state_folder(folder))
     limits = Limits(max_age, max_bytes, force)
-    made = clean(folder, CleanOptions(limits, no_consumers, stopped, dry_run, forget_after, cap))
+    store = None if archive is None else open_store(archive)
+    made = clean(folder, CleanOptions(limits, no_consumers, stopped, dry_run, forget_after, cap, store))
     for notice in made.notices:
         STANDARD_ERROR.notice(notice)
     sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(made, dry_run))

@@ -23,10 +23,11 @@ def output_form(choice: Form | None) -> Form:
     return choice or ("pretty" if sys.stdout.isatty() else "json")
 
 
-def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None) -> Sink:
+def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None, *, late: bool = False) -> Sink:
     """The sink that writes rows in this form to standard output.
 
-    `tables`: the definitions of their tables. `typed`: the rows are of that typed form.
+    `tables`: the definitions of their tables. `typed`: the rows are of that typed form. `late`: they come out of
+    quarantine.
     """
     stream = sys.stdout.buffer
     match form:
@@ -37,7 +38,7 @@ def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None) -> Si
         case "arrow":
             from tailer.sinks.arrow import ArrowSink
 
-            return ArrowSink(stream, typed)
+            return ArrowSink(stream, typed, late=late)
         case "pretty":
             from tailer.sinks.pretty import PrettySink
             from tailer.sinks.terminal import wants_colour

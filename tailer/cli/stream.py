@@ -1,4 +1,4 @@
-"""`cdc-tail stream`: a Spark query over a log folder, ready made: into the console, files, a Delta table, a database.
+"""`cdc-tail stream`: a Spark query over a log folder, ready made: into the console, files, a lakehouse, a database.
 
 Parses options, opens the session and the sink, and waits. The rows are the data source's business.
 """
@@ -95,15 +95,18 @@ def _open_session(
 
 def _check_places(values: dict[str, Any]) -> None:
     """That what was said of the place belongs to it, and is enough. UsageError."""
-    to = values["to"]
-    if (values["out"] is not None) != (to in ("parquet", "delta")):
-        raise UsageError("--path", expected="with --to parquet or delta, and only there", found=str(values["out"]))
-    for name in ("url", "into"):
-        if (values[name] is not None) != (to == "jdbc"):
-            raise UsageError(f"--{name}", expected="with --to jdbc, and only there", found=str(values[name]))
-    if to == "jdbc" and values["checkpoint"] is None:
+    to, by_name = values["to"], values["to"] == "iceberg" and values["into"] is not None
+    given = {name: values[name] is not None for name in ("out", "url", "into")}
+    if given["out"] != (to in ("parquet", "delta", "iceberg") and not by_name):
+        expected = "with --to parquet, delta or iceberg (there instead of --into), and only there"
+        raise UsageError("--path", expected=expected, found=str(values["out"]))
+    if given["into"] != (to == "jdbc" or by_name):
+        raise UsageError("--into", expected="with --to jdbc or iceberg, and only there", found=str(values["into"]))
+    if given["url"] != (to == "jdbc"):
+        raise UsageError("--url", expected="with --to jdbc, and only there", found=str(values["url"]))
+    if (to == "jdbc" or by_name) and values["checkpoint"] is None:
         raise UsageError(
-            "--to jdbc needs --checkpoint",
+            f"--to {to} --into needs --checkpoint",
             remedy="Name a folder where the query keeps its position, beside other state: --checkpoint DIR.",
         )
     if to != "console" and values["output"] is not None:
@@ -117,9 +120,13 @@ def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> Que
 
             return ParquetSink(values["out"], STANDARD_ERROR.notice)
         case "delta":
-            from tailer.spark.sinks.files import DeltaSink
+            from tailer.spark.sinks.delta import DeltaSink
 
             return DeltaSink(values["out"])
+        case "iceberg":
+            from tailer.spark.sinks.iceberg import IcebergSink
+
+            return IcebergSink(values["into"] or values["out"])
         case "jdbc":
             from tailer.spark.sinks.jdbc import JdbcSink
 

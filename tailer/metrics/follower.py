@@ -81,9 +81,10 @@ class Follower:
         self._turned = now = self._clock()
         if not len(batch):
             return
-        rows, first = batch.kinds(), int(batch.slice(0, 1).column("offset")[0])
+        rows = batch.kinds()
         with self._lock:
-            since = self._vouched.since(task.span.segment, first) if durable is None else durable
+            if (since := durable) is None:
+                since = self._vouched.since(task.span.segment, lambda: int(batch.slice(0, 1).column("offset")[0]))
             if since is not None:
                 self._to_read.add(self._wall() - since, len(batch))
             self._rows.add(rows)

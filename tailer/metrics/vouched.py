@@ -7,12 +7,14 @@ Values only; knows no clock.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Final
 
 from tailer.limits import OFFSET_MAX
 from tailer.planning.sighting import Sighting
 from tailer.state.offset import NodeOffset
 
+_WHOLE: Final = [OFFSET_MAX]
 NOTED_MAX: Final = 1024
 """Ends of one segment that are told apart; of more, those that came within a moment of one another are one."""
 
@@ -30,10 +32,12 @@ class Vouched:
         if sighting.vouched and self._behind.left(segment, end):
             self._notes.setdefault(segment, _Notes()).add(end, sighting.vouched)
 
-    def since(self, segment: int, offset: int) -> float | None:
-        """Since when what stands at an offset is durable; None where nothing told."""
+    def since(self, segment: int, offset: Callable[[], int]) -> float | None:
+        """Since when what stands at an offset is durable; None where nothing told. `offset` is asked if it matters."""
         notes = self._notes.get(segment)
-        return None if notes is None else notes.since(offset)
+        if notes is None:
+            return None
+        return notes.times[0] if notes.whole else notes.since(offset())
 
     def passed(self, behind: NodeOffset) -> None:
         """All before that offset is delivered."""
@@ -62,6 +66,11 @@ class _Notes:
         self.ends: list[int] = []
         self.times: list[float] = []
         self._apart = 0.0
+
+    @property
+    def whole(self) -> bool:
+        """All of it is durable since one moment."""
+        return self.ends == _WHOLE
 
     def add(self, end: int, time: float) -> None:
         """A sidecar vouches up to there, and did so first at that time. Nothing where that is not more."""

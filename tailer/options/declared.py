@@ -75,6 +75,7 @@ def default_text(default: Any) -> str:
 
 _ROWS: Final = ("follow", "stream")
 _ASKS: Final = (*_ROWS, "schema")
+_TOLD: Final = (*_ASKS, "quarantine")
 _KEYS: Final = (*_ASKS, "inspect", "verify")
 _TYPED_ONLY: Final = "with `table`: "
 
@@ -131,16 +132,16 @@ TAIL: Final = (
         "session",
     ),
     Option("schema_file", kinds.FILE, "CQL of DESCRIBE ... WITH INTERNALS.", DEFINITIONS, None, "schema",
-           (*_ASKS, "inspect"), "schemaFile", python=True,
+           (*_TOLD, "inspect"), "schemaFile", python=True,
            more="definitions besides the log's and the journal's: CQL of `DESCRIBE ... WITH INTERNALS` "
            "([more](cassandra.md#where-definitions-come-from))"),
     Option("server", kinds.ADDRESS, "A live node to ask; user and password from CDC_TAIL_CQL_USER and "
-           "CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _ASKS, "server", python=True),
+           "CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _TOLD, "server", python=True),
     Option("server_ca", kinds.FILE, "Speak TLS with the node; certificates it may be signed by.", DEFINITIONS, None,
-           "server-ca", _ASKS, "serverCa", python=True),
+           "server-ca", _TOLD, "serverCa", python=True),
     Option("server_cert", kinds.FILE, "Our certificate, where the node asks for one; with its key, if that has no file "
-           "of its own.", DEFINITIONS, None, "server-cert", _ASKS, "serverCert", python=True),
-    Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _ASKS, "serverKey",
+           "of its own.", DEFINITIONS, None, "server-cert", _TOLD, "serverCert", python=True),
+    Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _TOLD, "serverKey",
            python=True),
     Option(
         "keystore", kinds.FILE, f"The server's JCEKS keystore, for an encrypted log; its password from "
@@ -155,13 +156,13 @@ TAIL: Final = (
     ),
     Option(
         "consumer", kinds.NAME, "Go on where NAME stopped, and save; two runs over one folder need two.", RUN, None,
-        "consumer", (*_ROWS, "ship"), "consumer", "spark", python=True,
+        "consumer", (*_ROWS, "quarantine", "ship"), "consumer", "spark", python=True,
         more="the name of the position in the state folder, from which the next run goes on; every Spark stream has "
         "one, two over one folder need two",
     ),
     Option(
         "state", kinds.FOLDER, "A private state folder, for logs on read-only mounts. Default: DIR.cdc_tail, beside "
-        "the log folder.", RUN, None, "state", (*_ASKS, "inspect", "status", "consumers"), "stateDir", python=True,
+        "the log folder.", RUN, None, "state", (*_TOLD, "inspect", "status", "consumers"), "stateDir", python=True,
         more="a private state folder instead of `<folder>.cdc_tail`",
     ),
     Option(
@@ -211,6 +212,13 @@ SOURCE: Final = (
     Option(
         "read_on", kinds.word("executors", "driver"), "`driver`: the driver reads the files and sends their bytes "
         "along; executors need not see the folder.", None, "executors", spark="readOn",
+    ),
+    Option(
+        "change_columns", kinds.word("none", "spark"), "spark: with --typed, the columns _change_type, _commit_version "
+        "and _commit_timestamp, as change feeds of Spark and Delta name them.", TYPED, "none", "change-columns",
+        ("stream",), "changeColumns",
+        more=f"{_TYPED_ONLY}`spark` adds [the columns of a change feed](lakehouse.md#columns-of-a-change-feed), "
+        "`_change_type`, `_commit_version`, `_commit_timestamp`",
     ),
     Option("wait_millis", kinds.MILLIS, "How long one look waits for new data.", None, 500.0, spark="waitMillis"),
     Option("tick_seconds", kinds.SECONDS, "After so long without rows an empty batch keeps Spark's Python workers "

@@ -14,10 +14,11 @@ _LIMITS: Final = "What to keep at most"
 _LOG: Final = "The log"
 _HEALTH: Final = "As a health check"
 _ROWS: Final = ("follow", "stream")
-_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "options")
+_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "options")
 
 COMMANDS: Final = (
-    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "clean", "ship", "write", "demo", "options"
+    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "write",
+    "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
@@ -37,7 +38,7 @@ _OWN: Final = (
     Option("commit_every", kinds.COMMIT, "When the consumer's position is saved: batch, segment, '1000 rows' or "
            "'500 ms'.", RUN, "batch", "commit-every", ("follow",)),
     Option("output", kinds.word("pretty", "json", "arrow"), "Default: pretty on a terminal, else json.", OUTPUT, None,
-           "output", _ROWS),
+           "output", (*_ROWS, "quarantine")),
     Option("output", kinds.word("pretty", "json"), "Default: pretty on a terminal, else json.", OUTPUT, None, "output",
            _REPORTS),
     LOG_FORMAT,
@@ -53,16 +54,17 @@ _OWN: Final = (
            ("stream",)),
     Option("conf", kinds.PAIRS, "A setting of Spark's, instead of ours or besides; may be given again.", RUN, (),
            "conf", ("stream",)),
-    Option("to", kinds.word("console", "parquet", "delta", "jdbc"), "Where rows go.", _SINK, "console", "to",
+    Option("to", kinds.word("console", "parquet", "delta", "iceberg", "jdbc"), "Where rows go.", _SINK, "console", "to",
            ("stream",), alone=True),
-    Option("out", kinds.FOLDER, "The folder for --to parquet and delta.", _SINK, None, "path", ("stream",)),
+    Option("out", kinds.FOLDER, "The folder for --to parquet, delta and iceberg.", _SINK, None, "path", ("stream",)),
     Option("url", kinds.TEXT, "The database for --to jdbc: jdbc:postgresql://HOST/DATABASE or jdbc:sqlite:FILE; user "
            "and password from CDC_TAIL_JDBC_USER and CDC_TAIL_JDBC_PASSWORD.", _SINK, None, "url", ("stream",)),
-    Option("into", kinds.TEXT, "The table for --to jdbc; made if it is not there.", _SINK, None, "into", ("stream",)),
+    Option("into", kinds.TEXT, "The table for --to jdbc, or, as CATALOG.DATABASE.TABLE, for --to iceberg; made if it "
+           "is not there.", _SINK, None, "into", ("stream",)),
     Option(
-        "checkpoint", kinds.FOLDER, "Where the query keeps its position. Default: OUT/_checkpoint for parquet and "
-        "delta; --to jdbc needs one; for the console none is kept, and every run begins at --from.", _SINK, None,
-        "checkpoint", ("stream",),
+        "checkpoint", kinds.FOLDER, "Where the query keeps its position. Default: OUT/_checkpoint for what has a "
+        "--path; what goes --into a table needs one; for the console none is kept, and every run begins at --from.",
+        _SINK, None, "checkpoint", ("stream",),
     ),
     # inspect, schema
     Option("count_tables", kinds.FLAG, "Count entries and bytes by table.", None, False, "tables", ("inspect",)),
@@ -104,6 +106,12 @@ _OWN: Final = (
     ),
     Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
            "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
+    Option("archive", kinds.TEXT, "Put what goes there first: a folder, or an object store (s3://BUCKET/PATH); "
+           "`cdc-tail archive` reads it.", None, None, "archive", ("clean",)),
+    Option("log", kinds.NODE, "The id of one log's state, where the archive has several.", WHAT, None, "log",
+           ("archive",)),
+    Option("max_age", kinds.TIME, "For restore: only segments that were last written within this (12h, 7d).", WHAT,
+           None, "max-age", ("archive",), alone=True),
     Option("no_consumers", kinds.FLAG, "Free what is finished even though no consumer is registered.", None, False,
            "no-consumers", ("clean",)),
     # write, demo

@@ -38,6 +38,7 @@ class SourceOptions:
     `tail` is for every node but for what `of` sets. `max_bytes`: bytes of log for one micro-batch, None = no limit.
     `min_partitions`: into how many pieces a batch is cut at least, as far as sections allow. `on_driver`: the driver
     reads the files. `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
+    `change_columns`: rows have the columns of a change feed too.
     """
 
     folders: tuple[tuple[str, Path], ...]
@@ -48,6 +49,7 @@ class SourceOptions:
     wait_seconds: float
     tick_seconds: float
     ending: str
+    change_columns: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -82,6 +84,12 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """The options of `load`. UsageError for an unknown name or value; the error lists the valid ones."""
     texts = _by_name(given)
     values = {option.name: _value(option, texts.get(name, "")) for name, option in SPARK.items()}
+    if values["change_columns"] == "spark" and values["table"] is None:
+        raise UsageError(
+            "changeColumns is for rows in a table's own columns",
+            expected="with `table` (--typed)",
+            remedy="Name the table, or leave changeColumns out: `op` tells of all rows what they change.",
+        )
     return SourceOptions(
         folders=folders_of(texts.get("path", ""), values["node"]),
         tail=tail_options(values, program=PROGRAM),
@@ -91,6 +99,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         wait_seconds=values["wait_millis"] / 1000,
         tick_seconds=values["tick_seconds"],
         ending=values["ending"],
+        change_columns=values["change_columns"] == "spark",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +18,8 @@ from tailer.errors import RefusedError, UsageError
 from tailer.on_disk import sync_folder
 from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
+from tailer.retention.archive import Seen, archive, unchanged
+from tailer.retention.archive_store import Store
 from tailer.retention.forget import Floor, floor_of, wanted
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
 from tailer.retention.needed import (
@@ -39,7 +41,7 @@ from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names
-from tailer.state.holds import drop_ended, read_holds
+from tailer.state.holds import HoldFile, drop_ended, read_holds
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SegmentEndRecord
@@ -64,7 +66,7 @@ class CleanOptions:
     """What a user asks of a run. `no_consumers`: clean though nobody is registered. `stopped`: nobody writes here.
 
     `forget_after`: seconds after which ids that were cleaned or never there need not be remembered any more. `cap`:
-    what there is room for, if it is not a server's default.
+    what there is room for, if it is not a server's default. `archive`: what goes is put there first.
     """
 
     limits: Limits = NO_LIMITS
@@ -73,6 +75,7 @@ class CleanOptions:
     dry_run: bool = False
     forget_after: float = FORGET_AFTER_SECONDS
     cap: int | None = None
+    archive: Store | None = None
 
 
 ALL_THAT_MAY_GO: Final = CleanOptions()
@@ -96,26 +99,57 @@ def clean(
         _refuse_without_consumers(folder, consumer_names(state))
     if captures_nothing:
         return Decision(notices=[f"{NOT_CAPTURED}: nothing was captured yet, and nothing is deleted"])
+    archived: dict[int, Seen] | None = None
     if not options.dry_run:
         check_rights(folder, state)
+        if options.archive is not None:
+            # Without the lock: an upload takes long, and consumers start meanwhile. Under it all is asked again.
+            now = _judge(folder, state, options, ages, clock)
+            archived = archive(folder, options.archive, now.journal, now.made.logs)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
-        journal = Journal(state, writable=False)
-        known = registered(state, journal)
-        if not options.no_consumers:
-            _refuse_without_consumers(folder, [each.name for each in known])
-        record = read_cleaned(state)
-        holds = read_holds(state, clock())
-        held_by = [*holders(known, record.forgotten), *batch_reads(holds)]
-        made = look_and_decide(folder, held_by, record, options, ages, clock)
+        now = _judge(folder, state, options, ages, clock)
+        made = now.made
+        if archived is not None:
+            _leave_out(made, unchanged(folder, archived))
         if not options.dry_run:
-            held = [each.segment for each in holds]
-            floor = floor_now(folder, known, held, journal)
-            below = _forgotten(record, known, floor, clock(), options.forget_after)
-            _record(state, record, made, known, below)
+            held = [each.segment for each in now.holds]
+            floor = floor_now(folder, now.known, held, now.journal)
+            below = _forgotten(now.record, now.known, floor, clock(), options.forget_after)
+            _record(state, now.record, made, now.known, below)
             _take_away(folder, made)
             _forget(folder, state, below, held)
             drop_ended(state, clock())
     return made
+
+
+class _Now(NamedTuple):
+    """What the state says at one moment, and what may go by it."""
+
+    journal: Journal
+    known: Sequence[ConsumerFile]
+    record: CleanedFile
+    holds: Sequence[HoldFile]
+    made: Decision
+
+
+def _judge(folder: Path, state: Path, options: CleanOptions, ages: Ages, clock: Callable[[], float]) -> _Now:
+    journal = Journal(state, writable=False)
+    known = registered(state, journal)
+    if not options.no_consumers:
+        _refuse_without_consumers(folder, [each.name for each in known])
+    record = read_cleaned(state)
+    holds = read_holds(state, clock())
+    held_by = [*holders(known, record.forgotten), *batch_reads(holds)]
+    return _Now(journal, known, record, holds, look_and_decide(folder, held_by, record, options, ages, clock))
+
+
+def _leave_out(made: Decision, archived: Container[int]) -> None:
+    """What is not in the archive as it is now goes another time."""
+    left = [held for held in made.logs if held.segment not in archived]
+    made.logs = [held for held in made.logs if held.segment in archived]
+    made.left += sum(held.bytes for held in left)
+    for held in left:
+        made.lost.pop(held.segment, None)
 
 
 def floor_now(folder: Path, consumers: Iterable[ConsumerFile], held: Iterable[int], journal: Journal) -> Floor:

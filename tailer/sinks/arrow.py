@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Any
 
 from tailer.rows.batch import arrow_schema
+from tailer.rows.late import late_schema
 from tailer.sinks.base import ByteStream
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class ArrowSink:
-    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form."""
+    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form; `late`: rows come late."""
 
-    def __init__(self, stream: IO[bytes], typed: TypedTable | None = None) -> None:
+    def __init__(self, stream: IO[bytes], typed: TypedTable | None = None, *, late: bool = False) -> None:
         import pyarrow
 
-        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), schema_of(typed))
+        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), late_schema() if late else schema_of(typed))
 
     def write(self, batch: Rows) -> None:
         if len(batch):

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tailer.errors import UsageError
+from tailer.spark.quoting import quoted_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,9 +31,5 @@ def map_in_arrow(frame: DataFrame, function: ArrowMap, schema: StructType | str)
         )
     make: Any = UserDefinedFunction
     mapped = make(function, schema, name=None, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = mapped(*[frame[_quoted(name)] for name in frame.columns])
+    column = mapped(*[frame[quoted_name(name)] for name in frame.columns])
     return ClassicDataFrame(frame._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -32,7 +32,7 @@ MESSAGE: Final = "topic string, key binary, value binary, headers array<struct<k
 """What Spark's Kafka sink takes."""
 
 
-class _Job(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True):
     """What a task needs."""
 
     options: EnvelopeOptions
@@ -61,9 +61,9 @@ def envelope(
     definitions = [each.definition if isinstance(each, Table) else each for each in given]
     options = EnvelopeOptions(format, name, topic, tombstones=tombstones, with_schema=with_schema)
     typed = _typed_of(changes, definitions)
-    job = _Job(options, {each.id: each for each in definitions}, typed)
+    job = Job(options, {each.id: each for each in definitions}, typed)
     frame = changes.select(*COLUMNS) if typed is None else changes
-    return map_in_arrow(frame, functools.partial(_messages, msgspec.json.encode(job)), MESSAGE)
+    return map_in_arrow(frame, functools.partial(made_messages, msgspec.json.encode(job)), MESSAGE)
 
 
 def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> TypedTable | None:
@@ -106,13 +106,13 @@ def _fitting(changes: DataFrame, definition: TableDefinition, own: Sequence[str]
     )
 
 
-def _messages(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """In a task."""
+def made_messages(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """In a task: a batch of messages for each batch of rows."""
     from tailer.sinks.envelope.envelope import Envelope
     from tailer.sinks.envelope.topics import TopicNames
 
     with told():
-        known = msgspec.json.decode(job, type=_Job)
+        known = msgspec.json.decode(job, type=Job)
         made = Envelope(known.options, known.definitions.get, known.typed)
         topics = TopicNames(known.options.topic, "")
         for batch in batches:

@@ -23,6 +23,7 @@ from tailer.options.to_spark import SourceOptions
 from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
+from tailer.spark.change_columns import without_changes
 from tailer.state.consumers import read_consumer
 from tailer.state.log_folder import state_folder
 from tailer.tail.open import open_tail
@@ -59,6 +60,7 @@ def check_form(form: TypedTable, schema: StructType) -> None:
 
     DefinitionError where the table has changed since the load, UsageError for columns that there are not.
     """
+    schema = without_changes(schema)
     marks = [field.metadata[MARK] for field in schema if MARK in field.metadata]
     if marks and marks != [_digest(form)]:
         raise DefinitionError(

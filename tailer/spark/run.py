@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 POLL_SECONDS: Final = 0.2
 WAIT_MILLIS: Final = 5000
 """How long the source of a query of ours may wait for data: the less often Spark asks, the less an idle query costs."""
-_SINK_MARKS: Final = ("FOREACH_BATCH", "TASK_WRITE_FAILED", "PATH_", "Mkdirs failed", "Permission denied", "DELTA_")
+_SINK_MARKS: Final = (
+    "FOREACH_BATCH",
+    "TASK_WRITE_FAILED",
+    "PATH_",
+    "Mkdirs failed",
+    "Permission denied",
+    "DELTA_",
+    "org.apache.iceberg",
+)
 
 
 class SinkRun:

@@ -12,6 +12,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, Stri
 from tailer.errors import UsageError
 from tailer.options.to_spark import parse_options
 from tailer.rows.batch import arrow_schema
+from tailer.spark.change_columns import change_fields
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form
 from tailer.spark.named import check_tables
@@ -43,7 +44,10 @@ class CdcTailSource(DataSource):
         with told():
             check_tables(self._parsed)
             form = typed_form(self._parsed)
-            return generic_schema() if form is None else form_schema(form)
+            if form is None:
+                return generic_schema()
+            added = change_fields(form) if self._parsed.change_columns else []
+            return StructType([*form_schema(form), *added])
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from tailer.spark.stream import CdcTailStreamReader

@@ -101,10 +101,11 @@ def read_partition(partition: InputPartition, schema: StructType) -> Iterator[py
     """The rows of one partition in a DataFrame's columns, on an executor."""
     with told():
         # Loaded for an empty partition too: its purpose is a worker that is ready.
+        from tailer.spark.change_columns import with_changes
         from tailer.spark.executor import read_job
         from tailer.spark.fit import arrow_columns, fit
 
         want = arrow_columns(schema)
         if partition.value:
             for batch in read_job(partition.value):
-                yield fit(batch, want)
+                yield fit(with_changes(batch, schema), want)

@@ -104,6 +104,16 @@ class SkipRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="ski
     lost: int
 
 
+class ReplayedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="replayed"):
+    """The rows of an entry that stands in a consumer's quarantine were given; they are not given again."""
+
+    pins: ClassVar[bool] = False
+
+    consumer: str
+    node: str
+    at: Position
+
+
 class LossRecord(
     Record, frozen=True, kw_only=True, omit_defaults=True, tag="loss", rename={"start": "from", "end": "to"}
 ):
@@ -190,6 +200,7 @@ AnyRecord = (
     | SegmentEndRecord
     | RetractRecord
     | SkipRecord
+    | ReplayedRecord
     | LossRecord
     | OptionsRecord
     | GenerationRecord

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -23,10 +23,13 @@ from tailer.versions import Versioned, check_version
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
 
+_Form = TypeVar("_Form")
+
 
 class Kept(msgspec.Struct, frozen=True):
     """One record: `bytes` in hex (a whole entry, or the rest of a section), where it stood, and why it is here.
 
+    `tables`: those that the run had selected; none: all that capture, or an earlier version kept it.
     `row`: that row of the entry alone was refused by an outlet's target, and `bytes` are its JSON.
     """
 
@@ -39,6 +42,11 @@ class Kept(msgspec.Struct, frozen=True):
     bytes: str
     v: int = VERSION
     row: int | msgspec.UnsetType = msgspec.UNSET
+    tables: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def at(self) -> Position:
+        return Position(self.segment, self.offset)
 
 
 class KeptAt(msgspec.Struct, frozen=True):
@@ -54,8 +62,28 @@ def quarantine_path(state: Path, consumer: str | None) -> Path:
     return state / "quarantine" / f"{consumer or _ANONYMOUS}.jsonl"
 
 
+def quarantined_consumers(state: Path) -> list[str | None]:
+    """Whose entries are kept in a state folder; None: those of runs without a consumer."""
+    folder = state / "quarantine"
+    try:
+        with told("cannot list the quarantine", folder):
+            names = sorted(path.stem for path in folder.iterdir() if path.suffix == ".jsonl")
+    except FileNotFoundError:
+        return []
+    return [None if name == _ANONYMOUS else name for name in names]
+
+
 def kept_in(path: Path) -> Iterator[KeptAt]:
-    """The records of a file, none where there is no file. RefusedError for one of a newer version."""
+    """Where the records of a file stood; see `whole_records`."""
+    yield from _records(path, KeptAt)
+
+
+def whole_records(path: Path) -> Iterator[Kept]:
+    """The records of a file with their bytes, none where there is no file. RefusedError for one of a newer version."""
+    yield from _records(path, Kept)
+
+
+def _records(path: Path, form: type[_Form]) -> Iterator[_Form]:
     try:
         descriptor = open_to_read(path)
     except FileNotFoundError:
@@ -67,21 +95,31 @@ def kept_in(path: Path) -> Iterator[KeptAt]:
                 check_version(
                     found, VERSION, "the quarantine", file=f"{path}, line {number}", or_else=", or move the file away"
                 )
-                yield msgspec.json.decode(line, type=KeptAt)
+                yield msgspec.json.decode(line, type=form)
             except msgspec.DecodeError:
                 # A line cut by a crash: its entry is read again and kept again.
                 continue
 
 
 class Quarantine:
-    """Keeps what could not be decoded. The same position is kept once, however often it is read."""
+    """Keeps what could not be decoded. The same position is kept once, however often it is read.
+
+    `tables`: those that the run has selected.
+    """
 
     def __init__(
-        self, state: Path | None, consumer: str | None, node: str, bytes_max: int = QUARANTINE_BYTES_MAX
+        self,
+        state: Path | None,
+        consumer: str | None,
+        node: str,
+        bytes_max: int = QUARANTINE_BYTES_MAX,
+        *,
+        tables: tuple[str, ...] = (),
     ) -> None:
         self._path = quarantine_path(state, consumer) if state is not None else None
         self._node = node
         self._bytes_max = bytes_max
+        self._tables = tables or msgspec.UNSET
         known = kept_in(self._path) if self._path is not None else ()
         self._kept = {(Position(each.segment, each.offset), each.row) for each in known if each.node == node}
         self.count = 0
@@ -99,9 +137,16 @@ class Quarantine:
         try:
             # As much as its bytes are as text, before that text is made.
             self._check_room(2 * len(data), at)
-            refused = msgspec.UNSET if row is None else row
             record = Kept(
-                self._node, at.segment, at.offset, file, error.code, error.sentence(), data.hex(), row=refused
+                self._node,
+                at.segment,
+                at.offset,
+                file,
+                error.code,
+                error.sentence(),
+                data.hex(),
+                row=msgspec.UNSET if row is None else row,
+                tables=self._tables,
             )
             line = msgspec.json.encode(record) + b"\n"
             self._check_room(len(line), at)

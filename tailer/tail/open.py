@@ -95,7 +95,7 @@ def _parts(
     learnt = _learnt(definitions, options)
     reacher = _reacher(survey, definitions, learnt, options, clock)
     outside = OutsideSources(options, definitions, clock)
-    quarantine = Quarantine(state if writes else None, options.consumer, options.node)
+    quarantine = Quarantine(state if writes else None, options.consumer, options.node, tables=options.selection.tables)
     return TailParts(
         folder=folder,
         options=options,

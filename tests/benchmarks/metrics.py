@@ -42,6 +42,7 @@ TARGETS = {"idle_more_percent": 1.0, "bulk_times": 1.02}
 SCRAPE_SECONDS = 1.0
 FIRST = 1_700_000_000_001
 SECTION_ROWS = 500
+SEGMENT_ROWS = 100_000
 FORMS: dict[str, dict[str, Any]] = {"typed": {"table": "ks.t"}, "generic": {}}
 
 
@@ -124,10 +125,12 @@ class Nothing:
 
 
 def bulk_log(parent: Path, rows: int) -> Path:
-    """Finished segments of 20,000 rows at most."""
+    """Finished segments."""
     table, folder = simple_table("ks", "t"), LogFolder(parent / "cdc_raw")
-    for number, start in enumerate(range(0, rows, 20_000)):
-        payloads = [insert_payload(table, row, f"{row:08}", row) for row in range(start, min(start + 20_000, rows))]
+    for number, start in enumerate(range(0, rows, SEGMENT_ROWS)):
+        payloads = [
+            insert_payload(table, row, f"{row:08}", row) for row in range(start, min(start + SEGMENT_ROWS, rows))
+        ]
         sections = [payloads[at : at + SECTION_ROWS] for at in range(0, len(payloads), SECTION_ROWS)]
         writer = segment_of(FIRST + number, [[create_payload(table)] if number == 0 else [], *sections])
         folder.put(writer, completed(writer))

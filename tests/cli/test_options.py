@@ -75,7 +75,10 @@ def test_a_wrong_file_is_wrong_usage_of_any_command(tmp_path: Path, fresh_folder
     file.write_text("[stream]\nto = 'nowhere'\n")
     result = run_cli(["inspect", fresh_folder("50-torn"), "--config", file])
     assert (result.code, result.out) == (2, "")
-    assert f"to in [stream] ({file}): expected console or parquet or delta or jdbc, found 'nowhere'" in result.err
+    assert (
+        f"to in [stream] ({file}): expected console or parquet or delta or iceberg or jdbc, found 'nowhere'"
+        in result.err
+    )
 
 
 def test_retracting_takes_the_options_of_schema(tmp_path: Path, fresh_folder: FreshFolder) -> None:

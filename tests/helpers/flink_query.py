@@ -1,20 +1,36 @@
-"""What `flink.query` runs, by the interpreter of Flink's environment: nothing of this project is there."""
+"""What `flink.ask` runs, by the interpreter of Flink's environment: nothing of this project is there."""
 
 import json
 import sys
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-job = json.loads(sys.argv[1])
-tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-tables.get_config().set("parallelism.default", "1")
-options = "".join(f", 'debezium-json.{name.replace('_', '-')}' = '{value}'" for name, value in job["options"].items())
-tables.execute_sql(
-    f"CREATE TABLE t ({job['columns']}) WITH ("
-    f"'connector' = 'filesystem', 'path' = '{job['path']}', 'format' = 'debezium-json'{options})"
-)
-result = tables.execute_sql(job["sql"])
-with result.collect() as rows:
-    for row in rows:
-        kind = {0: "+I", 1: "-U", 2: "+U", 3: "-D"}[row.get_row_kind().value]
-        print(json.dumps([kind, *row], default=str), flush=True)
+KINDS = {0: "+I", 1: "-U", 2: "+U", 3: "-D"}
+
+
+def asked(tables, job):
+    options = "".join(
+        f", 'debezium-json.{name.replace('_', '-')}' = '{value}'" for name, value in job["options"].items()
+    )
+    tables.execute_sql("DROP TABLE IF EXISTS t")
+    tables.execute_sql(
+        f"CREATE TABLE t ({job['columns']}) WITH ("
+        f"'connector' = 'filesystem', 'path' = '{job['folder']}', 'format' = 'debezium-json'{options})"
+    )
+    with tables.execute_sql(job["sql"]).collect() as rows:
+        return [[KINDS[row.get_row_kind().value], *row] for row in rows]
+
+
+def main():
+    tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    tables.get_config().set("parallelism.default", "1")
+    for job in json.loads(sys.argv[1]):
+        answer = {"rows": []}
+        try:
+            answer["rows"] = asked(tables, job)
+        except Exception as error:
+            answer["error"] = f"{error}"
+        print(json.dumps(answer, default=str), flush=True)
+
+
+main()

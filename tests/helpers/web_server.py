@@ -38,7 +38,12 @@ class Server:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    # Its sender was killed.
+                    self.close_connection = True
+                    return
                 request = Request(self.path, dict(self.headers.items()), body)
                 server.requests.append(request)
                 reply = server.answer(request)
@@ -55,7 +60,11 @@ class Server:
             def log_message(self, *arguments: object) -> None:
                 """Tests look at what came, not at a log."""
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Quiet(ThreadingHTTPServer):
+            def handle_error(self, request: object, address: object) -> None:
+                """Connections of who is killed end as they may."""
+
+        self.http = Quiet(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
 
     @property

@@ -21,7 +21,7 @@ COMPILED = (
 )
 HOMES = {
     "confluent_kafka": ("tailer.sinks.kafka",),
-    "delta": ("tailer.spark.delta",),
+    "delta": ("tailer.spark.delta", "tailer.spark.sinks.delta"),
     "py4j": ("tailer.spark",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
     "cassandra": ("tailer.schema.server",),

@@ -56,7 +56,7 @@ def wanted() -> tuple[list[str], dict[str, str]]:
     """Jars and settings of all sinks that can be tested here."""
     from tailer.errors import UsageError
     from tailer.spark.sinks.database import POSTGRESQL, SQLITE
-    from tailer.spark.sinks.files import DeltaSink
+    from tailer.spark.sinks.delta import DeltaSink
 
     packages, conf = [SQLITE.package, POSTGRESQL.package], {}
     try:

@@ -17,7 +17,8 @@ from tailer.spark.run import run_query
 from tailer.spark.sinks.base import QuerySink
 from tailer.spark.sinks.console import ConsoleSink
 from tailer.spark.sinks.database import POSTGRESQL
-from tailer.spark.sinks.files import DeltaSink, ParquetSink
+from tailer.spark.sinks.delta import DeltaSink
+from tailer.spark.sinks.files import ParquetSink
 from tailer.spark.sinks.jdbc import JdbcSink
 from tests.helpers.compare import same_rows
 from tests.helpers.postgres import PASSWORD, USER, Postgres, UnavailableError

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from tailer.rows.batch import RowKind, TableName
 from tailer.rows.explain import Misfit
 from tailer.rows.generic.build import ValueFault
+from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.form import Form
 from tailer.rows.typed.lines import json_lines
 from tailer.schema.typed import META
@@ -30,8 +30,9 @@ class TypedBatch:
     def kinds(self) -> Mapping[RowKind, int]:
         """How many rows there are of each keyspace, table and operation."""
         keyspace, _, table = self.form.typed.table.partition(".")
-        ops = self.batch.column(len(self.form.columns) + META.index("op"))
-        return {(keyspace, table, op): count for op, count in _counted(ops).items()}
+        number = len(self.form.columns) + META.index("op")
+        ops, field = self.batch.column(number), self.form.schema.field(number)
+        return {(keyspace, table, op): count for op, count in _counted(ops, field, self.form.repeated).items()}
 
     def slice(self, start: int, stop: int | None = None) -> TypedBatch:
         """The rows from `start` to before `stop`."""
@@ -56,20 +57,22 @@ class TypedBatch:
         return json_lines(self.form, self.batch)
 
 
-def _counted(texts: pa.Array) -> dict[str, int]:
+def _counted(texts: pa.Array, field: pa.Field, repeated: Repeated) -> dict[str, int]:
     """How often each of a few texts is there; at next to no cost where it is one alone."""
     rows = len(texts)
     if not rows:
         return {}
-    _, offsets, letters = texts.buffers()
-    begin, end = (int(each) for each in np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + rows]])
     first = texts[0].as_py()
-    if end - begin == rows * len(first):
-        # Then the letters are those of the first one over and over.
-        said = np.frombuffer(letters, np.uint8)[begin:end]
-        if np.array_equal(said[len(first) :], said[: -len(first)]):
-            return {first: rows}
+    same = repeated.array(field.name, field.type, first, rows)
+    # Most often it is the very memory that is kept of one text.
+    if _address(texts) == _address(same) or texts.equals(same):
+        return {first: rows}
     return {each["values"]: each["counts"] for each in texts.value_counts().to_pylist()}
+
+
+def _address(texts: pa.Array) -> int:
+    """Where its letters are."""
+    return int(texts.buffers()[2].address)
 
 
 class TypedBuilt(NamedTuple):

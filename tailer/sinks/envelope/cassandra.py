@@ -19,7 +19,7 @@ from tailer.sinks.envelope.changes import BYTES, Changes
 from tailer.sinks.envelope.cql_names import clustering_class, cql_name, printed
 from tailer.sinks.envelope.java_values import JAVA
 from tailer.sinks.envelope.row_values import RowValues, rows_of
-from tailer.sinks.envelope.spelling import NULL
+from tailer.sinks.envelope.spelling import NULL, digits
 from tailer.sinks.envelope.table_fields import FieldColumn, TableFields, TableFieldsBook, fields_in
 from tailer.types import Shape
 
@@ -32,9 +32,10 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class _Element(msgspec.Struct):
-    """What was put into a non-frozen column."""
+    """What was done to a non-frozen column."""
 
     put: msgspec.Raw = msgspec.Raw(NULL)
+    removed: list[msgspec.Raw] = []
 
 
 class _Own(msgspec.Struct):
@@ -127,15 +128,20 @@ def _written(row: RowValues, table: TableFields) -> dict[str, Any]:
 
 
 def _put(value: msgspec.Raw, column: FieldColumn) -> Any:
-    """The elements that were put, as if they were all: the form has no word for a change by element."""
+    """The elements that were put, as if they were all, and of a map the removed keys with null: the form has no word
+    for a change by element."""
     shape = column.type.shape
-    put = msgspec.Raw(NULL) if bytes(value) == NULL else msgspec.json.decode(value, type=_Element).put
-    if bytes(put) == NULL:
-        return None if shape is Shape.UDT else column.spell(msgspec.Raw(b"{}" if shape is Shape.MAP else b"[]"))
+    change = _Element() if bytes(value) == NULL else msgspec.json.decode(value, type=_Element)
+    if shape is Shape.MAP:
+        put = fields_in(change.put) if bytes(change.put) != NULL else {}
+        gone = dict.fromkeys(map(digits, change.removed), msgspec.Raw(NULL))
+        return column.spell(msgspec.Raw(msgspec.json.encode({**put, **gone})))
+    if bytes(change.put) == NULL:
+        return None if shape is Shape.UDT else []
     if shape is Shape.LIST:
-        pairs = msgspec.json.decode(put, type=list[tuple[str, msgspec.Raw]])
-        put = msgspec.Raw(b"[" + b",".join(bytes(element) for _, element in pairs) + b"]")
-    return column.spell(put)
+        pairs = msgspec.json.decode(change.put, type=list[tuple[str, msgspec.Raw]])
+        return column.spell(msgspec.Raw(msgspec.json.encode([element for _, element in pairs])))
+    return column.spell(change.put)
 
 
 def _cell(value: Any, deletion_ts: int | None = None) -> dict[str, Any]:

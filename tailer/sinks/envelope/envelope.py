@@ -22,7 +22,7 @@ from tailer.sinks.envelope.debezium import Debezium
 from tailer.sinks.envelope.debezium_schema import DebeziumWithSchema
 from tailer.sinks.envelope.generic import GenericChanges
 from tailer.sinks.envelope.messages import Messages
-from tailer.sinks.envelope.options import EnvelopeOptions as EnvelopeOptions
+from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.envelope.registry import HttpRegistry
 from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.envelope.typed import TypedChanges

@@ -32,8 +32,8 @@ def options_of(values: Mapping[str, Any], name: str, node: str) -> EnvelopeOptio
     return EnvelopeOptions(
         values["format"],
         name,
-        values["topic"],
-        node,
+        topic=values["topic"],
+        node=node,
         tombstones=values["tombstones"],
         with_schema=values["with_schema"],
         registry=values["registry"],

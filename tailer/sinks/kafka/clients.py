@@ -17,7 +17,7 @@ from tailer.sinks.outlet import TargetAwayError
 
 T = TypeVar("T")
 
-AWAY_SECONDS: Final = 15.0
+AWAY_SECONDS: Final = 10.0
 """With nothing done for so long the cluster is away: whoever waits longer starts again from a new connection."""
 CONNECT_SECONDS: Final = 5.0
 SLICE_SECONDS: Final = 0.5
@@ -95,6 +95,20 @@ class Clients(NamedTuple):
             raise told(error_of(failure), "connecting", self.heard.where) from None
 
 
+def served(call: Callable[[float], T], seconds: float) -> T:
+    """What a call of a client gives, in which it hands over what it has to say.
+
+    It raises a fatal error from there; a report on a message that comes behind it is called all the same, and Python
+    makes another error of both: what it was is raised.
+    """
+    try:
+        return call(seconds)
+    except SystemError as failure:
+        if isinstance(failure.__cause__, KafkaException):
+            raise failure.__cause__ from None
+        raise
+
+
 def patiently(
     call: Callable[[float], T],
     poll: Callable[[float], object],
@@ -110,12 +124,16 @@ def patiently(
     while True:
         began = time.monotonic()
         try:
-            return call(SLICE_SECONDS)
+            return served(call, SLICE_SECONDS)
         except KafkaException as failure:
             error = error_of(failure)
         except FutureTimeoutError:
             error = KafkaError(KafkaError._TIMED_OUT)
-        poll(0)
+        try:
+            served(poll, 0)
+        except KafkaException as failure:
+            # No call of this client will succeed any more.
+            error = error_of(failure)
         heard.check(doing)
         if not (error.retriable() or error.code() in _NOT_YET):
             raise told(error, doing, heard.where)

@@ -6,6 +6,7 @@ one finishes or aborts what this one began. Knows no row and no position.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from tailer.errors import CdcError, RefusedError
 from tailer.sinks.envelope.messages import Headers
-from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently
+from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently, served
 from tailer.sinks.kafka.faults import is_fenced, told
 from tailer.sinks.kafka.record_size import MORE_IN_BATCH, batch_size
 from tailer.sinks.kafka.settings import TRANSACTION_MS, Settings
@@ -62,11 +63,11 @@ class Sending:
 
     def send(self, messages: Iterable[Outgoing]) -> None:
         """All of them together: when this returns they are there. Raises the errors of `told`; then nobody knows."""
-        # What it has to say of the time since the last sending explains nothing that comes.
-        self._producer.poll(0)
-        self._heard.begin()
         self._began = time.monotonic()
         try:
+            # What it has to say of the time since the last sending explains nothing that comes.
+            served(self._producer.poll, 0)
+            self._heard.begin()
             self._send(messages)
         except KafkaException as failure:
             raise self._fate(self._told(error_of(failure))) from None
@@ -79,7 +80,9 @@ class Sending:
         if self._transactional and self._began is not None and not self._lost:
             self._abort()
         self._producer.purge()
-        self._producer.flush(SLICE_SECONDS)
+        with contextlib.suppress(KafkaException):
+            # A fatal error is of messages that are given up.
+            served(self._producer.flush, SLICE_SECONDS)
 
     def _send(self, messages: Iterable[Outgoing]) -> None:
         if self._transactional:
@@ -108,7 +111,7 @@ class Sending:
     def _let_out(self) -> float:
         """Wait until the queue is shorter; how long that took in vain."""
         before, began = len(self._producer), time.monotonic()
-        self._producer.poll(SLICE_SECONDS)
+        served(self._producer.poll, SLICE_SECONDS)
         self._heard.check(SENDING)
         return 0.0 if len(self._producer) < before else time.monotonic() - began
 
@@ -124,7 +127,7 @@ class Sending:
         """Everything given is acknowledged. Waits as long as there is progress."""
         left, since = len(self._producer), time.monotonic()
         while True:
-            now_left = self._producer.flush(SLICE_SECONDS)
+            now_left = served(self._producer.flush, SLICE_SECONDS)
             if self._failed:
                 raise self._told(self._failed[0])
             if not now_left:
@@ -139,7 +142,11 @@ class Sending:
     def _told(self, error: KafkaError) -> CdcError:
         """The reason, which is not always what the call says: a message's failure, or that another producer took over,
         comes first, and every call behind it merely says that the transaction has failed."""
-        self._producer.poll(0)
+        try:
+            served(self._producer.poll, 0)
+        except KafkaException as failure:
+            # A fatal error says more than the call that failed by it.
+            error = error_of(failure)
         heard = [each for each in (*self._failed, error, self._heard.last) if each is not None]
         fenced = next(filter(is_fenced, heard), None)
         return told(fenced or heard[0], SENDING, self._heard.where)

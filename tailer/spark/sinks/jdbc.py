@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.names import check_table, quoted
 from tailer.spark.errors import find_error
+from tailer.spark.quoting import quoted_name
 from tailer.spark.sinks.base import PlainSink
 from tailer.spark.sinks.database import (
     create_batch,
@@ -138,11 +139,6 @@ class JdbcSink(PlainSink):
             self._connection = self._connect()
             self._connection.setAutoCommit(False)
         return self._connection
-
-
-def quoted_name(name: str) -> str:
-    """A column's name as Spark takes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _login() -> dict[str, str]:

@@ -32,16 +32,25 @@ def vouched(*notes: tuple[int, Sighting]) -> Vouched:
     return made
 
 
+def at_offset(vouched: Vouched, offset: int) -> float | None:
+    return vouched.since(FIRST, lambda: offset)
+
+
+def test_a_segment_that_was_finished_before_is_asked_for_no_offset() -> None:
+    made = vouched((FIRST, finished(2.0)))
+    assert made.since(FIRST, lambda: pytest.fail("asked")) == 2.0
+
+
 def test_a_row_is_durable_since_the_first_sidecar_beyond_it() -> None:
     made = vouched((FIRST, growing(100, 1.0)), (FIRST, growing(200, 2.0)), (FIRST, growing(200, 3.0)))
-    assert [made.since(FIRST, offset) for offset in (10, 99, 100, 199, 200)] == [1.0, 1.0, 2.0, 2.0, None]
-    assert made.since(FIRST + 1, 0) is None
+    assert [at_offset(made, offset) for offset in (10, 99, 100, 199, 200)] == [1.0, 1.0, 2.0, 2.0, None]
+    assert made.since(FIRST + 1, lambda: 0) is None
 
 
 def test_a_finished_segment_is_durable_to_its_end() -> None:
     made = vouched((FIRST, growing(100, 1.0)), (FIRST, finished(2.0)))
-    assert made.since(FIRST, 99) == 1.0
-    assert made.since(FIRST, 10**9) == 2.0
+    assert at_offset(made, 99) == 1.0
+    assert at_offset(made, 10**9) == 2.0
 
 
 def test_what_is_delivered_waits_no_more() -> None:
@@ -72,7 +81,7 @@ def test_late_segments_count_until_they_are_read() -> None:
 def test_many_looks_take_bounded_room_and_never_make_a_lag_less(count: int) -> None:
     made = vouched(*((FIRST, growing(10 * number, float(number))) for number in range(2, count + 2)))
     for number in range(2, count + 2):
-        since = made.since(FIRST, 10 * number - 1)
+        since = at_offset(made, 10 * number - 1)
         assert since is not None
         assert since <= number
         assert since >= number - (0 if count <= NOTED_MAX else 4 * count / NOTED_MAX)
@@ -85,7 +94,7 @@ def test_many_looks_take_bounded_room_and_never_make_a_lag_less(count: int) -> N
 
 def test_a_clock_that_was_set_back_is_no_matter() -> None:
     made = vouched(*((FIRST, growing(10 * number, 5000.0 - number)) for number in range(2, 3 * NOTED_MAX)))
-    since = made.since(FIRST, 10 * NOTED_MAX)
+    since = at_offset(made, 10 * NOTED_MAX)
     assert since is not None
     (notes,) = made._notes.values()
     assert len(notes.ends) <= NOTED_MAX

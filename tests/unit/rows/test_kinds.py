@@ -11,6 +11,7 @@ import pytest
 
 from tailer.errors import DefinitionError
 from tailer.options.tail import TailOptions
+from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.batch import _counted
 from tailer.tail.follow import steps
 from tailer.tail.open import open_tail
@@ -67,7 +68,8 @@ def test_every_form_counts_what_the_server_saw(sets_root: Path) -> None:
     ],
 )
 def test_texts_are_counted_whole_and_in_slices(texts: list[str]) -> None:
-    array = pa.array(texts, pa.string())
+    array, repeated = pa.array(texts, pa.string()), Repeated()
     for start in range(len(texts) + 1):
         for stop in range(start, len(texts) + 1):
-            assert _counted(array.slice(start, stop - start)) == Counter(texts[start:stop])
+            part = array.slice(start, stop - start)
+            assert _counted(part, pa.field("_op", pa.string()), repeated) == Counter(texts[start:stop])

@@ -51,6 +51,8 @@ class ArrayBatch:
 
     def kinds(self) -> Mapping[RowKind, int]:
         """How many rows there are of each keyspace, table and operation."""
+        if len(self) and (one := self._one_kind()) is not None:
+            return {self._kind(*one): len(self)}
         _, present, counts = self._kinds()
         return {self._kind(*divmod(kind, len(OPS))): count for kind, count in zip(present, counts, strict=True)}
 
@@ -152,6 +154,13 @@ class ArrayBatch:
         counts = np.bincount(kinds, minlength=1)
         present = np.flatnonzero(counts)
         return kinds, present.tolist(), counts[present].tolist()
+
+    def _one_kind(self) -> tuple[int, int] | None:
+        """Table and operation of all rows, where they are the same."""
+        fixed = self.arrays.fixed
+        tables, ops = fixed[a.TABLE], fixed[a.OP]
+        same = (ops == ops[0]).all() and (tables == tables[0]).all()
+        return (int(tables[0]), int(ops[0])) if same else None
 
     def _kind(self, table: int, op: int) -> RowKind:
         definition = self.tables[table].definition

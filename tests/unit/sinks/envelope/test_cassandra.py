@@ -178,6 +178,8 @@ def test_values_are_those_of_the_connector(type_: str, json_: str, expected: Any
         ("list<text>", {"replaced": True, "put": [["9f6593a0-e598-11f1-b9b8-bd260306fc63", "x"]]}, ["x"]),
         ("map<int, text>", {"replaced": True, "put": {"1": "x"}}, [[1, "x"]]),
         ("map<text, int>", None, {}),
+        ("map<text, int>", {"replaced": False, "put": {"a": 1}, "removed": ["b"]}, {"a": 1, "b": None}),
+        ("map<int, text>", {"replaced": False, "removed": ["2"]}, [[2, None]]),
         ("set<text>", None, []),
         ("address", {"replaced": False, "put": {"zip": 1}}, {"street": None, "zip": 1}),
         ("address", None, None),

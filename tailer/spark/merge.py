@@ -1,0 +1,225 @@
+"""Changes merged into a table that is kept somewhere: last write wins, exact for late and repeated rows.
+
+What merges is here, and what is asked of the place (`Kept`); the places are `delta.py` and `iceberg.py`. Beside the
+table's own columns stand `_partition`, `_row` (its identity), `_live`, `_until` (when something in it expires) and
+`_state` (what later changes have to be compared with). See docs/tables.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Final, Protocol
+
+from tailer.errors import UsageError
+from tailer.rebuild import Table
+from tailer.schema.model import TableDefinition
+from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.merged import Merged, pack_merged, unpack_merged
+from tailer.spark.newest import check_same, later, newer, reshaped, truncations_of, with_schema_rows
+from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
+from tailer.spark.state import changes_of, own_schema, packed_facts, seconds_of
+from tailer.types.cql import Decimals
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from tailer.rebuild.arrow import OnMisfit
+
+_MERGED: Final = "partition binary, row binary, facts binary, live boolean, until long"
+
+
+class Kept(Protocol):
+    """A table of a lakehouse, as merging needs it. Opened by its name or path; it may not be there yet."""
+
+    target: str
+    """Its name or path, for errors."""
+
+    def is_there(self) -> bool: ...
+
+    def read(self) -> DataFrame: ...
+
+    def prepare(self, schema: StructType) -> None:
+        """Makes the table, and adds the columns and fields that it lacks."""
+        ...
+
+    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str) -> None:
+        """In one commit: rows that are equal in the columns `same` are exchanged, or go where the column `gone` is
+        null; rows that there are not yet come, unless it is."""
+        ...
+
+    def own(self, rows: DataFrame, schema: StructType) -> DataFrame:
+        """The columns of `schema` of its rows, in those types: a place may keep a type as a wider one."""
+        ...
+
+
+class TableMerge:
+    """Merges change rows into one kept table; call it as `foreachBatch` does. One writer for each.
+
+    The table is made with the first batch. `table`: the definition
+    (`table_definition`), or a function that gives the newest one, asked for each batch; `schema` rows in the batch
+    (`includeSchemaChanges`) count as well. `decimals`, `on_misfit`: as in `rebuild`. `now`: the clock by which cells
+    with a TTL expire.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kept: Kept,
+        table: Table | TableDefinition | Callable[[], Table],
+        *,
+        decimals: Decimals = "decimal",
+        on_misfit: OnMisfit = "fail",
+        prefix: str = "_",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._spark = spark
+        self._kept = kept
+        self._decimals = decimals
+        self._on_misfit = on_misfit
+        self._prefix = prefix
+        self._now = now
+        self._ask = table if callable(table) else None
+        self._known: Merged | None = None
+        self._schema: StructType | None = None
+        self._table = table if isinstance(table, Table) else None
+        if isinstance(table, TableDefinition):
+            self._table = Table.of(table)
+
+    def __call__(self, changes: DataFrame, batch_id: int) -> None:
+        """Merge a micro-batch of generic change rows. Given again, or with rows known already, it changes nothing."""
+        table = self._newest()
+        mine = changes_of(changes, table).persist()
+        try:
+            if mine.isEmpty():
+                return
+            rare = [row.asDict() for row in mine.where("op in ('truncate', 'schema')").collect()]
+            table = with_schema_rows(table, rare)
+            self._merge(mine, table, truncations_of(rare))
+        finally:
+            mine.unpersist()
+
+    def refresh(self, *, everything: bool = False) -> None:
+        """Bring up to date what has expired since it was merged; `everything`: every row, by the newest definition."""
+        table = self._newest()
+        self._merge(None, table, {}, renewed=everything)
+
+    def _newest(self) -> Table:
+        if self._ask is not None:
+            asked = self._ask()
+            self._table = asked if self._table is None else newer(self._table, asked)
+        assert self._table is not None
+        return self._table
+
+    def _merge(
+        self, changes: DataFrame | None, table: Table, truncations: dict[str, tuple[int, int]], *, renewed: bool = False
+    ) -> None:
+        known = self._begin()
+        if known is not None:
+            check_same(known.table, table, self._kept.target)
+            truncations = later(known.truncations, truncations)
+            table = newer(known.table, table)
+        schema = self._prepare(table)
+        news = Merged(table, truncations, self._decimals, self._on_misfit)
+        retold = known is not None and reshaped(known.table, table)
+        task = Rebuilding(
+            table, int(self._now()), self._decimals, truncations, renewed or retold, self._prefix, self._on_misfit
+        )
+        everywhere = task.renewed or (known is not None and known.truncations != truncations)
+        frame = self._frame(changes, task, None if known == news else news, everywhere)
+        merged = map_in_arrow(frame, partial(merge_rows, encoded(task)), schema).persist()
+        try:
+            if not merged.isEmpty():
+                same = (self._prefix + "partition", self._prefix + "row")
+                self._kept.merge(merged, same, self._prefix + "state")
+        finally:
+            merged.unpersist()
+        self._table, self._known = table, news
+
+    def _begin(self) -> Merged | None:
+        """What the kept table holds of the table; asked of it once, for nobody else writes it."""
+        if self._known is None and self._kept.is_there():
+            self._known = _known(self._kept, self._prefix)
+        return self._known
+
+    def _prepare(self, table: Table) -> StructType:
+        """Sees to it that the kept table has the columns that the table needs; gives them."""
+        schema = _stored_schema(own_schema(table, self._decimals, self._spark), self._prefix)
+        if schema != self._schema:
+            self._kept.prepare(schema)
+            self._schema = schema
+        return schema
+
+    def _frame(self, changes: DataFrame | None, task: Rebuilding, news: Merged | None, everywhere: bool) -> DataFrame:
+        """News, and of the partitions that they touch what is stored; sorted by partition."""
+        from pyspark.sql import functions as F
+
+        stored = self._kept.read().select(*(F.col(self._prefix + name) for name in _ORDER))
+        stored = stored.toDF("partition", "row", "facts", "live", "until").where(F.col("partition") != F.lit(TABLE_ROW))
+        parts = []
+        if news is not None:
+            row = (TABLE_ROW, TABLE_ROW, pack_merged(news), None, None)
+            parts.append(self._spark.createDataFrame([row], _MERGED))
+        if changes is not None:
+            packed = packed_facts(changes, task).selectExpr(
+                "*", "cast(null as boolean) live", "cast(null as long) until"
+            )
+            parts.append(packed)
+            if not everywhere:
+                stored = stored.join(packed.select("partition").distinct(), "partition", "left_semi")
+        elif not everywhere:
+            expired = stored.where(F.col("until") <= F.lit(task.at)).select("partition").distinct()
+            stored = stored.join(expired, "partition", "left_semi")
+        frame = reduce(type(stored).unionByName, [*parts, stored])
+        return frame.repartition("partition").sortWithinPartitions("partition")
+
+
+def kept_rows(kept: Kept, spark: SparkSession, at: float | datetime | None, prefix: str) -> DataFrame:
+    """The rows of the table that a `TableMerge` keeps: those alive at `at` (now, if not given), its own columns only.
+
+    Rows in which something expired since they were merged are put together anew.
+    """
+    from pyspark.sql import functions as F
+
+    known = _known(kept, prefix) if kept.is_there() else None
+    if known is None:
+        raise UsageError("no table that changes are merged into", found=kept.target, remedy="Merge a batch first.")
+    task = Rebuilding(known.table, seconds_of(at), known.decimals, on_misfit=known.on_misfit)
+    schema = own_schema(known.table, task.decimals, spark)
+    stored = kept.read()
+    partition = prefix + "partition"
+    expired = stored.where(F.col(prefix + "until") <= F.lit(task.at)).select(partition).distinct()
+    sound = kept.own(stored.where(F.col(prefix + "live")).join(expired, partition, "left_anti"), schema)
+    stale = stored.join(expired, partition, "left_semi").select(*(prefix + name for name in _ORDER[:3]))
+    ordered = stale.toDF("partition", "row", "facts").repartition("partition").sortWithinPartitions("partition")
+    return sound.union(map_in_arrow(ordered, partial(rebuild_rows, encoded(task)), schema))
+
+
+_ORDER: Final = ("partition", "row", "state", "live", "until")
+
+
+def _known(kept: Kept, prefix: str) -> Merged | None:
+    from pyspark.sql import functions as F
+
+    frame = kept.read()
+    if prefix + "state" not in frame.columns:
+        return None
+    row = frame.where(F.col(prefix + "partition") == F.lit(TABLE_ROW)).select(prefix + "state").first()
+    return None if row is None else unpack_merged(bytes(row[0]), kept.target)
+
+
+def _stored_schema(own: StructType, prefix: str) -> StructType:
+    from pyspark.sql.types import BinaryType, BooleanType, DataType, LongType, StructField, StructType
+
+    kinds: dict[str, DataType] = {"live": BooleanType(), "until": LongType()}
+    added = [StructField(prefix + name, kinds.get(name, BinaryType())) for name in STORED]
+    clash = {name.casefold() for name in own.names} & {field.name.casefold() for field in added}
+    if clash:
+        raise UsageError(
+            f'the table has a column "{min(clash)}", a name that is needed beside it',
+            remedy="Choose another prefix for those: prefix='__'.",
+        )
+    return StructType([*own.fields, *added])

@@ -1,0 +1,164 @@
+"""Entries in quarantine, read again by what is known of definitions now. Reads no segment and writes nothing.
+
+A definition counts where its position says; an entry for which none counts yet is read by the first that came later,
+for nothing else will ever say what its bytes are. Of what does not decode the error is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from tailer.definitions.at_spans import DefinitionsAtSpans
+from tailer.definitions.learning import Definitions
+from tailer.definitions.outside import OutsideSources
+from tailer.errors import CdcError, CorruptError, DefinitionError, SinkError
+from tailer.framing.entry import HEAD_BYTES, scan_entries
+from tailer.framing.name import parse_log_name
+from tailer.limits import ENTRY_OVERHEAD
+from tailer.options.tail import TailOptions
+from tailer.position import Span
+from tailer.reading.task import DefinitionsById
+from tailer.rows.batch import Batch
+from tailer.rows.choice import Decoded
+from tailer.rows.explain import explain, explain_value
+from tailer.rows.explain_record import explain_record
+from tailer.rows.mutations import read_mutations
+from tailer.rows.place import Place
+from tailer.rows.prepared import Prepared, prepare
+from tailer.rows.records import read_records
+from tailer.scan.index import Status
+from tailer.scan.record.head import IN_TRANSACTION
+from tailer.scan.record.kinds import kinds_of
+from tailer.schema.builtin import system_tables
+from tailer.schema.record_definitions import is_native
+from tailer.schema.selection import Selection
+from tailer.state.journal import Journal
+from tailer.state.journal_records import DefinitionRecord
+from tailer.state.quarantine import Kept
+
+FROM_UNSIGNED_TIMES: Final = 8
+"""The descriptor from which on a server's local times are unsigned."""
+
+
+class KnownNow:
+    """The definitions of a state folder, with those of a file and a server if the options name them.
+
+    `journal`: one that is not written, for what is given here counts for these entries alone.
+    """
+
+    def __init__(self, journal: Journal, options: TailOptions) -> None:
+        known = Definitions(journal, Selection(), tolerant=True)
+        OutsideSources(options, known).give(None)
+        self._history = known.history
+        self.newest_of = known.newest_of
+        self._at = DefinitionsAtSpans(known.history)
+        self._native = {r.key: r.definition for r in journal.read() if isinstance(r, DefinitionRecord)}
+
+    def rows(self, record: Kept) -> Batch:
+        """The rows of an entry, as a run gives them that knew its definitions when it came by.
+
+        Raises what is wrong with it still: DefinitionError, CorruptError for bytes that are no entry.
+        """
+        data = _entry(record)
+        refused: DefinitionError | None = None
+        for definitions in self._native_ones() if self._native else self._of_mutation(record, data):
+            try:
+                return self._read(record, data, definitions)
+            except DefinitionError as error:
+                # What is told is what stood in the way first: of the definition that counts there.
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _native_ones(self) -> Iterator[DefinitionsById]:
+        """A change names its definition, wherever in the log that stood."""
+        yield self._native
+
+    def _of_mutation(self, record: Kept, data: bytes) -> Iterator[DefinitionsById]:
+        """By which definitions an entry is tried, the likeliest first."""
+        at = record.at
+        there = self._at.of(Span(at.segment, at.offset, at.offset, 0, at.offset, at.offset)).valid
+        known = _named_in(there, data)
+        yield known
+        later = [_named_in(event.changed, data) for event in self._history.events if event.at > at]
+        later = [changed for changed in later if changed]
+        first: dict[str, object] = {}
+        for changed in reversed(later):
+            first.update(changed)
+        if first.keys() - known.keys():
+            known = {**first, **known}  # type: ignore[dict-item]
+            yield known
+        for changed in later:
+            known = {**known, **changed}
+            yield known
+
+    def _read(self, record: Kept, data: bytes, definitions: DefinitionsById) -> Batch:
+        place = Place(record.node, record.segment, [record.offset])
+        selection = Selection(record.tables or ())
+        prepared = prepare(definitions, selection.ids(definitions), unread=system_tables().keys() - definitions.keys())
+        starts, sizes = np.array([HEAD_BYTES], np.int64), np.array([len(data) - ENTRY_OVERHEAD], np.int64)
+        if self._native:
+            _check_alone(record, data, starts, sizes)
+            decoded = read_records(data, starts, sizes, prepared, 0, None, place)
+        else:
+            decoded = read_mutations(data, starts, sizes, prepared, 0, _unsigned(record), place)
+        if decoded.index.stopped.status != Status.OK:
+            raise self._explain(decoded, prepared, place)
+        if decoded.made.faults:
+            raise explain_value(decoded.made.faults[0], place)
+        rows: Batch = decoded.made.batch  # type: ignore[assignment]  # no typed form was asked for
+        return rows
+
+    def _explain(self, decoded: Decoded, prepared: Prepared, place: Place) -> CdcError:
+        told = explain_record if self._native else explain
+        return told(decoded.index, decoded.data, prepared, place)
+
+
+def _entry(record: Kept) -> bytes:
+    """The one whole entry that a record is of. CorruptError for all else: no definition mends that."""
+    if record.row is not msgspec.UNSET:
+        raise SinkError(
+            f"row {record.row} of the entry was refused by an outlet's target",
+            at=record.at,
+            remedy="Its bytes are the row's JSON: `cdc-tail quarantine DIR show` has it.",
+        )
+    try:
+        data = bytes.fromhex(record.bytes)
+    except ValueError:
+        data = b""
+    found = scan_entries(data)
+    if record.code != DefinitionError.code or found.faults or len(found.starts) != 1:
+        raise CorruptError(
+            "bytes that are no whole entry",
+            at=record.at,
+            file=record.file,
+            remedy="No definition mends these: restore the segment, and read it with another consumer.",
+        )
+    return data
+
+
+def _check_alone(
+    record: Kept, data: bytes, starts: np.typing.NDArray[np.int64], sizes: np.typing.NDArray[np.int64]
+) -> None:
+    """The rows of a transaction are numbered where it was committed, which an entry alone does not tell."""
+    if int(kinds_of(data, starts, sizes)[0]) == IN_TRANSACTION:
+        raise DefinitionError(
+            "a change of a transaction, whose rows are numbered from its commit on",
+            at=record.at,
+            file=record.file,
+            remedy="Read the segment again with another consumer, while it is there.",
+        )
+
+
+def _named_in(definitions: DefinitionsById, data: bytes) -> DefinitionsById:
+    """Those whose table's id stands in an entry: it has the ids of its tables literally."""
+    return {key: held for key, held in definitions.items() if not is_native(key) and bytes.fromhex(held.id) in data}
+
+
+def _unsigned(record: Kept) -> bool:
+    name = parse_log_name(record.file)
+    return name is not None and name.version >= FROM_UNSIGNED_TIMES

@@ -1,0 +1,68 @@
+"""The same archive in an object store: moto stands in for S3, through pyarrow's own client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tailer.errors import CorruptError, SystemFailedError, UsageError
+from tailer.retention.archive_store import ObjectStore, open_store
+from tailer.retention.restore import restore, the_identity
+from tests.helpers.log_writer import LogFolder
+from tests.retention.test_archive import clean, log, values
+
+moto = pytest.importorskip("moto.server", reason="moto[server] is not installed (PyPI)")
+boto3 = pytest.importorskip("boto3", reason="boto3 is not installed (PyPI)")
+
+__all__ = ["log"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "ACCESS_KEY_ID": "test",
+            "SECRET_ACCESS_KEY": "test",
+            "EC2_METADATA_DISABLED": "true",
+        }.items():
+            patch.setenv(f"AWS_{name}", value)
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1").create_bucket(Bucket="logs")
+        yield f"{host}:{port}"
+    running.stop()
+
+
+def uri(server: str, bucket: str = "logs") -> str:
+    return f"s3://{bucket}/cdc?scheme=http&endpoint_override={server}&region=us-east-1"
+
+
+def test_what_is_archived_comes_back(server: str, log: LogFolder, tmp_path: Path) -> None:
+    store = open_store(uri(server))
+    assert isinstance(store, ObjectStore)
+    assert len(clean(log.path, store).logs) == 3
+    assert list(log.path.glob("*.log")) == []
+    identity = the_identity(store)
+    restore(store, identity, tmp_path / "back")
+    assert values(tmp_path / "back") == [0, 1, 2]
+    name = next(each for each in store.names(f"{identity}/{1_700_000_000_000}") if each.endswith(".log"))
+    store.put(f"{identity}/{1_700_000_000_000}/{name}", [b"other bytes"])
+    with pytest.raises(CorruptError, match="SHA-256"):
+        restore(store, identity, tmp_path / "again")
+
+
+def test_a_store_that_refuses_is_exit_8_and_nothing_goes(server: str, log: LogFolder) -> None:
+    with pytest.raises(SystemFailedError):
+        clean(log.path, open_store(uri(server, "no-such-bucket")))
+    assert values(log.path) == [0, 1, 2]
+
+
+def test_an_address_that_is_none_is_exit_2() -> None:
+    with pytest.raises(UsageError, match="address"):
+        open_store("nonsense://x")
+    with pytest.raises(UsageError, match="key in it") as told:
+        open_store("s3://user:secret@logs/cdc")
+    assert "secret" not in told.value.sentence()

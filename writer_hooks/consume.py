@@ -1,6 +1,6 @@
 """A consumer object in the writer's own process, in a thread or on an event loop: handed what is durable, and asked.
 
-The contract is `ChangeConsumer`'s; rows come decoded from `ahead.py`. Knows no file and no buffer.
+The contract is `ChangeConsumer`'s; rows come decoded from `decoded_ahead.py`. Knows no file and no buffer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tailer.schema.model import TableDefinition
 from tailer.tail.follow import WAIT_SECONDS
 from tailer.tail.kept import Saving
 from tailer.tail.run import ChangeConsumer, ConsumerState, begins_at, started
-from writer_hooks.ahead import Ahead, Handed
+from writer_hooks.decoded_ahead import Ahead, Handed
 from writer_hooks.own_steps import OwnSteps
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class _Answers:
         """It has these, whatever it says."""
         if handed.rows is not None:
             self._safe = False
-            self._steps.rows += handed.rows.num_rows
-        self._steps.handed = handed.behind.offset.position
+        rows = 0 if handed.rows is None else handed.rows.num_rows
+        self._steps.handed_out(rows, handed.behind.offset.position)
 
     def said(self, handed: Handed, *, safe: bool) -> Saving | None:
         """What is to be saved before the next rows, if anything: places without rows only now and then."""

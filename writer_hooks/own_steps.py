@@ -67,9 +67,8 @@ class OwnSteps:
     ) -> None:
         """`say` takes notices, which are logged too."""
         self.tail = tail
-        self.rows = 0
-        """How many were handed out."""
-        self.handed: Position | None = None
+        self._rows = 0
+        self._handed: Position | None = None
         """Where somebody who reads ahead has handed rows out up to; None: where the tail stands."""
         self.saved_at = time.monotonic()
         self.segments: set[int] = set()
@@ -110,6 +109,11 @@ class OwnSteps:
         """Behind the steps that the tail was advanced over."""
         return self.tail.offset.position
 
+    def handed_out(self, rows: int, behind: Position | None = None) -> None:
+        """So many more rows. `behind`: where they end, for who reads ahead."""
+        self._rows += rows
+        self._handed = behind
+
     def save(self, what: Saving) -> None:
         """Everything before it is safe. Durable when this returns."""
         self._buffer.check()
@@ -121,8 +125,8 @@ class OwnSteps:
     def stats(self) -> SubscriptionStats:
         """Numbers of this moment."""
         end = self._buffer.end
-        position = self.position if self.handed is None else self.handed
-        standing = self._standing() if self.handed is None else self.handed
+        position = self.position if self._handed is None else self._handed
+        standing = self._standing() if self._handed is None else self._handed
         same = standing.segment == end.segment
         known = {*self.tail.segments(), *self._buffer.segments}
         return SubscriptionStats(
@@ -131,7 +135,7 @@ class OwnSteps:
             buffer_used=self._buffer.used,
             segments=len(self.segments),
             entries=self.tail.entries - self._learnt,
-            rows=self.rows,
+            rows=self._rows,
             lag_segments=sum(standing.segment < each <= end.segment for each in known),
             lag_bytes=max(end.offset - (standing.offset if same else 0), 0),
             lag_ms=self._lag * 1000,

@@ -55,7 +55,7 @@ class Subscription:
         while True:
             batch = next(self._batches, None)
             if batch is not None:
-                self._steps.rows += batch.num_rows
+                self._steps.handed_out(batch.num_rows)
                 self._unsafe = True
                 return batch
             step = self._steps.next(until)

@@ -60,10 +60,11 @@ WRITER_TOOLS = (
 )
 """What of `tailer` the writer may use."""
 WRITER_READERS = (
-    "writer_hooks.ahead",
+    "writer_hooks.decoded_ahead",
     "writer_hooks.consume",
     "writer_hooks.measures",
     "writer_hooks.own_steps",
+    "writer_hooks.read_here",
     "writer_hooks.subscribe",
     "writer_hooks.subscription",
 )

@@ -14,7 +14,7 @@ import pytest
 from tailer.errors import LossError, RefusedError
 from tailer.tail.run import ConsumerState
 from writer_hooks import SegmentLog, Table
-from writer_hooks.ahead import AHEAD
+from writer_hooks.decoded_ahead import AHEAD
 from writer_hooks.own_steps import SubscriptionStats
 
 

@@ -56,7 +56,7 @@ soak-benchmarks:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/benchmarks -m "spark or server"
 
 soak-writer:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py tests/writer/test_run_kill.py -s
 
 soak-streams:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s

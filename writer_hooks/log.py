@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from tailer.errors import CdcError
-from tailer.limits import MIB
 from tailer.position import Position
 from tailer.scan.record.record import Definition, decode_record
 from writer_hooks.append_all import append_all
@@ -31,6 +30,7 @@ from writer_hooks.own_restart import NOWHERE
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
 from writer_hooks.publisher import Publisher
+from writer_hooks.read_here import ReadHere
 from writer_hooks.recovery import Recovered
 from writer_hooks.segment_ids import Ids
 from writer_hooks.spares import Spares
@@ -42,11 +42,8 @@ from writer_hooks.transaction import Transaction
 from writer_hooks.uninterrupted import uninterrupted
 from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, forked, not_opened
 
-if TYPE_CHECKING:
-    from writer_hooks.subscription import Subscription
 
-
-class SegmentLog:
+class SegmentLog(ReadHere):
     """A change log in a folder, with one writer: this object. Any thread or task may use it.
 
     Made by `SegmentLog.open`, ended by `close` (or as a context manager). After a failed fsync it is dead: everything
@@ -207,19 +204,6 @@ class SegmentLog:
         """How far the log is durable: the end of its last section, `0:0` before there is one."""
         return position_of(self._durable.end)
 
-    def subscribe(
-        self, start: str = "earliest", *, consumer: str | None = None, buffer_bytes: int = 16 * MIB, **options: Any
-    ) -> Subscription:
-        """The log's changes, for a thread or a task of this process: from memory, and from files where it falls behind.
-
-        `start`: `earliest`, `latest` or `segment:offset`, for a first start; a `consumer` that has committed goes on
-        behind that. `buffer_bytes`: how much of the newest is kept in memory for it. `options`: as in `tailer.open`
-        (`tables`, `table`, `on_error`, …). Raises as that does.
-        """
-        self._check_ours()
-        self._durable.check_may_wait()
-        return self._subscribers.subscribe(start, consumer, buffer_bytes, options)
-
     @property
     def hooks(self) -> list[Callable[[SyncedSection], None]]:
         """Called with each section after its fsync, in order; tickets are done by then. They must be quick.
@@ -308,6 +292,11 @@ class SegmentLog:
         self._syncer.time(measures.synced)
         monitor.add(measures)
         self._ending.watch(monitor)
+
+    def _readers(self) -> Subscribers:
+        self._check_ours()
+        self._durable.check_may_wait()
+        return self._subscribers
 
     def _check_ours(self) -> None:
         if self._forked is not None:

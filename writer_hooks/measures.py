@@ -20,7 +20,7 @@ from writer_hooks.cap import Cap
 from writer_hooks.stats import Stats
 
 if TYPE_CHECKING:
-    from writer_hooks.subscription import Subscription
+    from writer_hooks.own_steps import OwnSteps
 
 NO_CONSUMER: Final = "none"
 
@@ -66,7 +66,7 @@ class Measures:
         self,
         folder: str,
         stats: Callable[[], Stats],
-        subscriptions: Callable[[], list[Subscription]],
+        subscriptions: Callable[[], list[OwnSteps]],
         cap: Cap | None,
         used: Callable[[], int],
     ) -> None:
@@ -111,7 +111,7 @@ class Measures:
         for subscription in self._subscriptions():
             yield from self._of(subscription)
 
-    def _of(self, subscription: Subscription) -> Iterator[Sample]:
+    def _of(self, subscription: OwnSteps) -> Iterator[Sample]:
         stats, labels = subscription.stats(), (*self._labels, subscription.consumer or NO_CONSUMER)
         yield Sample(m.FROM_BUFFER, labels, stats.mode == "buffer")
         yield Sample(m.SWITCHES, labels, stats.switches)

@@ -14,6 +14,8 @@ from writer_hooks.buffer import SectionBuffer, SyncedSection
 from writer_hooks.places import Places
 
 if TYPE_CHECKING:
+    from tailer.tail.follow import Say
+    from writer_hooks.own_steps import OwnSteps
     from writer_hooks.subscription import Subscription
 
 Attach = Callable[[Callable[[SyncedSection], None]], Position]
@@ -28,17 +30,30 @@ class Subscribers:
         self._attach = attach
         self._lock = threading.Lock()
         self._buffer: SectionBuffer | None = None
-        self._living: weakref.WeakSet[Subscription] = weakref.WeakSet()
+        self._living: weakref.WeakSet[OwnSteps] = weakref.WeakSet()
         self._closed = False
 
     def subscribe(
         self, start: str, consumer: str | None, buffer_bytes: int, options: Mapping[str, Any]
     ) -> Subscription:
         """See `SegmentLog.subscribe`."""
+        from writer_hooks.subscription import Subscription
+
+        return Subscription(self.steps(start, consumer, buffer_bytes, options))
+
+    def steps(
+        self,
+        start: str,
+        consumer: str | None,
+        buffer_bytes: int,
+        options: Mapping[str, Any],
+        say: Say = lambda line: None,
+    ) -> OwnSteps:
+        """What one more reader reads."""
         # Only who reads in this process pays for what reads.
         from tailer.api import open_log
         from tailer.tail.open import open_tail
-        from writer_hooks.subscription import Subscription
+        from writer_hooks.own_steps import OwnSteps
 
         if buffer_bytes < 0:
             raise UsageError("buffer_bytes", expected="0 or more", found=buffer_bytes)
@@ -46,13 +61,14 @@ class Subscribers:
         given = {"tables_may_come": True, **options}
         tables = given.pop("tables", ())
         settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
+        buffer = self._shared()
         tail = open_tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
-        made = Subscription(tail, self._shared(), buffer_bytes, self._places.own)
+        made = OwnSteps(tail, buffer, buffer_bytes, self._places.own, say)
         with self._lock:
             self._living.add(made)
         return made
 
-    def living(self) -> list[Subscription]:
+    def living(self) -> list[OwnSteps]:
         """Those that are not closed."""
         with self._lock:
             return [each for each in self._living if each.open]

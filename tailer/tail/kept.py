@@ -5,6 +5,8 @@ A consumer that feeds an outlet has two positions, for the target keeps one too 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from tailer.planning.two_positions import Target, begin_at, memory_there
@@ -14,6 +16,15 @@ from tailer.state.journal_records import GenerationRecord
 from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.parts import TailParts
+
+
+class Saving(NamedTuple):
+    """What a save writes, as a value: `learnt` None where nothing is sure."""
+
+    offset: NodeOffset
+    memory: Memory
+    restart: Position
+    learnt: Learnt | None
 
 
 class KeptPosition:
@@ -50,8 +61,9 @@ class KeptPosition:
         told = (r.generation for r in records if isinstance(r, GenerationRecord) and r.consumer == consumer)
         return max(told, default=1)
 
-    def save(self, offset: NodeOffset, memory: Memory, restart: Position, learnt: Learnt | None) -> None:
+    def save(self, what: Saving) -> None:
         """Durable when this returns."""
+        offset, memory, restart, learnt = what
         initial = self._initial if self._initial == offset else None
         self._write(NodeState(offset, memory, restart, initial, learnt=learnt, generation=self.generation))
 

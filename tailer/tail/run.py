@@ -64,13 +64,30 @@ class ChangeConsumer(Protocol):
     def stop(self) -> None: ...
 
 
+class ToldDefinitions:
+    """Which definitions a consumer knows."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, TableDefinition] = {}
+
+    def news(self, task: ReadTask) -> tuple[TableDefinition, ...]:
+        """Those of wanted tables that are new or have changed; those changed inside the span too. Told from now on."""
+        known = dict(task.definitions)
+        for change in task.changes:
+            known.update(change.definitions)
+        wanted = task.selection.ids(known)
+        news = {key: known[key] for key in known if key in wanted and self._told.get(key) != known[key]}
+        self._told |= news
+        return tuple(news.values())
+
+
 class Delivery:
     """Hands the steps of a tail to a consumer, and saves the position when everything before it was said to be safe."""
 
     def __init__(self, tail: Tail, consumer: ChangeConsumer) -> None:
         self._tail = tail
         self._consumer = consumer
-        self._told: dict[str, TableDefinition] = {}
+        self._told = ToldDefinitions()
         self._safe = True
 
     def deliver(self, step: Step) -> None:
@@ -91,15 +108,8 @@ class Delivery:
             self._tail.save()
 
     def _tell(self, task: ReadTask) -> None:
-        """The definitions of wanted tables that are new or have changed; those changed inside the span come too."""
-        known = dict(task.definitions)
-        for change in task.changes:
-            known.update(change.definitions)
-        wanted = task.selection.ids(known)
-        news = {key: known[key] for key in known if key in wanted and self._told.get(key) != known[key]}
-        if news:
-            self._told |= news
-            self._consumer.on_definitions(tuple(news.values()))
+        if news := self._told.news(task):
+            self._consumer.on_definitions(news)
 
 
 def run(
@@ -130,11 +140,16 @@ def run(
             say(sentence)
 
 
+def begins_at(tail: Tail) -> ConsumerState:
+    """What a consumer is told at its start."""
+    options = tail.options
+    return ConsumerState(options.consumer, options.node, tail.folder, tail.offset.position, tail.resumed)
+
+
 @contextmanager
 def started(consumer: ChangeConsumer, tail: Tail) -> Iterator[None]:
     """A consumer between its `start` and its `stop`."""
-    options, offset = tail.options, tail.offset
-    consumer.start(ConsumerState(options.consumer, options.node, tail.folder, offset.position, tail.resumed))
+    consumer.start(begins_at(tail))
     try:
         yield
     finally:
@@ -177,17 +192,23 @@ class Running:
 
 def run_in_thread(folder: str | PathLike[str], consumer: ChangeConsumer, **options: Any) -> Running:
     """`run`, in a thread of its own. Several stand side by side, each with its `name`."""
+    name = f"cdc-tail-{options.get('name') or 'run'}"
+    return in_thread(lambda stopping: run(folder, consumer, stopping=stopping, **options), name)
+
+
+def in_thread(work: Callable[[Callable[[], bool]], None], name: str) -> Running:
+    """`work` in a thread of this name; it is given what says whether it was asked to end."""
     asked = threading.Event()
     news = _News()
 
-    def work() -> None:
+    def guarded() -> None:
         try:
-            run(folder, consumer, stopping=asked.is_set, **options)
+            work(asked.is_set)
         except BaseException as error:
             # Whoever joins gets it; a thread has nobody else to tell.
             news.error = error
 
-    thread = threading.Thread(target=work, name=f"cdc-tail-{options.get('name') or 'run'}", daemon=True)
+    thread = threading.Thread(target=guarded, name=name, daemon=True)
     thread.start()
     return Running(thread, asked.set, news)
 

@@ -20,7 +20,7 @@ from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.beginning import Beginning
 from tailer.tail.holding import Holding
-from tailer.tail.kept import KeptPosition
+from tailer.tail.kept import KeptPosition, Saving
 from tailer.tail.learning import Learning
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
@@ -180,10 +180,24 @@ class Standing:
 
     def save(self) -> None:
         """Save the position as the consumer's: durable when this returns. Nothing to do without a consumer."""
+        if self._parts.consumer is None:
+            self._saved = self.taken
+        else:
+            self.save_as(self.to_save())
+
+    def to_save(self) -> Saving:
+        """What `save` would write now, for a reader that is ahead of what its consumer said to be safe."""
+        taken = self.taken
+        if self._parts.consumer is None:
+            return Saving(taken, Memory(), taken.position, None)
+        return Saving(taken, self._memory_taken(), self.restart(taken), self.learnt_at(taken))
+
+    def save_as(self, what: Saving) -> None:
+        """`save`, of where the tail stood when it gave `what`. Another thread than the tail's may call it, as long as
+        neither is in it at once."""
         if self._parts.consumer is not None:
-            taken = self.taken
-            self._kept.save(taken, self._memory_taken(), self.restart(taken), self.learnt_at(taken))
-        self._saved = self.taken
+            self._kept.save(what)
+        self._saved = what.offset
 
     def announce(self) -> None:
         """Before a target keeps `taken`: what a restart there must know is durable when this returns."""

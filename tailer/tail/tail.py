@@ -22,7 +22,7 @@ from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
-from tailer.planning.plan import Plan, plan
+from tailer.planning.plan import Edge, Plan, plan
 from tailer.position import Position, Span
 from tailer.reading.reader import left_out_notices
 from tailer.reading.task import ReadTask
@@ -133,7 +133,8 @@ class Tail(Standing):
         self._definitions.learn_collected(self.offset.position)
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
         offset = self._journal.stamped(NodeOffset(0, segment, section.end, False, self.offset.p))
-        return self._as_step(Plan(offset, self.memory, [span]))
+        memory = self.memory
+        return self._as_step(Plan(offset, memory, [span], edges={segment: Edge(offset, lambda: memory)}))
 
     def tasks(self, step: Step, piece_bytes: int) -> list[FileTask]:
         """A step's tasks by what is known and decided now, in pieces of about so many bytes."""

@@ -75,22 +75,22 @@ def test_what_does_not_come_is_lost_and_what_looks_the_same_is_told() -> None:
 
 
 def event(file: str, pos: int, table: str = "t", **value: object) -> events.Event:
-    return events.Event({"id": 1}, {"source": {"file": file, "pos": pos, "table": table}, **value})
+    return events.Event({"id": 1}, {"source": {"file": f"CommitLog-{file}.log", "pos": pos, "table": table}, **value})
 
 
 def test_an_event_of_theirs_is_of_the_entry_that_ends_there() -> None:
-    ours = [event("a", 28), event("a", 96), event("a", 96), event("a", 164), event("b", 28)]
-    theirs = [event("a", 96), event("a", 164), event("b", 500), event("b", 500)]
+    ours = [event("1", 28), event("1", 96), event("1", 96), event("1", 164), event("2", 28)]
+    theirs = [event("7-1", 96), event("7-1", 164), event("7-2", 500), event("7-2", 500)]
     found = events.entries(ours, theirs)
     assert [(len(entry.ours), len(entry.theirs)) for entry in found] == [(1, 1), (2, 1), (1, 0), (1, 2)]
     assert events.compared(found)["missing"] == {"t": {"connector": 2, "ours": 1}}
     with pytest.raises(RuntimeError, match="of no entry"):
-        events.entries(ours, [event("c", 500)])
+        events.entries(ours, [event("7-3", 500)])
 
 
 def test_fields_are_compared_down_to_the_value_of_a_column() -> None:
-    one = event("a", 28, after={"v": {"value": {"x": 1}, "set": True}, "w": None}, op="u")
-    other = event("a", 96, after={"v": {"value": {"x": 2}, "set": True}}, op="u")
+    one = event("1", 28, after={"v": {"value": {"x": 1}, "set": True}, "w": None}, op="u")
+    other = event("1", 96, after={"v": {"value": {"x": 2}, "set": True}}, op="u")
     fields = events.compared([events.Entry("t", [one], [other])])["fields"]
     assert {path for path, counts in fields.items() if counts["different"]} == {
         "value.source.pos", "value.after.v.value", "value.after.w",

@@ -21,7 +21,7 @@ COMPILED = (
 )
 HOMES = {
     "confluent_kafka": ("tailer.sinks.kafka",),
-    "delta": ("tailer.spark.delta",),
+    "delta": ("tailer.spark.delta", "tailer.spark.sinks.delta"),
     "py4j": ("tailer.spark",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
     "cassandra": ("tailer.schema.server",),
@@ -59,7 +59,14 @@ WRITER_TOOLS = (
     "reading",
 )
 """What of `tailer` the writer may use."""
-WRITER_READERS = ("writer_hooks.subscription", "writer_hooks.subscribe", "writer_hooks.measures")
+WRITER_READERS = (
+    "writer_hooks.ahead",
+    "writer_hooks.consume",
+    "writer_hooks.measures",
+    "writer_hooks.own_steps",
+    "writer_hooks.subscribe",
+    "writer_hooks.subscription",
+)
 """Readers in the writer's own process, which run the reader's whole line, and what shows the numbers of both."""
 WRITER_DISK = {"writer_hooks.disk"}
 DISK = {"open", "os.open", "os.write", "os.fsync", "os.fdatasync", "os.rename", "os.replace", "os.unlink", "os.link"}

@@ -16,10 +16,9 @@ HOMES = {
     "tailer.types.scalars",
     "tailer.types.times",
     "tailer.types.values",
-    # What the values of each type are to readers of messages.
+    # What each type is in messages: in Avro, in Kafka Connect, for Debezium's connector.
     "tailer.sinks.envelope.avro_values",
     "tailer.sinks.envelope.connect_values",
-    "tailer.sinks.envelope.cql_names",
     "tailer.sinks.envelope.java_values",
     # What Python's values are for each type, there and back.
     "writer_hooks.from_bytes",
@@ -48,9 +47,15 @@ OTHER_MEANINGS = {
     "tailer.schema.decode": {"blob", "boolean", "int", "text", "timestamp", "uuid"},
     "tailer.schema.derive": {"counter"},
     "tailer.schema.rows": {"blob", "boolean", "int", "text", "timestamp", "uuid"},
+    # Types of databases.
+    "tailer.sinks.database": {
+        "bigint", "boolean", "date", "decimal", "double", "float", "smallint", "text", "timestamp",
+    },
     # Types of Avro, and of Kafka Connect.
     "tailer.sinks.envelope.avro": {"boolean", "int"},
     "tailer.sinks.envelope.debezium_schema": {"boolean"},
+    # Two whose values the server's own classes spell in another way.
+    "tailer.sinks.envelope.cql_names": {"blob", "timestamp"},
     # Types of Spark.
     "tailer.spark.sinks.database": {
         "bigint", "boolean", "date", "decimal", "double", "float", "int", "smallint", "timestamp", "tinyint",

@@ -92,7 +92,7 @@ def test_a_forked_child_is_refused_whoever_held_a_lock(tmp_path: Path, threads: 
         log.append(order(1)).wait()
         assert subscription.take(20) is not None
         tried = uses(log, subscription)
-        buffer = subscription._buffer
+        buffer = subscription._steps._buffer
         locks = [
             log.appender.lock,
             log._ending._guard,

@@ -112,7 +112,8 @@ class DuckdbStore(Store):
             return None
         sentence = " ".join(str(error).split("\n\nLINE", 1)[0].split())
         told = f"{self.name}: {sentence}"
-        if isinstance(error, duckdb.IOException):
+        # A commit that could not be written says so as an error of the transaction.
+        if isinstance(error, duckdb.IOException | duckdb.TransactionException):
             for words, kind, remedy in _SAYS:
                 if words in sentence:
                     return kind(told, remedy=remedy)

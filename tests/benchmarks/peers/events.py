@@ -37,8 +37,9 @@ class Event(NamedTuple):
         return str(self.value["source"]["table"])
 
     @property
-    def file(self) -> str:
-        return str(self.value["source"]["file"])
+    def segment(self) -> int:
+        """Theirs has the version of the file's form in its name too."""
+        return int(self.value["source"]["file"].removesuffix(".log").rpartition("-")[2])
 
     @property
     def pos(self) -> int:
@@ -55,18 +56,18 @@ class Entry(NamedTuple):
 
 def entries(ours: Sequence[Event], theirs: Sequence[Event]) -> list[Entry]:
     """By log entry. RuntimeError for an event of theirs that is of none of which we know."""
-    found = {(event.file, event.pos): Entry(event.table, [], []) for event in ours}
-    begins: dict[str, list[int]] = {}
-    for file, pos in sorted(found):
-        begins.setdefault(file, []).append(pos)
+    found = {(event.segment, event.pos): Entry(event.table, [], []) for event in ours}
+    begins: dict[int, list[int]] = {}
+    for segment, pos in sorted(found):
+        begins.setdefault(segment, []).append(pos)
     for event in ours:
-        found[event.file, event.pos].ours.append(event)
+        found[event.segment, event.pos].ours.append(event)
     for event in theirs:
-        known = begins.get(event.file, [])
+        known = begins.get(event.segment, [])
         at = bisect_left(known, event.pos)
         if not at:
             raise RuntimeError(f"an event of the connector is of no entry of ours: {event}")
-        found[event.file, known[at - 1]].theirs.append(event)
+        found[event.segment, known[at - 1]].theirs.append(event)
     return list(found.values())
 
 

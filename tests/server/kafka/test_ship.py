@@ -69,13 +69,3 @@ def test_a_target_that_has_nothing_of_what_was_sent(broker: Broker, tmp_path: Pa
     assert ship(broker, out).code == 0
     told = ship(broker, out, "--positions-topic", f"others-{tmp_path.name}")
     assert (told.code, "has none of the data files of node n1" in told.err) == (6, True)
-
-
-def test_messages_are_debeziums_if_that_is_asked_for(broker: Broker, tmp_path: Path) -> None:
-    log, out = log_of(tmp_path / "cdc_raw", table("ship_debezium"), 5), tmp_path / "out"
-    files_of(log, out)
-    assert ship(broker, out, "--format", "debezium").code == 0
-    sent = read(broker, "ks.ship_debezium")
-    assert [(each.key, each.row["op"], each.row["after"]) for each in sent] == [
-        (b'{"pk":%d,"ck":"c%d"}' % (v, v), "c", {"pk": v, "ck": f"c{v}", "v": v}) for v in range(5)
-    ]

@@ -142,6 +142,22 @@ def test_rows_are_those_of_the_file(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path / "rows" / "n1")) == 3
 
 
+@pytest.mark.parametrize(("asked", "given"), [(None, "rows"), ("debezium", "debezium")])
+def test_the_outlet_is_given_the_form_of_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None, given: str
+) -> None:
+    write_files(tmp_path, [1])
+    said: list[dict[str, Any]] = []
+
+    def open_outlet(to: str, values: dict[str, Any], context: OutletContext) -> MemoryOutlet:
+        said.append({name: values[name] for name in ("format", "at_least_once", "commit_seconds")})
+        return MemoryOutlet(Target(), context, FEW)
+
+    monkeypatch.setattr(to_outlet, "open_outlet", open_outlet)
+    send(tmp_path, format=asked)
+    assert said == [{"format": given, "at_least_once": False, "commit_seconds": 0.0}]
+
+
 def test_typed_rows_are_refused(tmp_path: Path, target: Target) -> None:
     write_files(tmp_path, [1])
     path = tmp_path / "n1" / "data-000000000001.idx.json"

@@ -34,6 +34,8 @@ _letters = st.characters(min_codepoint=0x20, exclude_categories=["Cs"])
 """The server spells control characters in its own way; other tests have them."""
 PLAIN = {"n": st.integers(-(2**63), 2**63 - 1), "ok": st.booleans(), "state": st.text(_letters)}
 
+RANGE = {"start": {"at": "a"}, "start_inclusive": True, "end": None, "end_inclusive": True}
+
 _words = st.lists(st.text(_letters, max_size=3), max_size=3, unique=True)
 _element_change = st.fixed_dictionaries({"replaced": st.booleans()}, optional={"put": _words, "removed": _words})
 
@@ -74,7 +76,12 @@ def generic(change: dict[str, Any]) -> tuple[Any, ...]:
         partition_key=None if change["op"] == "truncate" else compact({"id": change["id"]}),
         clustering=compact({"at": change["at"]}) if alone else None,
         columns=compact(change.get("columns")),
+        range=_range(change),
     )
+
+
+def _range(change: dict[str, Any]) -> str | None:
+    return compact(RANGE) if change["op"] == "delete_range" else None
 
 
 def typed(changed: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -96,7 +103,8 @@ def _typed_row(change: dict[str, Any]) -> dict[str, Any]:
     whole = change["op"] in ("insert", "update", "delete_row")
     return {
         **dict.fromkeys(PLAIN), **own, "id": None if change["op"] == "truncate" else change["id"],
-        "at": change["at"] if whole else None, "range": None, "cells": None, "attrs": None, "is_static": False,
+        "at": change["at"] if whole else None, "range": _range(change), "cells": None, "attrs": None,
+        "is_static": False,
         "set": [name for name in written if name != "tags" or not by_element] if "columns" in change else None,
         "deltas": compact({"tags": tags}) if "tags" in written else None,
     }  # fmt: skip
@@ -123,6 +131,8 @@ def model(change: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     if "tags" in (change.get("columns") or {}):
         source["deltas"] = {"tags": change["columns"]["tags"]}
+    if op == "delete_range":
+        source["range"] = RANGE
     if change["txn"] is not None:
         source["txn"] = change["txn"]
     letter = {"insert": "c", "update": "u", "delete_row": "d", "truncate": "t"}.get(op, op)

@@ -1,13 +1,12 @@
 """Our events in the form of Debezium's connector beside the connector's own of the same segments, field by field.
 
-Recorded: `fixtures/connector/kinds.tar.xz` has finished segments of a server with two changes of each kind (`peers/
+Recorded: `fixtures/debezium/kinds.tar.xz` has finished segments of a server with two changes of each kind (`peers/
 kinds.py`) and the messages that the connector (3.4.1.Final) made of them. Live: `peers/events.py`.
 """
 
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,9 @@ from tailer.tail.follow import follow
 from tailer.tail.open import open_tail
 from tests.benchmarks.peers.events import Event, compared, entries
 from tests.helpers.cli import ROOT
+from tests.helpers.sets import extract
 
-RECORDED = ROOT / "fixtures" / "connector" / "kinds.tar.xz"
+RECORDED = ROOT / "fixtures" / "debezium" / "kinds.tar.xz"
 LOST = {
     "of_static_alone": 2, "of_static_beside_a_row": 2, "of_counter": 2, "of_udt_whole": 2, "of_udt_one_field": 2,
     "behind": 4,
@@ -56,9 +56,8 @@ class Taking:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("connector")
-    with tarfile.open(RECORDED) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    extract(RECORDED, folder)
+    return folder / "kinds"
 
 
 def test_each_event_of_the_connector_is_ours_field_by_field(recorded: Path) -> None:

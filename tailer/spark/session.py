@@ -36,7 +36,9 @@ JARS: Final = "spark.jars"
 PACKAGES: Final = "spark.jars.packages"
 JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _FULL: Final = "-XX:+UseSerialGC"
-_LITTLE: Final = f"-XX:TieredStopAtLevel=1 {_FULL}"
+# With its first compiler alone a JVM reserves 48 MiB for code; when that is full it compiles nothing more, and says so
+# on standard output.
+_LITTLE: Final = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m {_FULL}"
 
 
 def settings(version: tuple[int, int], *, long: bool = False) -> dict[str, str]:

@@ -11,7 +11,7 @@ from tailer.rebuild.changes import changed
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.table import Table, plan_of
 from tailer.schema.model import Column, TableDefinition, TypeField
-from tailer.spark.delta import _newer, _reshaped
+from tailer.spark.newest import newer, reshaped
 from tests.unit.rebuild.test_join import ID, change
 
 KEY = Column("k", "partition_key", "int", 0)
@@ -65,11 +65,11 @@ def test_what_a_dropped_column_had_is_not_even_read() -> None:
     assert facts(Table.of(definition(gone)), change("update", 1, columns='{"v":"of another type"}')) == []
 
 
-def test_of_two_definitions_the_one_that_tells_more_is_newer() -> None:
+def test_of_two_definitions_the_one_that_tells_more_isnewer() -> None:
     old, new = Table.of(definition(V)), Table.of(definition(V, U, fields=("a", "b", "c")))
     dropped = Table.of(definition(Column("v", "regular", "int", dropped=True, dropped_time=9), U))
     for first, second in ((old, new), (new, old)):
-        assert _newer(first, second).definition == new.definition
-    assert _newer(old, Table.of(definition(V, fields=("x", "b")))).fields == {"u": {"a": 0, "x": 0, "b": 1}}
-    assert not _reshaped(old, new)
-    assert _reshaped(Table.of(definition(V, U)), dropped)
+        assert newer(first, second).definition == new.definition
+    assert newer(old, Table.of(definition(V, fields=("x", "b")))).fields == {"u": {"a": 0, "x": 0, "b": 1}}
+    assert not reshaped(old, new)
+    assert reshaped(Table.of(definition(V, U)), dropped)

@@ -65,6 +65,6 @@ OUTLETS: Final = (
            "a kill.", _KAFKA, False, "at-least-once", _FOLLOW),
     Option("into", kinds.TEXT, "With --to sqlite, postgresql, duckdb: the table; made if it is not there.", _TABLE,
            None, "into", _FOLLOW, alone=True),
-    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes. (table: the "
-           "table itself, which needs whole rows.)", _TABLE, "changes", "mode", _FOLLOW),
+    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes. `table`, the "
+           "table itself, needs whole rows.", _TABLE, "changes", "mode", _FOLLOW),
 )  # fmt: skip

@@ -169,7 +169,8 @@ def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["met"].keys() == {"idle", "bulk typed", "bulk generic"}
     for run in result["runs"]:
         assert run["idle_percent"].keys() == run["busy_row_ms"].keys() == {"without", "with"}
-        assert all(0 < each < 10_000 for each in run["busy_row_ms"].values())
+        # Five rows may cost less than the kernel's tick of 10 ms.
+        assert all(0 <= each < 10_000 for each in run["busy_row_ms"].values())
     assert all(ratio["median"] > 0 for ratio in result["bulk"]["with_by_without"].values())
 
 

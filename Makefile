@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-alerts soak-kafka soak-files soak-flink soak-databases
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-cluster
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -30,14 +30,15 @@ quick: $(VENV)/.installed-dev
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams alerts kafka files flink databases
+LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams lakehouse alerts kafka files flink databases archive cluster
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer $(LONGER:%=--deselect %)
+	CDC_TAIL_TESTS=all $(PYTEST) tests/unit tests/cli tests/native tests/retention tests/writer $(LONGER:%=--deselect %) $(LONGER_HTTP:%=--deselect %)
 
 soak-interleavings:
-	CDC_TAIL_TESTS=all $(PYTEST) $(LONGER)
+	CDC_TAIL_TESTS=all $(PYTEST) -o faulthandler_timeout=7200 $(LONGER) $(LONGER_HTTP)
 
 soak-damage:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/damage
@@ -61,21 +62,31 @@ soak-writer:
 soak-streams:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
+soak-lakehouse:
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(OLDEST)/bin/python -m pytest tests/spark/test_soak_lakehouse.py -s
+
 soak-alerts:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_prometheus.py
 
 soak-kafka:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/server/kafka/test_kills.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py -s
+	CDC_TAIL_TESTS=all $(PYTEST) tests/server/kafka/test_away.py
 
 soak-files:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/cli/test_ship_kill.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/cli/test_ship_kill.py tests/cli/test_ship_away.py -s
 	CDC_TAIL_TESTS=all $(PYTEST) tests/cli/test_files.py tests/unit/shipping
 
 soak-flink:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py
 
 soak-databases:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_away.py
+
+soak-archive:
+	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_archive.py
+
+soak-cluster:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/cluster/test_soak.py -s
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

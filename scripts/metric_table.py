@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tailer.metrics.declared import FOLLOWER, STREAM, SUBSCRIPTION, WRITER, Metric
+from tailer.metrics.declared import FOLLOWER, NODE, STREAM, SUBSCRIPTION, WRITER, Metric
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 TABLES: dict[str, Sequence[Metric]] = {
@@ -17,6 +17,7 @@ TABLES: dict[str, Sequence[Metric]] = {
     "stream": STREAM,
     "writer": WRITER,
     "subscription": SUBSCRIPTION,
+    "node": NODE,
 }
 
 

@@ -52,8 +52,8 @@ __all__ = [
 ]
 
 
-def open(folder: str | PathLike[str], *, tables: Sequence[str] = (), **options: Any) -> Log:
-    """A node's log folder (`cdc_raw`), ready to `read` or `follow`.
+def open(folder: str | PathLike[str] | None = None, *, tables: Sequence[str] = (), **options: Any) -> Log:
+    """A node's log folder (`cdc_raw`), ready to `read` or `follow`; None: the one that `cassandra_yaml=FILE` names.
 
     `tables`: names and globs of `keyspace.table`, globs for those with `cdc = true`; empty = every table with that.
     `table="keyspace.table"` gives that one table in the typed form. All options: docs/python.md, or

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError
+from tailer.options.log_place import LogPlace, log_place
 from tailer.options.tail import TailOptions
-from tailer.options.to_python import python_options
-from tailer.state.log_folder import log_state
+from tailer.options.to_python import folder_of, python_options
 from tailer.tail.follow import steps
+from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 from tailer.tail.open import hold_of, open_tail
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -28,13 +29,13 @@ _NUMBERS: Final = itertools.count(1)
 
 
 class Log:
-    """One node's log folder with the options it is read with. Holds nothing open between calls.
+    """One node's log, in a folder or at an address, with the options it is read with. Holds nothing open between calls.
 
     `notices`: what the last run had to say (a crash's remains, a loss that was accepted, rows held back).
     """
 
-    def __init__(self, folder: Path, options: TailOptions) -> None:
-        self.folder = folder
+    def __init__(self, place: LogPlace, options: TailOptions) -> None:
+        self.folder = place
         self.options = options
         self.notices: list[str] = []
 
@@ -65,8 +66,9 @@ class Log:
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
         self.notices = []
         settings = options.for_run(once=once)
-        hold = None if writes else hold_of(self.folder, settings, f"{os.getpid()}-{next(_NUMBERS)}")
-        with open_tail(self.folder, settings, writes=writes, hold=hold) as tail:
+        log = node_log(self.folder, settings, PATIENCE_SECONDS)
+        hold = None if writes else hold_of(log, settings, f"{os.getpid()}-{next(_NUMBERS)}")
+        with open_tail(log, settings, writes=writes, hold=hold) as tail:
             for step in steps(tail, once=once, say=self.notices.append):
                 yield from _batches(tail, step)
                 tail.advance(step)
@@ -88,8 +90,11 @@ def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:
         raise
 
 
-def open_log(folder: str | PathLike[str], tables: Sequence[str], options: Mapping[str, Any]) -> Log:
+def open_log(folder: str | PathLike[str] | None, tables: Sequence[str], options: Mapping[str, Any]) -> Log:
     """`tailer.open`."""
-    path, given = Path(folder), python_options({"tables": tables, **options}, program="tailer.open")
-    log_state(path, given.state)
-    return Log(path, given)
+    given = python_options({"tables": tables, **options}, program="tailer.open")
+    place = folder_of(given) if folder is None else log_place(os.fspath(folder))
+    if isinstance(place, Path):
+        # A folder in which no log is kept is refused here already.
+        node_log(place, given)
+    return Log(place, given)

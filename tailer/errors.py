@@ -110,6 +110,10 @@ class SystemFailedError(CdcError):
     code = 8
 
 
+class NodeAwayError(SystemFailedError):
+    """A node that serves its log does not answer, or cannot be reached: it may be there again later."""
+
+
 class HeldBackError(CdcError):
     """A run that does not wait ended with promised rows behind an unfinished segment."""
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
 # the processes that tests start too.
 os.environ.setdefault("CDC_TAIL_JIT", "1")
 
-# Two shared cores: a deadline would measure the neighbours.
+# Two shared cores: a deadline would measure the neighbours. Every change is held to the same examples, and only
+# `make soak` to new ones each time.
 settings.register_profile(
     "ours",
     deadline=None,
+    derandomize=not ALL,
     max_examples=examples(100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -57,7 +60,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_configure() -> None:
     """Compiles before any test is imported: a process that finds no code would compile by itself, and again."""
     if os.environ["CDC_TAIL_JIT"] == "1" and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
-        subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
+        _compile()
+
+
+def _compile() -> None:
+    """Returns when all code is kept; another part of the tests may be compiling it."""
+    from tailer.jit.ahead import BUSY
+
+    while (ended := subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT)).returncode == BUSY:
+        time.sleep(1.0)
+    ended.check_returncode()
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +88,7 @@ def compiled_code() -> Path:
     """The folder with all compiled code, made if need be."""
     from tailer.jit import store
 
-    subprocess.run([sys.executable, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
+    _compile()
     folder = store.kept()
     assert folder is not None
     return folder

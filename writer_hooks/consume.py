@@ -54,7 +54,7 @@ class _Answers:
         if handed.rows is not None:
             self._safe = False
         rows = 0 if handed.rows is None else handed.rows.num_rows
-        self._steps.handed_out(rows, handed.behind.offset.position)
+        self._steps.handed_out(rows, handed.seen, handed.behind.offset.position)
 
     def said(self, handed: Handed, *, safe: bool) -> Saving | None:
         """What is to be saved before the next rows, if anything: places without rows only now and then."""
@@ -63,6 +63,7 @@ class _Answers:
         if not self._safe:
             self._due = None
             return None
+        self._steps.taken()
         self._due = handed.behind
         now_and_then = time.monotonic() - self._steps.saved_at > WAIT_SECONDS
         return self.rest() if handed.rows is not None or now_and_then else None

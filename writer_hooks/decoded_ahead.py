@@ -16,7 +16,7 @@ from tailer.schema.model import TableDefinition
 from tailer.tail.kept import Saving
 from tailer.tail.run import ToldDefinitions
 from tailer.tail.step import Step
-from writer_hooks.own_steps import SLICE_SECONDS, OwnSteps
+from writer_hooks.own_steps import SLICE_SECONDS, OwnSteps, Seen
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,6 +34,7 @@ class Handed:
 
     definitions: tuple[TableDefinition, ...]
     rows: pyarrow.RecordBatch | None
+    seen: Seen | None
     behind: Saving
 
 
@@ -98,18 +99,18 @@ class Ahead:
 
         The last one, or nothing but the place, is given when the tail stands behind the step.
         """
-        tail, last = self._steps.tail, None
+        tail, last, seen = self._steps.tail, None, None
         ready: tuple[TableDefinition, ...] = ()
         for task in step.tasks:
             self._steps.segments.add(task.span.segment)
             self._news += self._told.news(task)
             for batch in tail.read(task):
                 if last is not None:
-                    yield Handed(ready, last, tail.to_save())
+                    yield Handed(ready, last, seen, tail.to_save())
                 tail.took(step, task, batch)
-                last, ready, self._news = batch.to_arrow(), self._news, ()
+                last, seen, ready, self._news = batch.to_arrow(), self._steps.seen(batch), self._news, ()
             tail.took(step, task)
         tail.advance(step)
         if last is None:
             ready, self._news = self._news, ()
-        yield Handed(ready, last, tail.to_save())
+        yield Handed(ready, last, seen, tail.to_save())

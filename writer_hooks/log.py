@@ -289,6 +289,7 @@ class SegmentLog(ReadHere):
             self._options.cap,
             lambda: sum(self._captured.sizes(self.appender.segment.id).values()),
         )
+        self._subscribers.measure()
         self._syncer.time(measures.synced)
         monitor.add(measures)
         self._ending.watch(monitor)

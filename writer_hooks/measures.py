@@ -22,8 +22,6 @@ from writer_hooks.stats import Stats
 if TYPE_CHECKING:
     from writer_hooks.own_steps import OwnSteps
 
-NO_CONSUMER: Final = "none"
-
 
 _log: Final = logging.getLogger("writer_hooks")
 
@@ -112,10 +110,13 @@ class Measures:
             yield from self._of(subscription)
 
     def _of(self, subscription: OwnSteps) -> Iterator[Sample]:
-        stats, labels = subscription.stats(), (*self._labels, subscription.consumer or NO_CONSUMER)
+        stats, labels = subscription.stats(), (*self._labels, subscription.consumer or m.NO_CONSUMER)
         yield Sample(m.FROM_BUFFER, labels, stats.mode == "buffer")
         yield Sample(m.SWITCHES, labels, stats.switches)
         yield Sample(m.SUBSCRIPTION_ROWS, labels, stats.rows)
         yield Sample(m.SUBSCRIPTION_BYTES, labels, stats.lag_bytes)
         yield Sample(m.SUBSCRIPTION_SEGMENTS, labels, stats.lag_segments)
         yield Sample(m.HANDOVER, labels, stats.lag_ms / 1000)
+        if subscription.passage is not None:
+            # By consumer and log: several logs of a process may have readers of one name.
+            yield from subscription.passage.samples((subscription.consumer or m.NO_CONSUMER, *self._labels))

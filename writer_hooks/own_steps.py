@@ -9,21 +9,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tailer.errors import CdcError
 from tailer.framing.entry import scan_entries
 from tailer.framing.section import Section
 from tailer.position import Position
+from tailer.rows.batch import RowKind
+from tailer.rows.choice import AnyBatch
 from tailer.segments.run import run_of
 from tailer.tail.follow import WAIT_SECONDS, Say
 from tailer.tail.kept import Saving
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 from writer_hooks.buffer import Absent, SectionBuffer, SyncedSection
+
+if TYPE_CHECKING:
+    from tailer.metrics.passage import Passage
 
 Mode = Literal["buffer", "segments"]
 
@@ -54,6 +59,14 @@ class SubscriptionStats:
     committed: Position
 
 
+class Seen(NamedTuple):
+    """What is told of a batch when it is handed out. `durable`: since when it is, in seconds since the epoch; None
+    where it came from files."""
+
+    rows: Mapping[RowKind, int]
+    durable: float | None
+
+
 class OwnSteps:
     """Of one reader, with its numbers. One thread at a time reads; another one may save, and ask for the numbers."""
 
@@ -64,9 +77,11 @@ class OwnSteps:
         room: int,
         path_of: Callable[[int], Path],
         say: Say = lambda line: None,
+        passage: Passage | None = None,
     ) -> None:
-        """`say` takes notices, which are logged too."""
+        """`say` takes notices, which are logged too. `passage` is told of rows where somebody measures them."""
         self.tail = tail
+        self.passage = passage
         self._rows = 0
         self._handed: Position | None = None
         """Where somebody who reads ahead has handed rows out up to; None: where the tail stands."""
@@ -80,6 +95,7 @@ class OwnSteps:
         self._mode: Mode = "segments"
         self._switches = 0
         self._lag = 0.0
+        self._durable: float | None = None
         self._saving = threading.Lock()
         self._passed = Position(0, 0)
         """Behind sections of a segment that has nothing for readers yet; its file goes if it never gets any."""
@@ -109,16 +125,29 @@ class OwnSteps:
         """Behind the steps that the tail was advanced over."""
         return self.tail.offset.position
 
-    def handed_out(self, rows: int, behind: Position | None = None) -> None:
+    def seen(self, batch: AnyBatch) -> Seen | None:
+        """A batch was read, and will be handed out; None where nobody measures."""
+        return Seen(batch.kinds(), self._durable) if self.passage is not None and len(batch) else None
+
+    def handed_out(self, rows: int, seen: Seen | None, behind: Position | None = None) -> None:
         """So many more rows. `behind`: where they end, for who reads ahead."""
         self._rows += rows
         self._handed = behind
+        if self.passage is not None and seen is not None:
+            self.passage.read(*seen)
+
+    def taken(self) -> None:
+        """Whoever got what was handed out so far has it."""
+        if self.passage is not None and self.passage.waits:
+            self.passage.delivered()
 
     def save(self, what: Saving) -> None:
         """Everything before it is safe. Durable when this returns."""
         self._buffer.check()
         with self._saving:
             self.tail.save_as(what)
+        if self.passage is not None:
+            self.passage.saved()
         self.saved_at = time.monotonic()
         self._committed = what.offset.position
 
@@ -193,6 +222,7 @@ class OwnSteps:
         except FileNotFoundError:
             return None
         self._lag = time.monotonic() - section.synced
+        self._durable = time.time() - self._lag
         self._switch("buffer")
         return step
 
@@ -203,6 +233,7 @@ class OwnSteps:
             _log.info("subscription %s: %s", self._name, notice)
             self._say(notice)
         if step.tasks or step.moved:
+            self._durable = None
             self._switch("segments")
             return step
         if step.error is not None:

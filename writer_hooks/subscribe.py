@@ -14,6 +14,7 @@ from writer_hooks.buffer import SectionBuffer, SyncedSection
 from writer_hooks.places import Places
 
 if TYPE_CHECKING:
+    from tailer.metrics.passage import Passage
     from tailer.tail.follow import Say
     from writer_hooks.own_steps import OwnSteps
     from writer_hooks.subscription import Subscription
@@ -32,6 +33,7 @@ class Subscribers:
         self._buffer: SectionBuffer | None = None
         self._living: weakref.WeakSet[OwnSteps] = weakref.WeakSet()
         self._closed = False
+        self._measured = False
 
     def subscribe(
         self, start: str, consumer: str | None, buffer_bytes: int, options: Mapping[str, Any]
@@ -52,6 +54,7 @@ class Subscribers:
         """What one more reader reads."""
         # Only who reads in this process pays for what reads.
         from tailer.api import open_log
+        from tailer.state.node_log import folder_log
         from tailer.tail.open import open_tail
         from writer_hooks.own_steps import OwnSteps
 
@@ -62,11 +65,17 @@ class Subscribers:
         tables = given.pop("tables", ())
         settings = open_log(self._places.cdc_raw, tables, {**given, "consumer": consumer}).options
         buffer = self._shared()
-        tail = open_tail(self._places.cdc_raw, replace(settings, start=start, program="writer_hooks"))
-        made = OwnSteps(tail, buffer, buffer_bytes, self._places.own, say)
+        tail = open_tail(
+            folder_log(self._places.cdc_raw, settings.state), replace(settings, start=start, program="writer_hooks")
+        )
+        made = OwnSteps(tail, buffer, buffer_bytes, self._places.own, say, self._passage())
         with self._lock:
             self._living.add(made)
         return made
+
+    def measure(self) -> None:
+        """Somebody watches: each reader that comes is measured."""
+        self._measured = True
 
     def living(self) -> list[OwnSteps]:
         """Those that are not closed."""
@@ -85,6 +94,13 @@ class Subscribers:
         self._lock = threading.Lock()
         if self._buffer is not None:
             self._buffer.forget(error)
+
+    def _passage(self) -> Passage | None:
+        if not self._measured:
+            return None
+        from tailer.metrics.passage import Passage
+
+        return Passage()
 
     def _shared(self) -> SectionBuffer:
         with self._lock:

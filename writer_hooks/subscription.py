@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tailer.position import Position
 from tailer.tail.follow import WAIT_SECONDS
 from tailer.tail.step import Step
-from writer_hooks.own_steps import SLICE_SECONDS, OwnSteps, SubscriptionStats
+from writer_hooks.own_steps import SLICE_SECONDS, OwnSteps, Seen, SubscriptionStats
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,7 +31,7 @@ class Subscription:
         self._steps = steps
         self._tail = steps.tail
         self._unsafe = False
-        self._batches: Iterator[pyarrow.RecordBatch] = iter(())
+        self._batches: Iterator[tuple[pyarrow.RecordBatch, Seen | None]] = iter(())
         self._thread: ThreadPoolExecutor | None = None
 
     @property
@@ -52,10 +52,13 @@ class Subscription:
     def take(self, timeout: float | None = None) -> pyarrow.RecordBatch | None:
         """The next rows; None when there are none within `timeout` seconds (for ever by default), or ever again."""
         until = None if timeout is None else time.monotonic() + timeout
+        # Who asks for more has what came before.
+        self._steps.taken()
         while True:
-            batch = next(self._batches, None)
-            if batch is not None:
-                self._steps.handed_out(batch.num_rows)
+            found = next(self._batches, None)
+            if found is not None:
+                batch, seen = found
+                self._steps.handed_out(batch.num_rows, seen)
                 self._unsafe = True
                 return batch
             step = self._steps.next(until)
@@ -68,6 +71,7 @@ class Subscription:
 
         In the middle of a step's batches the position stays before that step.
         """
+        self._steps.taken()
         self._steps.save(self._tail.to_save())
         self._unsafe = False
 
@@ -104,7 +108,7 @@ class Subscription:
             elif self._steps.at_end():
                 return
 
-    def _read(self, step: Step) -> Iterator[pyarrow.RecordBatch]:
+    def _read(self, step: Step) -> Iterator[tuple[pyarrow.RecordBatch, Seen | None]]:
         """The step's batches; when the last is handed out, the tail stands behind the step."""
         last = None
         for task in step.tasks:
@@ -112,7 +116,7 @@ class Subscription:
             for batch in self._tail.read(task):
                 if last is not None:
                     yield last
-                last = batch.to_arrow()
+                last = batch.to_arrow(), self._steps.seen(batch)
         self._tail.advance(step)
         if last is not None:
             yield last

@@ -25,7 +25,7 @@ from tailer.options.to_terminal import argument
 from tailer.sinks.text import printable, size_text
 
 if TYPE_CHECKING:
-    from tailer.retention.archive import Manifest
+    from tailer.archive.manifest import Manifest
 
 app = typer.Typer(add_completion=False)
 
@@ -60,8 +60,9 @@ def run(
     into: Path | None = None,
 ) -> None:
     """List what `clean --archive` has put away; or restore it: a log folder of its own, which every reader reads."""
-    from tailer.retention.archive_store import open_store
-    from tailer.retention.restore import identities, manifests, restore, the_identity
+    from tailer.archive.manifest import identities, manifests, the_identity
+    from tailer.retention.restore import restore
+    from tailer.stores.open import open_store
 
     if (action is Action.RESTORE) != (into is not None):
         raise UsageError(f"archive WHERE {action}", expected="list, or restore INTO", found=f"{action} {into or ''}")

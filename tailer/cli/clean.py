@@ -14,18 +14,18 @@ from tailer.cli.as_owner import as_log_owner
 from tailer.cli.command import command
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.to_terminal import DIR
-from tailer.retention.archive_store import open_store
+from tailer.options.to_terminal import DIR_IF_ANY
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Decision, HeldSegment, Limits
 from tailer.retention.over_cap import held_over_cap
 from tailer.sinks.text import printable, size_text
 from tailer.state.log_folder import state_folder
+from tailer.stores.open import open_store
 
 app = typer.Typer(add_completion=False)
 
 
-@command(app, "clean", {"folder": DIR}, epilog="Example: cdc-tail clean /var/lib/cassandra/cdc_raw --dry-run")
+@command(app, "clean", {"folder": DIR_IF_ANY}, epilog="Example: cdc-tail clean /var/lib/cassandra/cdc_raw --dry-run")
 def run(
     folder: Path,
     dry_run: bool,

@@ -1,4 +1,4 @@
-"""`cdc-tail consumers`: lists the consumers of a log folder, forgets one, or stands one elsewhere.
+"""`cdc-tail consumers`: lists the consumers of a log folder, forgets one or a node of one, or stands one elsewhere.
 
 Parses words; what a move means is decided in `retention/move_consumer.py`.
 """
@@ -34,14 +34,17 @@ class Action(StrEnum):
     LIST = "list"
     DROP = "drop"
     SEEK = "seek"
+    FORGET_NODE = "forget-node"
 
 
 _ARGUMENTS: Final = {
     "folder": DIR,
-    "action": argument(Action, "list, drop NAME, or seek NAME POSITION."),
+    "action": argument(Action, "list, drop NAME, seek NAME POSITION, or forget-node NAME NODE."),
     "name": argument(str | None, "The consumer.", metavar="NAME"),
     "position": argument(
-        str | None, "segment:offset, earliest, latest, or a node's JSON of an offset.", metavar="POSITION"
+        str | None,
+        "segment:offset, earliest, latest, a time, or a node's JSON of an offset; for forget-node the node.",
+        metavar="POSITION|NODE",
     ),
 }
 
@@ -62,12 +65,13 @@ def consumers(
     name: str | None = None,
     position: str | None = None,
 ) -> None:
-    """List the consumers of a log folder; forget one; or stand one at another position. Never one that is running."""
+    """List the consumers of a log folder; forget one, or a node that left; or stand one at another position. Never one
+    that is running."""
     _check(action, name, position, node)
     if action is Action.LIST:
         _list(folder, state, output_form(output))
         return
-    from tailer.retention.move_consumer import drop_consumer, seek_consumer
+    from tailer.retention.move_consumer import drop_consumer, forget_node, seek_consumer
     from tailer.state.log_folder import log_state, state_folder
 
     as_state_owner(folder, state_folder(folder, state))
@@ -76,16 +80,25 @@ def consumers(
         drop_consumer(where, str(name))
         STANDARD_ERROR.info(f"consumer {name} is forgotten; it holds no segment back any more")
         return
+    if action is Action.FORGET_NODE:
+        stood = forget_node(where, str(name), str(position))
+        STANDARD_ERROR.info(f"consumer {name} has forgotten node {position}, where it stood at {stood}")
+        return
     moved = seek_consumer(folder, str(name), str(position), node=node, state=state)
     STANDARD_ERROR.info(f"consumer {name} ({moved.node}) is moved from {moved.before} to {moved.after}")
 
 
 def _check(action: Action, name: str | None, position: str | None, node: str | None) -> None:
     """Each action has words of its own."""
-    wanted = {Action.LIST: 0, Action.DROP: 1, Action.SEEK: 2}[action]
+    forms = {
+        Action.LIST: "list",
+        Action.DROP: "drop NAME",
+        Action.SEEK: "seek NAME POSITION",
+        Action.FORGET_NODE: "forget-node NAME NODE",
+    }
+    wanted = len(forms[action].split()) - 1
     given = sum(word is not None for word in (name, position))
     if given != wanted:
-        forms = {Action.LIST: "list", Action.DROP: "drop NAME", Action.SEEK: "seek NAME POSITION"}
         raise UsageError(f"consumers DIR {action}", expected=forms[action], found=f"{given} words behind {action}")
     if node is not None and action is not Action.SEEK:
         raise UsageError("--node is for seek", remedy="`list` shows every node, `drop` forgets all of them.")

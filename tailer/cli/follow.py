@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +17,12 @@ from tailer.cli.gently import gently
 from tailer.cli.monitoring import Watched, watches
 from tailer.cli.rows import Form, open_sink, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.errors import UsageError
+from tailer.errors import NodeAwayError, UsageError
 from tailer.options.to_terminal import DIRS
 
 if TYPE_CHECKING:
     from tailer.options.kinds import CommitEvery
+    from tailer.options.log_place import LogPlace
     from tailer.options.tail import TailOptions
 
 _ALLOCATIONS: Final = 50_000
@@ -40,67 +41,89 @@ def follow(
     folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
 ) -> None:
     """Follow a log folder: each durable change as a row on standard output, or in an outlet, in log order."""
-    from tailer.options.tail import tail_options
-    from tailer.options.to_spark import folders_of
+    from tailer.options.tail import check_own_servers, tail_options
+    from tailer.options.to_spark import places_of, waits_for_nodes
 
     options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
-    folders = folders_of(folder, options.node)
-    # First: who cannot have the numbers that he asked for registers no consumer.
+    places = places_of(folder, options.node)
+    if len(places) > 1:
+        check_own_servers(options)
     if to is not None:
-        with watches(values) as watched:
-            _feed(folders, options, to, values, watched)
-        return
-    form = output_form(output)
+        from tailer.sinks.outlets import check_to
+
+        check_to(to)
+        if options.consumer is None:
+            raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
+    form = output_form(output) if to is None else "json"
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         options = replace(options, decimals="string")
-    if len(folders) > 1:
-        raise UsageError("several nodes on one terminal", remedy="Send them to an outlet with --to, or run one each.")
-    ((node, path),) = folders
+    # First: who cannot have the numbers that he asked for registers no consumer.
     with watches(values) as watched:
-        _run(path, replace(options, node=node), once, commit_every, form, watched)
+        if waits_for_nodes(values["on_node_lost"], several=len(places) > 1) or len(places) > 1:
+            from tailer.cli.follow_nodes import follow_nodes
+
+            with gently() as stopping, _rare_collections():
+                follow_nodes(places, options, to, form, values, watched, lambda: stopping[0])
+            return
+        ((node, place),) = places
+        chosen = replace(options, node=node)
+        _become_owner(place, chosen)
+        if to is None:
+            _run(place, chosen, once, commit_every, form, watched)
+        else:
+            _feed(place, chosen, to, values, watched)
 
 
-def _run(folder: Path, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:
-    from tailer.state.log_folder import state_folder
+def _run(place: LogPlace, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:
     from tailer.tail.follow import follow as run
+    from tailer.tail.node_log import PATIENCE_SECONDS, node_log
     from tailer.tail.open import open_tail
 
-    as_state_owner(folder, state_folder(folder, options.state))
-    watch = watched(folder, options)
-    with open_tail(folder, options) as tail, gently() as stopping, _rare_collections():
-        sink = open_sink(form, tail.definition, tail.typed)
-        say = STANDARD_ERROR.notice
-        run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
-        sink.close()
+    say = STANDARD_ERROR.notice
+    with gently() as stopping, _stops_without_node(stopping), _rare_collections():
+        log = node_log(place, options, PATIENCE_SECONDS, say, lambda: stopping[0])
+        watch = watched(log.source, options)
+        with open_tail(log, options) as tail:
+            sink = open_sink(form, tail.definition, tail.typed, more=options.extra_columns)
+            run(tail, sink, once=once, commit_every=every, say=say, stopping=lambda: stopping[0], watch=watch)
+            sink.close()
 
 
-def _feed(
-    folders: Sequence[tuple[str, Path]], options: TailOptions, to: str, values: dict[str, Any], watched: Watched
-) -> None:
-    from tailer.sinks.outlets import check_to, open_outlet
-    from tailer.state.log_folder import state_folder
+def _feed(place: LogPlace, options: TailOptions, to: str, values: dict[str, Any], watched: Watched) -> None:
+    from tailer.sinks.outlets import open_outlet
     from tailer.tail.deliver import deliver
     from tailer.tail.feed import Feed
+    from tailer.tail.node_log import PATIENCE_SECONDS, node_log
     from tailer.tail.open import open_tail
     from tailer.tail.patience import Patience
 
-    check_to(to)
-    if options.consumer is None:
-        raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
-    as_state_owner(folders[0][1], state_folder(folders[0][1], options.state))
-    say = STANDARD_ERROR.notice
-    with ExitStack() as stack:
-        stopping = stack.enter_context(gently())
-        stack.enter_context(_rare_collections())
-        feeds = []
-        for node, path in folders:
-            chosen = replace(options, node=node, outlet=True)
-            watch = watched(path, chosen)
-            tail = stack.enter_context(open_tail(path, chosen))
-            patience = Patience(values["retry_for"], say, lambda: stopping[0], watch)
-            feeds.append(Feed(tail, lambda context: open_outlet(to, values, context), patience, say, watch))
-        deliver(feeds, once=values["once"], say=say, stopping=lambda: stopping[0])
+    say, chosen = STANDARD_ERROR.notice, replace(options, outlet=True)
+    with gently() as stopping, _stops_without_node(stopping), _rare_collections():
+        log = node_log(place, chosen, PATIENCE_SECONDS, say, lambda: stopping[0])
+        watch = watched(log.source, chosen)
+        with open_tail(log, chosen) as tail:
+            patience = Patience(values["retry_for"], say, lambda: stopping[0], (watch.away, tail.tell_away))
+            feed = Feed(tail, lambda context: open_outlet(to, values, context), patience, say, watch)
+            deliver(feed, once=values["once"], say=say, stopping=lambda: stopping[0])
+
+
+def _become_owner(place: LogPlace, options: TailOptions) -> None:
+    from tailer.state.log_folder import state_folder
+
+    if isinstance(place, Path):
+        as_state_owner(place, state_folder(place, options.state))
+
+
+@contextmanager
+def _stops_without_node(stopping: list[bool]) -> Iterator[None]:
+    """Who is told to stop while its node is away ends as it would otherwise: what was not saved comes again."""
+    try:
+        yield
+    except NodeAwayError as error:
+        if not stopping[0]:
+            raise
+        STANDARD_ERROR.notice(f"stopped while the node was away: what was not saved comes again. {error.sentence()}")
 
 
 @contextmanager

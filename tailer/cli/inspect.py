@@ -5,6 +5,7 @@ Heads only unless entries or tables are asked for, so that a folder of any size 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,13 +22,17 @@ from tailer.cli.rows import Form, output_form
 from tailer.cli.segment_facts import SegmentFacts, segment_facts
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.framing.name import parse_log_name
-from tailer.options.tail import tail_options
-from tailer.options.to_terminal import SEGMENT_OR_DIR
+from tailer.framing.name import SegmentName, parse_log_name
+from tailer.options.log_place import LogPlace
+from tailer.options.tail import TailOptions, tail_options
+from tailer.options.to_terminal import SEGMENT_OR_PLACE
 from tailer.segments.folder import Listing, LogFile, check_folder
 from tailer.segments.looks import look
 from tailer.segments.segment import KeySource, SegmentFile
-from tailer.state.log_folder import log_state
+from tailer.segments.source import FolderSource, Source, open_segment
+from tailer.state.home import FolderHome
+from tailer.state.node_log import NodeLog
+from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 
 app = typer.Typer(add_completion=False)
 
@@ -35,11 +40,11 @@ app = typer.Typer(add_completion=False)
 @command(
     app,
     "inspect",
-    {"path": SEGMENT_OR_DIR},
+    {"path": SEGMENT_OR_PLACE},
     epilog="Example: cdc-tail inspect /var/lib/cassandra/cdc_raw --tables",
 )
 def inspect(
-    path: Path,
+    path: LogPlace,
     count_tables: bool,
     entries: bool,
     output: Form | None,
@@ -47,12 +52,16 @@ def inspect(
 ) -> None:
     """Show a segment or a folder: header, sections, sidecar, entries, tables. Works without definitions."""
     options = tail_options(values)
-    folder, logs, listing = _find(path, options.state)
+    log, logs, listing = _find(path, options)
+    with contextlib.closing(log.source):
+        _show(log, logs, listing, options, Wanted(count_tables, entries, pretty=output_form(output) == "pretty"))
+
+
+def _show(log: NodeLog, logs: list[LogFile], listing: Listing, options: TailOptions, wanted: Wanted) -> None:
     keys = options.keys()
-    wanted = Wanted(count_tables, entries, pretty=output_form(output) == "pretty")
     as_table = wanted.pretty and len(logs) != 1
     if as_table:
-        _write(folder_lines([facts for _, facts in _opened(folder, logs, listing, keys)]))
+        _write(folder_lines([facts for _, facts in _opened(log.source, logs, listing, keys)]))
     if as_table and not wanted.deep:
         return
     names: TableNames = {}
@@ -61,9 +70,9 @@ def inspect(
 
         # All segments of the folder, for the one asked for may hold rows of tables that another one defines.
         around = [listing.logs[segment] for segment in listing.segments]
-        files = (file for file, facts in _opened(folder, around, listing, keys) if facts.version is not None)
-        names = table_names(folder, files, options.schema_file, options.state)
-    for file, facts in _opened(folder, logs, listing, keys):
+        files = (file for file, facts in _opened(log.source, around, listing, keys) if facts.version is not None)
+        names = table_names(log.home.journal(writable=False), files, options.schema_file)
+    for file, facts in _opened(log.source, logs, listing, keys):
         _write(_head(facts, wanted, as_table=as_table))
         _write(_deep(file, facts, wanted, names))
 
@@ -81,30 +90,33 @@ class Wanted:
         return self.tables or self.entries
 
 
-def _find(path: Path, state: Path | None) -> tuple[Path, list[LogFile], Listing]:
-    """The folder, the segments in it to show (ascending), and what is beside them.
+def _find(path: LogPlace, options: TailOptions) -> tuple[NodeLog, list[LogFile], Listing]:
+    """The log, the segments in it to show (ascending), and what is beside them.
 
     A single segment may lie anywhere, also in a server's own folder.
     """
-    name = parse_log_name(path.name)
-    if name is None and path.is_file():
+    name = parse_log_name(path.name) if isinstance(path, Path) else None
+    if isinstance(path, Path) and name is not None:
+        return _one(path, name, options)
+    if isinstance(path, Path) and path.is_file():
         raise UsageError("this is no segment", file=str(path), expected="CommitLog-<version>-<id>.log", found=path.name)
-    folder = path.parent if name is not None else path
-    if name is None:
-        log_state(folder, state)
-    else:
-        check_folder(folder)
+    log = node_log(path, options, PATIENCE_SECONDS)
+    listing = log.source.look()
+    for notice in listing.notices():
+        STANDARD_ERROR.notice(notice)
+    return log, [listing.logs[segment] for segment in listing.segments], listing
+
+
+def _one(path: Path, name: SegmentName, options: TailOptions) -> tuple[NodeLog, list[LogFile], Listing]:
+    folder = path.parent
+    check_folder(folder)
     listing = look(folder)
-    if name is None:
-        for notice in listing.notices():
-            STANDARD_ERROR.notice(notice)
-        return folder, [listing.logs[segment] for segment in listing.segments], listing
     if (kind := listing.others.get(path.name)) is not None:
         raise UsageError("this is no segment", file=str(path), expected="a regular file", found=kind)
     log = listing.logs.get(name.segment)
     if log is None or log.name != name:
         raise UsageError("no such segment", file=str(path))
-    return folder, [log], listing
+    return NodeLog(FolderSource(folder), FolderHome(folder, options.state), folder), [log], listing
 
 
 def _write(lines: Iterable[str]) -> None:
@@ -113,12 +125,12 @@ def _write(lines: Iterable[str]) -> None:
 
 
 def _opened(
-    folder: Path, logs: list[LogFile], listing: Listing, keys: KeySource
+    source: Source, logs: list[LogFile], listing: Listing, keys: KeySource
 ) -> Iterator[tuple[SegmentFile, SegmentFacts]]:
     """Each segment, open, with its facts. In a live folder one may be deleted meanwhile: it is passed over."""
     for log in logs:
         try:
-            file = SegmentFile(folder / log.name.log, log.name.segment, keys)
+            file = open_segment(source, log.name, keys)
         except FileNotFoundError:
             continue
         with file:

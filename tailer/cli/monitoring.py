@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -17,17 +16,18 @@ if TYPE_CHECKING:
     from tailer.metrics.streaming import Stream
     from tailer.options.tail import TailOptions
     from tailer.options.to_spark import SourceOptions
+    from tailer.segments.source import Source
     from tailer.tail.watch import Watch
 
-Watched = Callable[[Path, "TailOptions"], "Watch"]
-"""Who is told of the loop over a folder; of several folders each has its own."""
+Watched = Callable[["Source", "TailOptions"], "Watch"]
+"""Who is told of the loop over a log; of several logs each has its own."""
 
 
 @contextmanager
 def watches(values: Mapping[str, Any]) -> Iterator[Watched]:
     """For loops of this process, until the context ends. `values`: the command's options."""
     with monitor(values) as shown:
-        yield lambda folder, options: _watch(shown, folder, options, values["cap"])
+        yield lambda source, options: _watch(shown, source, options, values["cap"])
 
 
 @contextmanager
@@ -42,14 +42,14 @@ def monitor(values: Mapping[str, Any]) -> Iterator[Monitor | None]:
         yield shown
 
 
-def _watch(shown: Monitor | None, folder: Path, options: TailOptions, cap: int | None) -> Watch:
+def _watch(shown: Monitor | None, source: Source, options: TailOptions, cap: int | None) -> Watch:
     if shown is None:
         from tailer.tail.watch import NO_WATCH
 
         return NO_WATCH
     from tailer.metrics.follower import Follower
 
-    follower = Follower(folder, options.node, options.consumer, cap)
+    follower = Follower(source, options.node, options.consumer, cap)
     shown.add(follower)
     return follower
 
@@ -98,11 +98,11 @@ def query_watch(values: Mapping[str, Any], source: SourceOptions) -> Iterator[Qu
 def _stream(source: SourceOptions, cap: int | None) -> Stream:
     from tailer.metrics.streaming import GivenUp, Stream
     from tailer.spark.backlog import GivenUp as Journalled
-    from tailer.state.journal import Journal
-    from tailer.state.log_folder import state_folder
+    from tailer.spark.present import homes
+    from tailer.tail.node_log import source_at
 
     consumer, before = source.tail.consumer, {}
-    for node, folder in source.folders:
-        state = state_folder(folder, source.of(node, once=False).state)
-        before[node] = GivenUp(**Journalled(Journal(state, writable=False), consumer).counts())
-    return Stream(dict(source.folders), consumer, cap, before)
+    logs = {node: source_at(place, source.of(node, once=False)) for node, place in source.places}
+    for node, home in homes(source).items():
+        before[node] = GivenUp(**Journalled(home.journal(writable=False), consumer).counts())
+    return Stream(logs, consumer, cap, before)

@@ -14,7 +14,7 @@ import typer
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.options.declared_commands import COMMANDS, options_of
-from tailer.options.sources import CONFIG, SECRET, SECRET_TEXT, resolve, unknown
+from tailer.options.sources import CONFIG, SECRET, SECRET_TEXT, SETTINGS, resolve, unknown
 from tailer.options.to_terminal import argument
 from tailer.sinks.text import printable
 
@@ -30,11 +30,12 @@ _COMMAND: Final = argument(str | None, "Of this command alone.", metavar="COMMAN
     {"name": _COMMAND},
     epilog="Example: cdc-tail options follow --config /etc/cdc-tail.toml",
 )
-def options(config: Path | None, output: Form | None, name: str | None = None) -> None:
+def options(config: Path | None, cassandra_yaml: Path | None, output: Form | None, name: str | None = None) -> None:
     """Show each option of a command with its value, and where that comes from: a file, the environment, the default."""
     if name is not None and name not in COMMANDS:
         raise unknown(f"command {name!r}", name, COMMANDS)
-    given = {} if config is None else {CONFIG: str(config)}
+    files = {CONFIG: config, SETTINGS: cassandra_yaml}
+    given = {option: str(file) for option, file in files.items() if file is not None}
     rows = [row for each in COMMANDS if name in (None, each) for row in _rows(each, given)]
     lines = _pretty(rows) if output_form(output) == "pretty" else (msgspec.json.encode(row).decode() for row in rows)
     sys.stdout.writelines(f"{line}\n" for line in lines)

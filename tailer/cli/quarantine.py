@@ -99,11 +99,11 @@ def _place(action: Action, text: str | None) -> Position | None:
 
 
 def _entries(state: Path, consumer: str | None) -> Iterator[_Entry]:
-    from tailer.state.journal import Journal
+    from tailer.state.folder_journal import FolderJournal
     from tailer.state.quarantine import quarantine_path, quarantined_consumers, whole_records
     from tailer.tail.quarantine_replay import replayed
 
-    journal = Journal(state, writable=False)
+    journal = FolderJournal(state, writable=False)
     for name in [consumer] if consumer is not None else quarantined_consumers(state):
         done = replayed(journal, name)
         for record in whole_records(quarantine_path(state, name)):
@@ -154,11 +154,14 @@ def _hex(digits: str) -> Iterator[str]:
 
 def _replay(state: Path, consumer: str, form: Form, values: dict[str, Any]) -> None:
     from tailer.options.tail import tail_options
-    from tailer.state.journal import Journal
+    from tailer.state.folder_journal import FolderJournal
+    from tailer.tail.masked import kept_masks
     from tailer.tail.quarantine_replay import replay
     from tailer.tail.quarantined import KnownNow
 
-    known = KnownNow(Journal(state, writable=False), tail_options(values, program="cdc-tail quarantine"))
+    journal = FolderJournal(state, writable=False)
+    masks = kept_masks(journal, consumer)
+    known = KnownNow(journal, tail_options(values, program="cdc-tail quarantine"), masks)
     sink = open_sink(form, known.newest_of, late=True)
     done = replay(state, consumer, known, sink)
     sink.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tailer.errors import UsageError
@@ -23,11 +24,13 @@ def output_form(choice: Form | None) -> Form:
     return choice or ("pretty" if sys.stdout.isatty() else "json")
 
 
-def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None, *, late: bool = False) -> Sink:
+def open_sink(
+    form: Form, tables: Tables, typed: TypedTable | None = None, *, late: bool = False, more: Sequence[str] = ()
+) -> Sink:
     """The sink that writes rows in this form to standard output.
 
     `tables`: the definitions of their tables. `typed`: the rows are of that typed form. `late`: they come out of
-    quarantine.
+    quarantine. `more`: the columns that they have behind all others.
     """
     stream = sys.stdout.buffer
     match form:
@@ -38,7 +41,7 @@ def open_sink(form: Form, tables: Tables, typed: TypedTable | None = None, *, la
         case "arrow":
             from tailer.sinks.arrow import ArrowSink
 
-            return ArrowSink(stream, typed, late=late)
+            return ArrowSink(stream, typed, late=late, more=more)
         case "pretty":
             from tailer.sinks.pretty import PrettySink
             from tailer.sinks.terminal import wants_colour

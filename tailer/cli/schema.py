@@ -5,6 +5,7 @@ Showing writes nothing; `schema retract` writes one record to the journal. Parse
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -18,12 +19,14 @@ from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.options.to_terminal import DIR, argument
+from tailer.options.log_place import LogPlace
+from tailer.options.to_terminal import DIR, PLACE_IF_ANY, argument
 from tailer.position import Position
 
 if TYPE_CHECKING:
     from tailer.definitions.whole_folder import Learnt
     from tailer.schema.selection import Selection
+    from tailer.state.node_log import NodeLog
 
 FULL_TABLES: Final = 10
 """More tables than this are shown one a line, unless they were named."""
@@ -46,25 +49,22 @@ _retract_app = typer.Typer(add_completion=False)
 @command(
     app,
     "schema",
-    {"folder": DIR},
+    {"folder": PLACE_IF_ANY},
     cls=SchemaCommand,
     epilog="Examples: cdc-tail schema /var/lib/cassandra/cdc_raw --table shop.orders --source. "
     "Take a wrong definition back: cdc-tail schema retract 12 /var/lib/cassandra/cdc_raw",
 )
-def schema(folder: Path, at: str, source: bool, changes: bool, output: Form | None, values: dict[str, Any]) -> None:
+def schema(folder: LogPlace, at: str, source: bool, changes: bool, output: Form | None, values: dict[str, Any]) -> None:
     """Show the tables that are known for a folder: from its journal, its log, a file, a server. Writes nothing."""
     from tailer.cli.progress import progress_bar
     from tailer.definitions.whole_folder import learn
     from tailer.options.tail import tail_options
+    from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 
     options = tail_options(values)
-    place, pretty = _position(at, folder, options.state), output_form(output) == "pretty"
-    learnt = learn(
-        folder,
-        options,
-        options.keys(),
-        lambda logs: progress_bar("reading definitions", logs),
-    )
+    with contextlib.closing((log := node_log(folder, options, PATIENCE_SECONDS)).source):
+        place, pretty = _position(at, log), output_form(output) == "pretty"
+        learnt = learn(log, options, options.keys(), lambda logs: progress_bar("reading definitions", logs))
     for notice in learnt.notices:
         STANDARD_ERROR.notice(notice)
     if changes:
@@ -142,12 +142,10 @@ def _nothing(learnt: Learnt, selection: Selection) -> None:
     STANDARD_ERROR.notice("no definition of any table is known here; give --schema FILE or --server HOST")
 
 
-def _position(text: str, folder: Path, state: Path | None) -> Position | None:
+def _position(text: str, log: NodeLog) -> Position | None:
     """The position that a user's text names; None is the end of all that is known. An offset must be of this state."""
     from tailer.planning.named_positions import named_position
     from tailer.planning.plan import Reach
-    from tailer.state.journal import Journal
-    from tailer.state.log_folder import log_state
 
     if text == "latest":
         return None
@@ -155,7 +153,7 @@ def _position(text: str, folder: Path, state: Path | None) -> Position | None:
         return position
     # Neither of the other forms looks at the folder.
     offset = named_position(text, {}, lambda segment, offset, budget: Reach(offset)).offset
-    Journal(log_state(folder, state), writable=False).check_id(offset)
+    log.home.journal(writable=False).check_id(offset)
     return offset.position
 
 

@@ -13,7 +13,7 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.sinks.text import printable
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import RetractRecord, SchemaRecord
 from tailer.state.log_folder import log_state
 
@@ -23,7 +23,7 @@ Course = list[tuple[Position, TableDefinition]]
 
 def retract(folder: Path, number: int, state: Path | None) -> list[str]:
     """Journal the retraction, durably; gives the lines that tell of it. UsageError where it is no schema record."""
-    journal = Journal(log_state(folder, state))
+    journal = FolderJournal(log_state(folder, state))
     before_that = number in journal.retracted
     journal.append_retract(number)
     records = journal.read()

@@ -66,7 +66,7 @@ def _run(folder: Path, name: str, once: bool, values: dict[str, Any]) -> None:
         try:
             if shipper.before not in (None, target.name):
                 say(f"shipper {name} goes on to {target.name}; until now it sent to {shipper.before}")
-            patience = Patience(values["retry_for"], say, lambda: stopping[0])
+            patience = Patience(values["retry_for"], say, lambda: stopping[0], (shipper.away.tell,))
             keeping = Keeping(values["keep"], values["keep_for"] or 0)
             Shipping(shipper, target, keeping, patience, stopping=lambda: stopping[0]).run(once=once)
         finally:
@@ -76,13 +76,15 @@ def _run(folder: Path, name: str, once: bool, values: dict[str, Any]) -> None:
 
 def _lines(folder: Path) -> Iterator[str]:
     """One line for each shipper and node."""
-    from tailer.shipping.shippers import registered, runs
+    from tailer.shipping.shippers import away, registered, runs
     from tailer.sinks.files.series import series_in
 
     newest = {series.node: series.numbers()[-1] for series in series_in(folder)}
     rows = []
     for each in registered(folder):
         state = "runs" if runs(folder, each.name) else f"stopped, moved {time.time() - each.moved:.0f} s ago"
+        if (note := away(folder, each.name)) is not None:
+            state = f"runs, its target away for {time.time() - note.since:.0f} s"
         for node in sorted({*newest, *each.nodes}):
             sent = each.nodes.get(node)
             upto = "none sent" if sent is None else f"sent up to {sent.upto}"

@@ -9,29 +9,36 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import typer
 
 from tailer.cli.command import command
 from tailer.cli.rows import Form, output_form
-from tailer.cli.status_text import node_lines
-from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, UsageError
+from tailer.cli.status_text import away_lines, node_lines
+from tailer.errors import CdcError, HeldBackError, LossError, RefusedError, SystemFailedError, UsageError
 from tailer.options.amounts import Lag
+from tailer.options.log_place import LogPlace, NodeUrl
 from tailer.options.to_terminal import DIRS
 from tailer.position import Position
 from tailer.retention.clean import CleanOptions
-from tailer.retention.status import ConsumerStatus, NodeStatus
+from tailer.retention.status import AwayNode, ConsumerStatus, NodeStatus
 from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import printable, size_text
+
+if TYPE_CHECKING:
+    from tailer.options.tail import TailOptions
 
 app = typer.Typer(add_completion=False)
 
 SECOND_LOOK_SECONDS: Final = 2.0
 """Changes that came just now are in no consumer's file yet: only who stands still between two looks lags."""
+
+Found = Sequence[NodeStatus | AwayNode]
+"""What there is to tell of each node."""
 
 _CLEAR: Final = "\x1b[H\x1b[2J"
 
@@ -40,39 +47,72 @@ _CLEAR: Final = "\x1b[H\x1b[2J"
 def status(
     folder: str,
     node: str,
-    state: Path | None,
-    stopped: bool,
-    cap: int | None,
     watch: bool,
     every: float,
     max_lag: Lag | None,
     output: Form | None,
+    values: dict[str, Any],
 ) -> None:
     """Show a log folder: its segments, its consumers and their lag, what clean would free, how near the disk cap is."""
-    from tailer.options.to_spark import folders_of
-    from tailer.retention.gather import observe
+    from tailer.options.to_spark import places_of
 
     if max_lag is not None and watch:
         raise UsageError("--max-lag with --watch", remedy="A health check looks once: leave --watch out.")
-    options = CleanOptions(stopped=stopped)
 
-    def look() -> list[NodeStatus]:
-        return [observe(name, each, state=state, cap=cap, options=options) for name, each in folders_of(folder, node)]
+    def look() -> Found:
+        return _all_there(places_of(folder, node), values)
 
     form = output_form(output)
     if watch:
         _watch(look, form, every)
-    found = look()
-    if max_lag is not None and _late(found, max_lag):
-        time.sleep(SECOND_LOOK_SECONDS)
-        found = look()
+    found = look() if max_lag is None else _look_twice(look, max_lag)
     _write(found, form)
     if max_lag is not None and (problem := health(found, max_lag)) is not None:
         raise problem
 
 
-def health(found: Sequence[NodeStatus], limit: Lag) -> CdcError | None:
-    """What a monitor should hear of first: a consumer not understood or none at all, lost changes, a lag."""
+def _status_of(name: str, place: LogPlace, values: Mapping[str, Any]) -> NodeStatus:
+    """Of a folder as it is now, or of a node as it tells it. `values`: the command's options."""
+    from tailer.options.cassandra_yaml import server_settings
+    from tailer.options.tail import tail_options
+    from tailer.retention.gather import observe
+
+    if not isinstance(place, Path):
+        return asked_status(name, place, tail_options(values), values["cap"])
+    file = values["cassandra_yaml"]
+    settings = None if file is None else server_settings(file)
+    options = CleanOptions(stopped=values["stopped"])
+    return observe(name, place, state=values["state"], cap=values["cap"], settings=settings, options=options)
+
+
+def _look_twice(look: Callable[[], Found], limit: Lag) -> Found:
+    """The second look where the first one found somebody late."""
+    found = look()
+    if _late(_there(found), limit):
+        time.sleep(SECOND_LOOK_SECONDS)
+        found = look()
+    return found
+
+
+def asked_status(name: str, url: NodeUrl, options: TailOptions, cap: int | None) -> NodeStatus:
+    """What a node tells of itself. Raises the documented errors."""
+    from tailer.remote.status import status_text
+
+    text = status_text(url, options, cap)
+    try:
+        found = msgspec.json.decode(text, type=NodeStatus)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise SystemFailedError("the node's status is of a form that is not understood", found=str(error)) from None
+    return msgspec.structs.replace(found, node=name, folder=str(url))
+
+
+def health(everything: Found, limit: Lag) -> CdcError | None:
+    """What a monitor should hear of first: a node that is away, a consumer not understood or none at all, lost changes,
+    a lag."""
+    for away in everything:
+        if isinstance(away, AwayNode):
+            return SystemFailedError(f"node {away.node} is away: {away.problem}", file=away.folder)
+    found = _there(everything)
     for each in found:
         if each.problems or not each.consumers:
             return RefusedError(
@@ -102,6 +142,27 @@ def health(found: Sequence[NodeStatus], limit: Lag) -> CdcError | None:
     )
 
 
+def _all_there(places: Sequence[tuple[str, LogPlace]], values: Mapping[str, Any]) -> Found:
+    """Of several nodes one that is away says nothing of the others; of one alone it is the error."""
+    from tailer.options.tail import tail_options
+    from tailer.tail.away import documented, lost_by
+    from tailer.tail.node_log import state_of
+
+    found: list[NodeStatus | AwayNode] = []
+    for name, place in places:
+        try:
+            found.append(_status_of(name, place, values))
+        except (CdcError, OSError) as error:
+            if len(places) == 1 or not lost_by(error, place, state_of(place, tail_options(values))):
+                raise
+            found.append(AwayNode(name, str(place), documented(error).sentence()))
+    return found
+
+
+def _there(found: Found) -> list[NodeStatus]:
+    return [each for each in found if isinstance(each, NodeStatus)]
+
+
 def _late(found: Sequence[NodeStatus], limit: Lag) -> list[ConsumerStatus]:
     return [each for node in found for each in node.consumers if _over(each, limit)]
 
@@ -112,7 +173,7 @@ def _over(consumer: ConsumerStatus, limit: Lag) -> bool:
     return consumer.lag.bytes > (limit.bytes or 0)
 
 
-def _watch(look: Callable[[], list[NodeStatus]], form: Form, every: float) -> None:
+def _watch(look: Callable[[], Found], form: Form, every: float) -> None:
     """Until interrupted; on a terminal each report takes the place of the one before."""
     while True:
         found = look()
@@ -123,9 +184,11 @@ def _watch(look: Callable[[], list[NodeStatus]], form: Form, every: float) -> No
         time.sleep(every)
 
 
-def _write(found: Sequence[NodeStatus], form: Form) -> None:
+def _write(found: Found, form: Form) -> None:
     if form == "json":
         sys.stdout.writelines(msgspec.json.encode(each).decode() + "\n" for each in found)
         return
     now, columns = time.time(), terminal_columns(sys.stdout, os.environ)
-    sys.stdout.writelines(f"{printable(line)}\n" for each in found for line in node_lines(each, now, columns))
+    for each in found:
+        lines = away_lines(each, columns) if isinstance(each, AwayNode) else node_lines(each, now, columns)
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)

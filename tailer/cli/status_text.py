@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tailer.retention.status import ConsumerStatus, NodeStatus, ReadStatus, SegmentStatus
+from tailer.retention.status import AwayNode, ConsumerStatus, NodeStatus, ReadStatus, SegmentStatus
 from tailer.sinks.text import aligned, shorten, size_text, width
 
 _INDENT: Final = "  "
@@ -32,6 +32,12 @@ def node_lines(status: NodeStatus, now: float, columns: int) -> Iterator[str]:
         yield from _wrapped(f"PROBLEM: {problem}", _INDENT, columns)
     for notice in status.notices:
         yield from _wrapped(notice, _INDENT, columns)
+
+
+def away_lines(away: AwayNode, columns: int) -> Iterator[str]:
+    """A node of which nothing can be told."""
+    yield f"{away.node}  {away.folder}"
+    yield from _wrapped(f"AWAY: {away.problem}", _INDENT, columns)
 
 
 def consumer_lines(consumers: Sequence[ConsumerStatus], now: float, columns: int) -> list[str]:
@@ -64,6 +70,10 @@ def _summary(status: NodeStatus) -> Iterator[str]:
     yield f"{_segments(len(status.segments))}, {used}"
     refused = f"; it would refuse: {clean.refused}" if clean.refused else ""
     yield f"clean would free {_segments(clean.segments)}, {size_text(clean.bytes)}{refused}"
+    if (server := status.server) is not None:
+        captures = "" if server.enabled else "cdc_enabled: false: the server captures nothing; "
+        within = "" if server.delay is None else f", a change is durable within {_delay(server.delay)}"
+        yield f"{captures}commitlog_sync is {server.sync}{within}"
     state = status.state
     forgot = f", forgot what is below segment {state.floor}" if state.floor else ""
     yield f"state {size_text(state.bytes)}, {state.records} records{forgot}"
@@ -105,6 +115,8 @@ def _consumer(each: ConsumerStatus, now: float) -> Iterator[str]:
     lag = each.lag
     late = f"{size_text(lag.bytes)} in {_segments(lag.segments)}, for {lag.seconds:.0f} s" if lag.bytes else "none"
     yield f"lag {late}; holds {_segments(each.holds.segments)}, {size_text(each.holds.bytes)}"
+    if each.away is not None:
+        yield f"its target has been away for {max(0.0, now - each.away.since):.0f} s: {each.away.error}"
     if each.pending:
         yield f"LOST {_segments(len(each.pending))} to clean --force"
     counts = ((each.quarantined, "quarantined"), (each.lost, "losses accepted"))
@@ -126,6 +138,10 @@ def _wrapped(sentence: str, indent: str, columns: int) -> list[str]:
 
 def _segments(count: int) -> str:
     return f"{count} segment{'s' if count != 1 else ''}"
+
+
+def _delay(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds else "milliseconds"
 
 
 def _ago(seconds: float) -> str:

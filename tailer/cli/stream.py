@@ -44,7 +44,6 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     from tailer.spark.named import check_tables
     from tailer.spark.run import run_query, stop
     from tailer.spark.session import check_pyspark
-    from tailer.state.log_folder import log_state, state_folder
 
     check_pyspark()
     _check_places(values)
@@ -55,10 +54,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     options = {"path": folder, **spark_texts(values), **values["option"]}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
-    for _, each in source.folders[:1]:
-        as_state_owner(each, state_folder(each, source.tail.state))
-    for node, each in source.folders:
-        log_state(each, source.of(node, once=False).state)
+    _check_logs(source)
     check_tables(source)
     out, kept = values["out"], values["checkpoint"]
     with ExitStack() as stack:
@@ -77,6 +73,18 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         stack.callback(shown.end)
         watch = watched.beside(shown.watch)
         run_query(session, options, sink, where, once=values["once"], watch=watch, told=watched.told)
+
+
+def _check_logs(source: SourceOptions) -> None:
+    """That logs are kept in the folders that are there; from then on this process is the first one's owner."""
+    from tailer.spark.present import present
+    from tailer.state.log_folder import log_state, state_folder
+
+    folders = [(node, place) for node, place in present(source) if isinstance(place, Path)]
+    for _, folder in folders[:1]:
+        as_state_owner(folder, state_folder(folder, source.tail.state))
+    for node, folder in folders:
+        log_state(folder, source.of(node, once=False).state)
 
 
 def _open_session(
@@ -139,7 +147,7 @@ def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> Que
             from tailer.spark.sinks.console import ConsoleSink, change_rows, typed_rows
 
             typed = typed_form(source)
-            rows = open_sink(form, _tables(source).definition, typed)
+            rows = open_sink(form, _tables(source).definition, typed, more=source.tail.extra_columns)
             make = change_rows if typed is None else typed_rows(typed)
             return ConsoleSink(rows, values["checkpoint"], make, rows.close)
 
@@ -147,6 +155,6 @@ def _open_sink(values: dict[str, Any], source: SourceOptions, form: Form) -> Que
 def _tables(source: SourceOptions) -> JournalledTables:
     """The definitions that the query journals before its rows come."""
     from tailer.definitions.journalled import JournalledTables
-    from tailer.state.log_folder import state_folder
+    from tailer.spark.present import homes
 
-    return JournalledTables(state_folder(folder, source.of(node, once=False).state) for node, folder in source.folders)
+    return JournalledTables(homes(source).values())

@@ -93,6 +93,8 @@ def line(figures: Figures, pace: float | None = None) -> str:
         parts.append(f"the last took {figures.batch_ms:,} ms")
     if figures.backlog_bytes is not None:
         parts.append(f"backlog {size(figures.backlog_bytes)} in {figures.backlog_segments} segments")
+    if figures.lost:
+        parts.append(f"away: {' '.join(figures.lost)}")
     if figures.losses:
         parts.append(f"losses accepted: {figures.losses}")
     if figures.quarantined:

@@ -18,12 +18,11 @@ from tailer.schema.selection import Selection
 from tailer.segments.run import run_of
 from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
-from tailer.state.log_folder import state_folder
 
 
-def table_names(folder: Path, files: Iterable[SegmentFile], schema: Path | None, state: Path | None) -> TableNames:
+def table_names(journal: Journal, files: Iterable[SegmentFile], schema: Path | None) -> TableNames:
     """`keyspace.table` by table id, as far as it is known. Raises UsageError for a CQL file that cannot be read."""
-    known = Definitions(Journal(state_folder(folder, state), writable=False), Selection(), tolerant=True)
+    known = Definitions(journal, Selection(), tolerant=True)
     if schema is not None:
         known.add(read_cql(schema), str(schema), BEGINNING)
     for file in files:

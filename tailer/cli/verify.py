@@ -9,7 +9,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -22,13 +21,13 @@ from tailer.cli.rows import Form, output_form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import CdcError, CorruptError
 from tailer.limits import MIB
+from tailer.options.log_place import LogPlace
 from tailer.options.tail import tail_options
-from tailer.options.to_terminal import DIR
+from tailer.options.to_terminal import PLACE_IF_ANY
 from tailer.planning.survey import Survey
-from tailer.segments.looks import look
 from tailer.sinks.text import printable, size_text
-from tailer.state.log_folder import log_state
 from tailer.state.offset import NodeOffset
+from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 
 app = typer.Typer(add_completion=False)
 
@@ -37,15 +36,21 @@ _JSON_FIELDS: Final = (
 )  # fmt: skip
 
 
-@command(app, "verify", {"folder": DIR}, epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
-def verify(folder: Path, output: Form | None, values: dict[str, Any]) -> None:
+@command(app, "verify", {"folder": PLACE_IF_ANY}, epilog="Example: cdc-tail verify /var/lib/cassandra/cdc_raw")
+def verify(folder: LogPlace, output: Form | None, values: dict[str, Any]) -> None:
     """Check every CRC of a folder: headers, markers, sections, entries. Exit 4 where the log is damaged."""
-    log_state(folder)
     options = tail_options(values).for_run(once=True)
     pretty = output_form(output) == "pretty"
-    survey = Survey(folder, keys=options.keys(), stopped=options.stopped, quiet_seconds=options.assume_finished_after)
+    log = node_log(folder, options, PATIENCE_SECONDS)
+    survey = Survey(
+        log.source,
+        keys=options.keys(),
+        stopped=options.stopped,
+        quiet_seconds=options.assume_finished_after,
+        clock=log.source.now,
+    )
     began = time.monotonic()
-    with contextlib.closing(survey):
+    with contextlib.closing(log.source), contextlib.closing(survey):
         results = _check_all(survey, options.settle_seconds or 0)
         for notice in survey.take_notices():
             STANDARD_ERROR.notice(notice)
@@ -58,7 +63,7 @@ def verify(folder: Path, output: Form | None, values: dict[str, Any]) -> None:
 def _check_all(survey: Survey, settle: float) -> list[Checked]:
     """Check all segments there are now. Results are shown afterwards: they and the bar may share a terminal."""
     survey.look(NodeOffset())
-    with progress_bar("checking", look(survey.folder).logs) as progress:
+    with progress_bar("checking", survey.source.look().logs) as progress:
         checker = Checker(survey, settle, progress)
         return [checker.check(segment) for segment in survey.segments()]
 

@@ -6,19 +6,19 @@ Reads journals when it is asked, and writes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.model import TableDefinition
+from tailer.state.home import Home
 from tailer.state.journal import Journal
 
 
 class JournalledTables:
-    """The tables of some state folders; one that is not there has none yet."""
+    """The tables of some states; one that is not there has none yet."""
 
-    def __init__(self, states: Iterable[Path]) -> None:
-        self._journals = [_Journalled(state) for state in states]
+    def __init__(self, homes: Iterable[Home]) -> None:
+        self._journals = [_Journalled(home) for home in homes]
 
     def definition(self, table: str) -> TableDefinition | None:
         """The newest definition of a table, by its id as 32 hex digits; None where no journal has one."""
@@ -29,15 +29,15 @@ class JournalledTables:
 class _Journalled:
     """One journal's definitions, as far as it was read."""
 
-    def __init__(self, state: Path) -> None:
-        self._state = state
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._journal: Journal | None = None
         self._history = DefinitionHistory()
         self._taken = 0
 
     def newest_of(self, table: str) -> TableDefinition | None:
         if self._journal is None:
-            self._journal = Journal(self._state, writable=False)
+            self._journal = self._home.journal(writable=False)
         else:
             self._journal.refresh()
         if self._journal.count < self._taken:

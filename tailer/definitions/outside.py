@@ -30,7 +30,7 @@ class OutsideSources:
         self._options = options
         self._known = known
         self._clock = clock
-        self._server = _server(options)
+        self._server = server_of(options)
         self._asked = 0.0
         self._answer: list[SchemaDelta] | None = None
         self._logged: Position | None = None
@@ -89,7 +89,8 @@ class OutsideSources:
         return read_server(server)
 
 
-def _server(options: TailOptions) -> Server | None:
+def server_of(options: TailOptions) -> Server | None:
+    """The server that the options name, with its TLS files. UsageError."""
     if options.server is None:
         return None
     files = (options.server_ca, options.server_cert, options.server_key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.learning import Definitions
@@ -20,12 +19,11 @@ from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.schema.selection import Selection
 from tailer.segments.folder import LogFile
-from tailer.segments.looks import look
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource, SegmentFile
-from tailer.state.journal import Journal
+from tailer.segments.source import Source, open_segment
 from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
-from tailer.state.log_folder import log_state
+from tailer.state.node_log import NodeLog
 
 Progress = Callable[[int, int], None]
 """Called with a segment and the file offset that was reached in it."""
@@ -51,38 +49,38 @@ def _quietly(logs: Mapping[int, LogFile]) -> AbstractContextManager[Progress]:
 
 
 def learn(
-    folder: Path,
+    log: NodeLog,
     options: TailOptions,
     keys: KeySource,
     showing: Callable[[Mapping[int, LogFile]], AbstractContextManager[Progress]] = _quietly,
 ) -> Learnt:
-    """Read the folder. Of `options` those count that say where definitions come from.
+    """Read the log. Of `options` those count that say where definitions come from.
 
     A file's and a server's count from the beginning, as at a first start. `showing`: who shows the
     progress. Raises the documented errors of these two.
     """
-    journal = Journal(log_state(folder, options.state), writable=False)
+    journal = log.home.journal(writable=False)
     journalled = journal.count
     retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
     known = Definitions(journal, Selection(), tolerant=True)
     OutsideSources(options, known).give(None)
     learnt = Learnt(known.history, journalled, retracted, journal.segment_ends(None))
-    listing = look(folder)
+    listing = log.source.look()
     logs = listing.logs
     learnt.notices += listing.notices()
     with showing(logs) as progress:
         for segment in sorted(logs):
-            _learn_file(folder, logs[segment], keys, known, learnt, progress)
+            _learn_file(log.source, logs[segment], keys, known, learnt, progress)
     known.learn_collected(None)
     learnt.notices += known.take_notices()
     return learnt
 
 
 def _learn_file(
-    folder: Path, log: LogFile, keys: KeySource, known: Definitions, learnt: Learnt, progress: Progress
+    source: Source, log: LogFile, keys: KeySource, known: Definitions, learnt: Learnt, progress: Progress
 ) -> None:
     try:
-        with SegmentFile(folder / log.name.log, log.name.segment, keys) as file:
+        with open_segment(source, log.name, keys) as file:
             notice = _collect(file, known, progress)
             if notice is not None:
                 learnt.notices.append(f"{log.name.log}: {notice}")

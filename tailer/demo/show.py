@@ -23,7 +23,7 @@ from tailer.demo.screen import Screen
 from tailer.errors import SystemFailedError
 from tailer.spark.run import SinkRun, stop
 from tailer.spark.session import check_java, check_pyspark, open_session
-from tailer.state.log_folder import state_folder
+from tailer.state.home import FolderHome
 
 if TYPE_CHECKING:
     from tailer.spark.run import SparkSession, StreamingQuery
@@ -90,7 +90,7 @@ def run_demo(stream: IO[bytes], story: Story, *, colour: bool, seconds: float | 
     began = time.monotonic()
     with TemporaryDirectory(prefix="cdc-tail-demo-") as parent, LiveWriter(story.module, parent) as writer:
         folder = Path(parent) / "cdc_raw"
-        tables = JournalledTables([state_folder(folder)]).definition
+        tables = JournalledTables([FolderHome(folder)]).definition
         screen = Screen(stream, writer.published, tables, colour=colour, clock=time.monotonic)
         screen.heading(story.heading)
         for line in story.about:

@@ -25,6 +25,9 @@ _LOG: Final = ("log",)
 _STREAM: Final = ("consumer",)
 _SUBSCRIPTION: Final = ("log", "consumer")
 
+NO_CONSUMER: Final = "none"
+"""How a run without a consumer is named, as its quarantine is."""
+
 READY: Final = Metric("cdc_tail_ready", "gauge", _RUN, "1 where /readyz says so: registered, moving, its target there")
 TO_READ: Final = Metric(
     "cdc_tail_durable_to_read_seconds", "histogram", _RUN,
@@ -143,5 +146,41 @@ SUBSCRIPTION: Final = (
 )  # fmt: skip
 """Of each subscriber in the service's own process."""
 
-TABLE: Final = (*FOLLOWER, *STREAM, *WRITER, *SUBSCRIPTION)
+HOLDS: Final = Metric(
+    "cdc_tail_consumer_holds_bytes", "gauge", _RUN, "Bytes of segments that this consumer needs, so that none goes"
+)
+RUNNING: Final = Metric("cdc_tail_consumer_running", "gauge", _RUN, "1 where a process holds the consumer now")
+KEPT: Final = Metric(
+    "cdc_tail_quarantine_entries", "gauge", _RUN, "Entries and refused rows that are in quarantine now"
+)
+CLEANABLE: Final = Metric("cdc_tail_cleanable_bytes", "gauge", _NODE, "Bytes that `clean` would free now")
+VOLUME_FREE: Final = Metric("cdc_tail_volume_free_bytes", "gauge", _NODE, "Bytes that the log folder's volume has free")
+STATE_BYTES: Final = Metric("cdc_tail_state_bytes", "gauge", _NODE, "Bytes of the state folder")
+STATE_PROBLEMS: Final = Metric(
+    "cdc_tail_state_problems", "gauge", _NODE, "Parts of the state that cannot be read; /readyz fails with one"
+)
+LOOKED: Final = Metric("cdc_tail_look_age_seconds", "gauge", _NODE, "For how long the node's numbers have been known")
+SERVED_BYTES: Final = Metric(
+    "cdc_tail_serve_bytes_total", "counter", _NODE, "Bytes of bodies that were sent to readers"
+)
+REQUESTS: Final = Metric(
+    "cdc_tail_serve_requests_total", "counter", (*_NODE, "status"), "Requests of readers, by the status they got"
+)
+SERVED_ERRORS: Final = Metric(
+    "cdc_tail_serve_errors_total", "counter", (*_NODE, "kind"), "Requests that came to no answer, or a bad one, by kind"
+)
+READERS: Final = Metric("cdc_tail_serve_readers", "gauge", _NODE, "Readers that wait for news of the log now")
+CONNECTIONS: Final = Metric("cdc_tail_serve_connections", "gauge", _NODE, "Connections of readers that are open now")
+LEASES: Final = Metric("cdc_tail_serve_leases", "gauge", _NODE, "Consumers that are leased to a reader elsewhere")
+LEASE: Final = Metric(
+    "cdc_tail_serve_lease_seconds", "gauge", _RUN, "For how long the consumer's lease still runs; 0: it has ended"
+)
+
+NODE: Final = (
+    HOLDS, RUNNING, KEPT, CLEANABLE, VOLUME_FREE, STATE_BYTES, STATE_PROBLEMS, LOOKED, SERVED_BYTES, REQUESTS,
+    SERVED_ERRORS, READERS, CONNECTIONS, LEASES, LEASE,
+)  # fmt: skip
+"""Of a node that is served, beside the lag of each consumer and the folder, as `follow` has them."""
+
+TABLE: Final = (*FOLLOWER, *STREAM, *WRITER, *SUBSCRIPTION, *NODE)
 """All metrics there are."""

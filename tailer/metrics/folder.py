@@ -4,18 +4,15 @@ stands still as well. Opens no log and judges nothing: sidecars, and how long th
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
 from tailer.errors import CdcError
 from tailer.retention.status import default_cap
 from tailer.segments.folder import SidecarFile
-from tailer.segments.looks import Looks
+from tailer.segments.source import Source
 from tailer.state.offset import NodeOffset
 
 
@@ -44,14 +41,14 @@ class _Seen(NamedTuple):
 
 
 class FolderLook:
-    """Of one folder; any thread may ask. `cap`: as the user gave it. `wall`: seconds since the epoch."""
+    """Of one log; any thread may ask. `cap`: as the user gave it. `wall`: seconds since the epoch."""
 
-    def __init__(self, folder: Path, cap: int | None = None, wall: Callable[[], float] = time.time) -> None:
-        self._folder = folder
+    def __init__(self, source: Source, cap: int | None = None, wall: Callable[[], float] | None = None) -> None:
+        self._source = source
         self._cap = cap
-        self._wall = wall
+        self._wall = wall or source.now
         self._lock = threading.Lock()
-        self._looks = Looks(folder)
+        self._looks = source.looks()
         self._seen: dict[int, _Seen] = {}
 
     def look(self, behind: NodeOffset | None, oldest: float | None = None) -> FolderFigures | None:
@@ -63,7 +60,7 @@ class FolderLook:
                 cap = self._cap_now()
             except (OSError, CdcError):
                 # The loop meets the same, and ends with what it is: here it is told by its absence.
-                self._looks = Looks(self._folder)
+                self._looks = self._source.looks()
                 return None
             logs = self._looks.logs
             waiting = Waiting() if behind is None else self._waiting(behind, oldest)
@@ -98,8 +95,8 @@ class FolderLook:
         """As it was given, else a server's default; a service's log says itself what it may take."""
         if self._cap is not None or self._looks.own or self._looks.listing.dropped is not None:
             return self._cap
-        volume = os.statvfs(self._folder)
-        return default_cap(volume.f_blocks * volume.f_frsize)
+        volume = self._source.volume_bytes()
+        return None if volume is None else default_cap(volume)
 
 
 def _end(sidecar: SidecarFile) -> int:

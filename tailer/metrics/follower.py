@@ -1,30 +1,24 @@
-"""The figures of a node's loop, as it tells of itself, and what is made of them. Knows no monitoring system.
-
-What is done for each batch costs as much however many rows it has.
-"""
+"""The figures of a node's loop, as it tells of itself, and what is made of them. Knows no monitoring system."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Final
 
 from tailer.errors import CdcError
 from tailer.metrics import declared as m
 from tailer.metrics.folder import FolderFigures, FolderLook
 from tailer.metrics.health import not_turned
-from tailer.metrics.samples import Durations, Sample, TableRows
+from tailer.metrics.passage import Passage
+from tailer.metrics.samples import Sample
 from tailer.metrics.vouched import Vouched
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
+from tailer.segments.source import Source
 from tailer.state.offset import NodeOffset
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
-
-NO_CONSUMER: Final = "none"
-"""How a run without a consumer is named, as its quarantine is."""
 
 
 class Follower:
@@ -36,26 +30,23 @@ class Follower:
 
     def __init__(
         self,
-        folder: Path,
+        source: Source,
         node: str,
         consumer: str | None,
         cap: int | None = None,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] | None = None,
     ) -> None:
-        self._labels = (consumer or NO_CONSUMER, node)
+        self._labels = (consumer or m.NO_CONSUMER, node)
         self._clock = clock
-        self._wall = wall
-        self._look = FolderLook(folder, cap, wall)
+        self._look = FolderLook(source, cap, wall)
         self._lock = threading.Lock()
         self._tail: Tail | None = None
         self._behind: NodeOffset | None = None
         self._vouched = Vouched()
-        self._pending: list[tuple[float, int]] = []
+        self._passage = Passage(clock, wall or source.now)
         self._turned = self._moved = clock()
-        self._rows = TableRows()
-        self._to_read, self._to_delivered = Durations(), Durations()
-        self._delivered = self._commits = self._refused = self._retries = 0
+        self._refused = self._retries = 0
         self._away: tuple[float, str] | None = None
         self._held = False
 
@@ -71,37 +62,31 @@ class Follower:
         with self._lock:
             self._turned, self._held = self._clock(), step.held is not None
             if (tail := self._tail) is not None:
-                if not self._pending:
+                if not self._passage.waits:
                     # Also where it was stood elsewhere, or moved over what has no rows.
                     self._stand(tail.taken)
                 for segment in tail.parts.log_ends.judged:
                     self._vouched.note(segment, tail.parts.survey.sighting(segment))
 
     def read(self, task: ReadTask, batch: AnyBatch, durable: float | None = None) -> None:
-        self._turned = now = self._clock()
+        self._turned = self._clock()
         if not len(batch):
             return
         rows = batch.kinds()
         with self._lock:
             if (since := durable) is None:
                 since = self._vouched.since(task.span.segment, lambda: int(batch.slice(0, 1).column("offset")[0]))
-            if since is not None:
-                self._to_read.add(self._wall() - since, len(batch))
-            self._rows.add(rows)
-            self._pending.append((now, len(batch)))
+            self._passage.read(rows, since)
 
     def delivered(self, behind: NodeOffset) -> None:
-        self._turned = now = self._clock()
+        self._turned = self._clock()
         with self._lock:
-            for at, rows in self._pending:
-                self._to_delivered.add(now - at, rows)
-                self._delivered += rows
-            self._pending.clear()
+            self._passage.delivered()
             self._stand(behind)
 
     def saved(self) -> None:
         self._turned = self._clock()
-        self._commits += 1
+        self._passage.saved()
 
     def away(self, error: CdcError | None) -> None:
         self._turned = now = self._clock()
@@ -132,16 +117,10 @@ class Follower:
         """All of now."""
         with self._lock:
             behind, oldest, held = self._behind, self._vouched.oldest(), self._held
-            to_read, to_delivered, rows = self._to_read.counted(), self._to_delivered.counted(), self._rows.counted()
             away = None if self._away is None else self._away[0]
         tail, seen, now = self._tail, self._look.look(behind, oldest), self._clock()
         yield Sample(m.READY, self._labels, not self.unready())
-        yield Sample(m.TO_READ, self._labels, to_read)
-        yield Sample(m.TO_DELIVERED, self._labels, to_delivered)
-        for kind, count in sorted(rows.items()):
-            yield Sample(m.ROWS, (*self._labels, *kind), count)
-        yield Sample(m.DELIVERED_ROWS, self._labels, self._delivered)
-        yield Sample(m.COMMITS, self._labels, self._commits)
+        yield from self._passage.samples(self._labels)
         yield Sample(m.LOSSES, self._labels, 0 if tail is None else tail.parts.journal.losses)
         yield Sample(m.QUARANTINED, self._labels, 0 if tail is None else tail.quarantined)
         yield Sample(m.REFUSED_ROWS, self._labels, self._refused)

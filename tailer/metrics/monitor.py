@@ -46,7 +46,7 @@ class Monitor:
         self._leave: Callable[[], None] = lambda: None
         try:
             if registry is not None:
-                self._leave = _needs("tailer.metrics.prometheus", "metrics", "metrics").join(registry, self._sources)
+                self._leave = needs("tailer.metrics.prometheus", "metrics", "metrics").join(registry, self._sources)
             if listen is not None:
                 self._server = _serve(listen, self._sources, self._parts)
                 say(f"metrics at http://{self._server.address}/metrics")
@@ -95,7 +95,7 @@ def wanted(listen: Listen | None, environ: Mapping[str, str]) -> bool:
 def _serve(listen: Listen, sources: Sequence[Source], parts: Sequence[Healthy]) -> Server:
     from tailer.metrics.server import Server, text
 
-    prometheus = _needs("tailer.metrics.prometheus", "metrics", "metrics")
+    prometheus = needs("tailer.metrics.prometheus", "metrics", "metrics")
 
     def page(ask: Callable[[Sequence[Healthy]], Sequence[str]]) -> Callable[[str], Page]:
         def made(accept: str) -> Page:
@@ -116,7 +116,7 @@ def _exporter(environ: Mapping[str, str], sources: Sequence[Source], say: Say) -
     if not wanted(None, environ):
         return None
     try:
-        otel = _needs("tailer.metrics.otel", "otel", next(name for name in ENDPOINTS if environ.get(name)))
+        otel = needs("tailer.metrics.otel", "otel", next(name for name in ENDPOINTS if environ.get(name)))
         exporter: Exporter = otel.Exporter(sources, environ, say)
     except (UsageError, ImportError) as error:
         # The variables are often set for everything on a machine: nobody asked this program for it.
@@ -126,7 +126,7 @@ def _exporter(environ: Mapping[str, str], sources: Sequence[Source], say: Say) -
     return exporter
 
 
-def _needs(module: str, extra: str, what: str) -> ModuleType:
+def needs(module: str, extra: str, what: str) -> ModuleType:
     """A module of ours that needs a package of an extra. UsageError where that is not there."""
     try:
         return importlib.import_module(module)

@@ -6,15 +6,15 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tailer.metrics import declared as m
 from tailer.metrics.folder import FolderLook
-from tailer.metrics.follower import NO_CONSUMER, folder_samples
+from tailer.metrics.follower import folder_samples
 from tailer.metrics.health import not_turned
 from tailer.metrics.samples import Durations, Sample
-from tailer.state.offset import NodeOffset, decode_node_offset
+from tailer.segments.source import Source
+from tailer.state.offset import REMOVED, NodeOffset, decode_node_offset
 
 
 class GivenUp(NamedTuple):
@@ -27,21 +27,21 @@ class GivenUp(NamedTuple):
 class Stream:
     """Of one query. The thread that waits for it tells `turned` and `take`; any other may ask.
 
-    `folders`: by node. `before`: what earlier runs gave up, by node; only what comes is counted.
+    `logs`: by node. `before`: what earlier runs gave up, by node; only what comes is counted.
     """
 
     def __init__(
         self,
-        folders: Mapping[str, Path],
+        logs: Mapping[str, Source],
         consumer: str | None,
         cap: int | None = None,
         before: Mapping[str, GivenUp] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] | None = None,
     ) -> None:
-        self._consumer = consumer or NO_CONSUMER
+        self._consumer = consumer or m.NO_CONSUMER
         self._clock = clock
-        self._looks = {node: FolderLook(folder, cap, wall) for node, folder in folders.items()}
+        self._looks = {node: FolderLook(source, cap, wall) for node, source in logs.items()}
         self._before = before or {}
         self._lock = threading.Lock()
         self._turned: float | None = None
@@ -63,6 +63,9 @@ class Stream:
             self._rows += int(progress["numInputRows"])
             self._batches.add(progress["durationMs"].get("triggerExecution", 0) / 1000)
             for node, held in ends.get("nodes", {}).items():
+                if REMOVED in held:
+                    self._looks.pop(node, None)
+                    continue
                 behind = decode_node_offset(held)
                 if node not in self._behind or self._behind[node].places != behind.places:
                     self._behind[node], self._moved[node] = behind, self._clock()
@@ -84,10 +87,11 @@ class Stream:
         with self._lock:
             rows, batches = self._rows, self._batches.counted()
             behind, moved, given_up = dict(self._behind), dict(self._moved), dict(self._given_up)
+            looks = dict(self._looks)
         yield Sample(m.STREAM_ROWS, (self._consumer,), rows)
         yield Sample(m.STREAM_BATCH, (self._consumer,), batches)
         now, ready = self._clock(), not self.unready()
-        for node, look in self._looks.items():
+        for node, look in looks.items():
             labels = self._consumer, node
             yield Sample(m.READY, labels, ready)
             if self._turned is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from tailer.limits import KIB, MIB
 
 _AMOUNT: Final = re.compile(r"(\d{1,15})\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _BYTES: Final = {"": 1, "k": KIB, "m": MIB, "g": KIB * MIB, "t": MIB * MIB}
 
@@ -27,6 +29,25 @@ def seconds_of(text: str) -> int | None:
     found = _AMOUNT.fullmatch(text.strip())
     unit = None if found is None else _SECONDS.get(found[2].lower())
     return None if found is None or unit is None else int(found[1]) * unit
+
+
+def moment_of(text: str) -> float | None:
+    """The seconds since the epoch of a moment (`2026-11-20T10:00Z`, or another offset than Z); None for what is none.
+
+    Without an offset it is none: which clock it means cannot be told.
+    """
+    if not _DATE.match(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment.timestamp()
+
+
+def lacks_zone(text: str) -> bool:
+    """Whether it is a moment but for its zone."""
+    return moment_of(text) is None and moment_of(f"{text}Z") is not None
 
 
 def size_of(text: str) -> int | None:

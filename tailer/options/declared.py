@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 from tailer.limits import SETTLE_ONCE_SECONDS, SETTLE_SECONDS
 from tailer.options import kinds
 from tailer.options.kinds import Kind
+from tailer.schema.extras import Replicas
 from tailer.schema.typed import OnSchemaChange
 from tailer.segments.keystore import KEY_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from tailer.types.cql import Decimals
@@ -23,6 +24,9 @@ RUN: Final = "How to run"
 TROUBLE: Final = "What to do in trouble"
 OUTPUT: Final = "What comes out"
 TYPED: Final = "The typed form"
+MASKED: Final = "What is masked"
+ORIGIN: Final = "Where rows come from"
+NODES: Final = "Nodes at http:// and https://"
 PARTITIONS_MAX: Final = 10_000
 
 
@@ -76,7 +80,8 @@ def default_text(default: Any) -> str:
 _ROWS: Final = ("follow", "stream")
 _ASKS: Final = (*_ROWS, "schema")
 _TOLD: Final = (*_ASKS, "quarantine")
-_KEYS: Final = (*_ASKS, "inspect", "verify")
+_KEYS: Final = (*_ASKS, "inspect", "verify", "serve")
+_NODES: Final = (*_ROWS, "schema", "inspect", "verify", "status")
 _TYPED_ONLY: Final = "with `table`: "
 
 TAIL: Final = (
@@ -93,14 +98,29 @@ TAIL: Final = (
         more="a table that is named exactly and that nothing defines yet may be created later; without this it is an "
         "error (exit 3, `[CDC-3]`), which has the nearest names",
     ),
+    Option(
+        "cassandra_yaml", kinds.FILE, "The server's own settings: they name the log folder where DIR is left out (as "
+        "without this, where a package is installed), and fill --keystore and --cap.", WHAT, None, "cassandra-yaml",
+        (*_KEYS, "status", "clean", "options"), "cassandraYaml", python=True,
+        more="the server's own [`cassandra.yaml`](cassandra.md#the-servers-own-settings): it names the log folder, "
+        "where no other is given, and the keystore",
+    ),
     Option("node", kinds.NODE, "Whose log this is.", WHAT, "local", "node", (*_ROWS, "status"), "node", python=True,
            more="the node's name in the rows, for one folder"),
     Option(
-        "start", kinds.POSITION, "segment:offset, earliest, latest, or a node's JSON.", WHAT, "earliest", "from", _ROWS,
-        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, or an "
+        "start", kinds.START, "segment:offset, earliest, latest, a time (2026-11-20T10:00Z), or a node's JSON.", WHAT,
+        "earliest", "from", _ROWS,
+        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, [a time](retention.md#from-a-time), or an "
         "[offset's JSON](spark.md#offsets-and-resuming); counts for a new checkpoint only",
     ),
     Option("until", kinds.POSITION, "Stop before this position.", WHAT, None, "until", ("follow",)),
+    Option(
+        "archive", kinds.TEXT, "A folder, or an object store (s3://BUCKET/PATH). clean puts there first what goes; "
+        "readers read what is there as if it were in the log folder still (WHERE/ID: one log of it).", WHAT, None,
+        "archive", (*_ROWS, "clean"), "archive", python=True,
+        more="[the archive](retention.md#reading-on-from-the-archive) of `clean --archive`: what was put there is "
+        "read as if it were in the folder still",
+    ),
     Option("schema_changes", kinds.FLAG, "Give changes of definitions as rows too.", WHAT, False, "schema-changes",
            _ROWS, "includeSchemaChanges", python=True, more="rows with `op` = `schema`"),
     Option(
@@ -131,12 +151,59 @@ TAIL: Final = (
         more=f"{_TYPED_ONLY}names of columns that are equal but for case are told apart; in Spark set it as in the "
         "session",
     ),
+    Option(
+        "mask", kinds.MASKS, "A column whose values are replaced: =hash, =null or =last4; of the primary key only by "
+        "hash. May be given again.", MASKED, (), "mask", _ROWS, "mask", python=True,
+        more="columns whose values are [masked](masks.md), as `shop.orders.email=hash`, `=null` or `=last4`; a list in "
+        "Python, with commas in Spark",
+    ),
+    Option(
+        "exclude", kinds.EXCLUDED, "A column, or a whole table, that is left out. May be given again.", MASKED, (),
+        "exclude", _ROWS, "exclude", python=True,
+        more="columns (`shop.orders.card`) and tables (`shop.secrets`) that are [left out](masks.md)",
+    ),
+    Option(
+        "mask_key", kinds.FILE, "The file of the key that hashes are made with.", MASKED, None, "mask-key",
+        (*_ROWS, "quarantine"), "maskKey", python=True,
+        more="the file of the key that hashes are made with; in Spark one that driver and executors see",
+    ),
+    Option(
+        "masks_may_come", kinds.FLAG, "A table or column of --mask and --exclude that nothing defines yet may come "
+        "later; without this it is an error (exit 2).", MASKED, False, "mask-may-come", _ROWS, "masksMayCome",
+        python=True,
+        more="a table or column of `mask` and `exclude` that nothing defines yet may come later; without this it is an "
+        "error (exit 2), for a misspelt mask hides nothing",
+    ),
     Option("schema_file", kinds.FILE, "CQL of DESCRIBE ... WITH INTERNALS.", DEFINITIONS, None, "schema",
            (*_TOLD, "inspect"), "schemaFile", python=True,
            more="definitions besides the log's and the journal's: CQL of `DESCRIBE ... WITH INTERNALS` "
            "([more](cassandra.md#where-definitions-come-from))"),
-    Option("server", kinds.ADDRESS, "A live node to ask; user and password from CDC_TAIL_CQL_USER and "
-           "CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _TOLD, "server", python=True),
+    Option("server", kinds.ADDRESS, "A live node to ask (NODE=HOST,NODE=HOST: each its own); user and password from "
+           "CDC_TAIL_CQL_USER and CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _TOLD, "server", python=True),
+    Option(
+        "with_origin", kinds.FLAG, "Rows say where they come from: columns cluster, dc and rack, of the server or of "
+        "--cluster, --dc and --rack.", ORIGIN, False, "with-origin", _ROWS, "withOrigin", python=True,
+        more="columns `cluster`, `dc` and `rack` behind all others, as the `server` says them or the options of these "
+        "names ([more](change-rows.md#where-a-row-comes-from))",
+    ),
+    Option("cluster", kinds.TEXT, "With --with-origin: the cluster's name, instead of the server's answer.", ORIGIN,
+           None, "cluster", _ROWS, "cluster", python=True),
+    Option("dc", kinds.TEXT, "With --with-origin: the data centre, or NODE=DC,NODE=DC.", ORIGIN, None, "dc", _ROWS,
+           "dc", python=True),
+    Option("rack", kinds.TEXT, "With --with-origin: the rack, or NODE=RACK,NODE=RACK.", ORIGIN, None, "rack", _ROWS,
+           "rack", python=True),
+    Option(
+        "with_primary", kinds.FLAG, "A column primary: whether this node (--server) is the row's first replica.",
+        ORIGIN, False, "with-primary", _ROWS, "withPrimary", python=True,
+        more="a column `primary` behind all others: whether this node, the `server`, is the row's "
+        "[first replica](cassandra.md#which-replica)",
+    ),
+    Option(
+        "replicas", kinds.word(*get_args(Replicas)), "primary: only rows whose first replica this node (--server) is. "
+        "What it missed is not given by another.", ORIGIN, "all", "replicas", _ROWS, "replicas", python=True,
+        more="`primary`: only rows whose [first replica](cassandra.md#which-replica) this node, the `server`, is; for "
+        "approximate uses",
+    ),
     Option("server_ca", kinds.FILE, "Speak TLS with the node; certificates it may be signed by.", DEFINITIONS, None,
            "server-ca", _TOLD, "serverCa", python=True),
     Option("server_cert", kinds.FILE, "Our certificate, where the node asks for one; with its key, if that has no file "
@@ -171,6 +238,16 @@ TAIL: Final = (
         more="batch reads: how long at most [`clean` leaves alone](retention.md#batch-reads) what this one needs; "
         "0: not at all",
     ),
+    Option("node_ca", kinds.FILE, "For nodes at https://: certificates that theirs may be signed by. Default: the "
+           "system's.", NODES, None, "node-ca", _NODES, "nodeCa", python=True),
+    Option("node_cert", kinds.FILE, "Our certificate, where the node asks for one; with its key, if that has no file "
+           "of its own.", NODES, None, "node-cert", _NODES, "nodeCert", python=True),
+    Option("node_key", kinds.FILE, "The key of our certificate.", NODES, None, "node-key", _NODES, "nodeKey",
+           python=True),
+    Option("token_file", kinds.FILE, "The token to show the node, on the first line. Default: that in CDC_TAIL_TOKEN.",
+           NODES, None, "token-file", _NODES, "tokenFile", python=True,
+           more="the file of the token to show a node at `http(s)://`; without it that in `CDC_TAIL_TOKEN`; in Spark "
+           "driver and executors read it"),
     Option("stopped", kinds.FLAG, "Nobody writes here any more: every segment is finished.", RUN, False, "stopped",
            (*_ROWS, "verify", "status", "clean"), "stopped", python=True),
     Option(
@@ -197,8 +274,8 @@ TAIL: Final = (
 
 SOURCE: Final = (
     Option("path", kinds.TEXT, "`DIR`, or `NODE=DIR,NODE=DIR` for several nodes.", spark="path"),
-    Option("ending", kinds.POSITION, "The same as `startingOffsets`, exclusive; batch reads only.", None, "latest",
-           spark="endingOffsets"),
+    Option("ending", kinds.POSITION, "The same as `startingOffsets` but for times, exclusive; batch reads only.", None,
+           "latest", spark="endingOffsets"),
     Option(
         "max_bytes", kinds.BYTES, "Log in one micro-batch, such as 64m. Default: 8m for the console, 64m for jdbc, "
         "else 256m.", RUN, None, "max-bytes", ("stream",), "maxBytesPerTrigger", alone=True,

@@ -6,7 +6,9 @@ from typing import Final
 
 from tailer.options import kinds
 from tailer.options.declared import OUTPUT, RUN, SOURCE, TAIL, WHAT, Option
+from tailer.options.declared_nodes import NODES
 from tailer.options.declared_outlets import OUTLETS
+from tailer.options.declared_serve import SERVE
 from tailer.options.declared_ship import SHIP
 
 _SINK: Final = "Where rows go"
@@ -17,8 +19,8 @@ _ROWS: Final = ("follow", "stream")
 _REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "options")
 
 COMMANDS: Final = (
-    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "write",
-    "demo", "options",
+    *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "serve",
+    "write", "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
@@ -106,8 +108,6 @@ _OWN: Final = (
     ),
     Option("cap", kinds.SIZE, "The server's cdc_total_space: exit 9 if what consumers have not read is over it. "
            "Default: the server's own.", _LIMITS, None, "cap", ("clean",), alone=True),
-    Option("archive", kinds.TEXT, "Put what goes there first: a folder, or an object store (s3://BUCKET/PATH); "
-           "`cdc-tail archive` reads it.", None, None, "archive", ("clean",)),
     Option("log", kinds.NODE, "The id of one log's state, where the archive has several.", WHAT, None, "log",
            ("archive",)),
     Option("max_age", kinds.TIME, "For restore: only segments that were last written within this (12h, 7d).", WHAT,
@@ -140,7 +140,7 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *OUTLETS, *SHIP, *_OWN)
+TABLE: Final = (*TAIL, *SOURCE, *NODES, *OUTLETS, *SHIP, *SERVE, *_OWN)
 """All options there are."""
 
 

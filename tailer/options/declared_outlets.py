@@ -45,6 +45,9 @@ OUTLETS: Final = (
     Option("registry", kinds.TEXT, "With --format debezium-avro: the address of a schema registry (Confluent's "
            "interface, which Apicurio has too); without one each message has its schema.", _MESSAGES, None, "registry",
            _SHIP),
+    Option("registry_ids", kinds.word("4", "8"), "With --registry: bytes of a schema's id in a message: 4 as "
+           "Confluent's readers and Apicurio's from 3.0 on take it, 8 for Apicurio's before.", _MESSAGES, "4",
+           "registry-ids", _SHIP),
     Option("roll_bytes", kinds.BYTES, "With --to files: how large a data file grows.", _FILES, "128m", "roll-bytes",
            _FOLLOW),
     Option("roll_seconds", kinds.SECONDS, "With --to files: how long rows wait at most for their data file to be "

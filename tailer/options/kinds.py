@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from tailer.errors import UsageError
-from tailer.options.amounts import lag_of, seconds_of, size_of
+from tailer.options.amounts import lacks_zone, lag_of, moment_of, seconds_of, size_of
 from tailer.options.listen import listen_of
 from tailer.options.names import NAME_WORDS, is_name
 from tailer.position import Position
@@ -152,6 +152,21 @@ def _position(value: object) -> str | None:
     return value if Position.parse(value) is not None or _is_json(value) else None
 
 
+def _start(value: object) -> str | None:
+    if isinstance(value, str) and lacks_zone(value):
+        raise without_zone(value)
+    return _position(value) or (value if isinstance(value, str) and moment_of(value) is not None else None)
+
+
+def without_zone(text: str) -> UsageError:
+    """The error for a moment that may be any of some twenty-five."""
+    return UsageError(
+        "a time without its zone",
+        expected=f"{text}Z for UTC, or an offset such as {text}+01:00",
+        found=repr(text),
+    )
+
+
 def _is_json(text: str) -> bool:
     import msgspec
 
@@ -201,6 +216,9 @@ LISTEN: Final = Kind("PORT or HOST:PORT", listen_of, "[HOST:]PORT")
 FILE: Final = Kind("a path", _path, "FILE", str)
 FOLDER: Final = Kind("a path", _path, "DIR", str)
 POSITION: Final = Kind("segment:offset, earliest, latest, or an offset's JSON", _position, "POSITION")
+START: Final = Kind(
+    "segment:offset, earliest, latest, a time such as 2026-11-20T10:00Z, or an offset's JSON", _start, "POSITION"
+)
 SECONDS: Final = number("SECONDS")
 MILLIS: Final = number("MILLIS")
 SIZE: Final = amount(size_of, "a size, such as 1048576, 64m or 10g", "SIZE")
@@ -216,4 +234,13 @@ TABLES: Final = Kind(
     lambda text: [name for part in text.split(",") if (name := part.strip())],
     "list",
 )
+NAMES: Final = replace(TABLES, metavar="NAME")
+NODES: Final = replace(
+    TABLES,
+    expected=f"names of nodes ({NODE.expected})",
+    check=lambda value: found if (found := _texts(value)) is not None and all(map(NODE.check, found)) else None,
+    metavar="NAME",
+)
+MASKS: Final = replace(TABLES, expected="a sequence of masks", metavar="KS.TABLE.COLUMN=WORD")
+EXCLUDED: Final = replace(TABLES, metavar="KS.TABLE[.COLUMN]")
 PAIRS: Final = Kind("NAME=VALUE", _pairs, "NAME=VALUE", str.split, "list")

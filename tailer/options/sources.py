@@ -1,4 +1,5 @@
-"""Where an option's value comes from: the command line, the environment, a configuration file, or nobody.
+"""Where an option's value comes from: the command line, the environment, a configuration file, a server's own settings,
+or nobody.
 
     [all]                        # for each command that has the option
     keystore = "/etc/cassandra/conf/.keystore"
@@ -7,7 +8,7 @@
     consumer = "billing"
     table = ["shop.*"]
 
-Reads the file and nothing else; knows no parser of command lines.
+Reads these files and nothing else; knows no parser of command lines.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tailer.errors import UsageError
+from tailer.options.cassandra_yaml import ServerSettings, package_yaml, server_settings
 from tailer.options.declared import Option
 from tailer.options.declared_commands import COMMANDS, TABLE, options_of
 from tailer.system_errors import system_error
@@ -26,6 +28,8 @@ from tailer.system_errors import system_error
 EVERY_COMMAND: Final = "all"
 CONFIG: Final = "config"
 DEFAULT: Final = "default"
+SETTINGS: Final = "cassandra_yaml"
+PACKAGE: Final = "package"
 SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 """Names of what nobody else may read."""
 
@@ -35,28 +39,44 @@ Config = Mapping[str, Mapping[str, object]]
 
 
 class Found(NamedTuple):
-    """A value, and who said it: the command line, a variable's name, `FILE:SECTION`, or `default`."""
+    """A value, and who said it: the command line, a variable's name, `FILE:SECTION`, `FILE:SETTING`, or `default`."""
 
     value: Any
     where: str
 
 
-def resolve(command: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Found]:
+def resolve(
+    command: str, given: Mapping[str, Any], environ: Mapping[str, str], *, without_folder: bool = False
+) -> dict[str, Found]:
     """The value of each of the command's options. `given`: what the command line has, by the options' names.
 
-    Spark's defaults are those of `stream`. UsageError for a wrong value, which names where it stands.
+    Spark's defaults are those of `stream`. `without_folder`: a server's own settings have to name the log folder; where
+    nobody names their file it is the one of the package. UsageError for a wrong value, which names where it stands.
     """
     options = options_of(command)
     by_word = {option.word: option for option in options}
     first = _given(command, by_word[CONFIG], given, environ)
     file = None if first is None else first.value
     config = {} if file is None else read_config(file)
+    said = {
+        option.name: _given(command, option, given, environ) or _configured(command, option, file, config)
+        for option in options
+    }
+    if without_folder and said[SETTINGS] is None:
+        said[SETTINGS] = Found(package_yaml(), PACKAGE)
+    settings = None if (named := said.get(SETTINGS)) is None else server_settings(named.value)
     return {
-        option.name: _given(command, option, given, environ)
-        or _configured(command, option, file, config)
+        option.name: said[option.name]
+        or _of_server(option, settings)
         or Found(option.default_for(spark=command == "stream"), DEFAULT)
         for option in options
     }
+
+
+def _of_server(option: Option, settings: ServerSettings | None) -> Found | None:
+    if settings is None or (said := settings.options.get(option.name)) is None:
+        return None
+    return Found(said[0], f"{settings.file}:{said[1]}")
 
 
 def _given(command: str, option: Option, given: Mapping[str, Any], environ: Mapping[str, str]) -> Found | None:

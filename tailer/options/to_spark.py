@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 from tailer.errors import UsageError
 from tailer.limits import MIB
+from tailer.options.cassandra_yaml import server_settings
 from tailer.options.declared import Option
 from tailer.options.declared_commands import TABLE
-from tailer.options.kinds import NODE
-from tailer.options.sources import unknown
-from tailer.options.tail import TailOptions, tail_options
-from tailer.segments.folder import check_folder
+from tailer.options.kinds import NODE, TIME
+from tailer.options.log_place import LogPlace, log_place
+from tailer.options.sources import SETTINGS, unknown
+from tailer.options.tail import TailOptions, check_own_servers, tail_options
 
 PROGRAM: Final = "cdc_tail"
 CARRIED_BYTES: Final = 64 * MIB
@@ -33,15 +35,16 @@ SPARK: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What one `load` asks for. `folders`: node and log folder, in the order of the nodes' names.
+    """What one `load` asks for. `places`: node and where its log is, in the order of the nodes' names.
 
     `tail` is for every node but for what `of` sets. `max_bytes`: bytes of log for one micro-batch, None = no limit.
     `min_partitions`: into how many pieces a batch is cut at least, as far as sections allow. `on_driver`: the driver
     reads the files. `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
-    `change_columns`: rows have the columns of a change feed too.
+    `change_columns`: rows have the columns of a change feed too. `on_node_lost`: None takes the default by the number
+    of nodes. `node_wait`: seconds that a batch which was handed out waits for its node. `removed`: nodes that left.
     """
 
-    folders: tuple[tuple[str, Path], ...]
+    places: tuple[tuple[str, LogPlace], ...]
     tail: TailOptions
     max_bytes: int | None
     min_partitions: int
@@ -50,6 +53,24 @@ class SourceOptions:
     tick_seconds: float
     ending: str
     change_columns: bool = False
+    on_node_lost: str | None = None
+    node_wait: float = 0.0
+    removed: tuple[str, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a stream goes on while a node is away."""
+        return waits_for_nodes(self.on_node_lost, several=self.several)
+
+    @property
+    def several(self) -> bool:
+        """Whether it is, or was, of several nodes."""
+        return len({*self.removed, *(name for name, _ in self.places)}) > 1
+
+    @property
+    def task_wait(self) -> float:
+        """How long a task waits for its node, in seconds; 0: it fails at once."""
+        return self.node_wait if self.waits else 0.0
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -61,23 +82,19 @@ class SourceOptions:
         """Bytes of log for one micro-batch. What the driver carries must have a bound."""
         return self.max_bytes or (CARRIED_BYTES if self.on_driver else None)
 
-    def present(self) -> list[tuple[str, Path]]:
-        """The nodes whose folder is there. Of several nodes some may come later; UsageError if none is there."""
-        there = [(name, folder) for name, folder in self.folders if folder.is_dir()]
-        if not there:
-            check_folder(self.folders[0][1])
-        return there
-
     def of(self, node: str, *, once: bool) -> TailOptions:
         """The options of one node's tail; with several nodes, each has a state folder of its own.
 
         `once`: for a run that does not wait. A table may come to one node that another one knows already; whether all
         of them together know it is looked at before (`tailer.spark.named`).
         """
-        state = self.tail.state
-        if state is not None and len(self.folders) > 1:
-            state = state / node
-        return replace(self.tail, node=node, state=state, tables_may_come=True).for_run(once=once)
+        tail = self.tail.of_node(node, several=self.several)
+        return replace(tail, tables_may_come=True, one_of_several=True).for_run(once=once)
+
+
+def waits_for_nodes(on_node_lost: str | None, *, several: bool) -> bool:
+    """What `onNodeLost` comes to, None where nobody said it."""
+    return (on_node_lost or ("wait" if several else "fail")) == "wait"
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
@@ -90,9 +107,17 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
             expected="with `table` (--typed)",
             remedy="Name the table, or leave changeColumns out: `op` tells of all rows what they change.",
         )
+    path = texts.get("path", "")
+    if (file := values[SETTINGS]) is not None:
+        settings = server_settings(file)
+        path = path or str(settings.folder)
+        values["keystore"] = values["keystore"] or settings.keystore_at
+    places, tail = places_of(path, values["node"]), tail_options(values, program=PROGRAM)
+    if len(places) > 1:
+        check_own_servers(tail)
     return SourceOptions(
-        folders=folders_of(texts.get("path", ""), values["node"]),
-        tail=tail_options(values, program=PROGRAM),
+        places=places,
+        tail=tail,
         max_bytes=values["max_bytes"],
         min_partitions=values["min_partitions"],
         on_driver=values["read_on"] == "driver",
@@ -100,13 +125,16 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         tick_seconds=values["tick_seconds"],
         ending=values["ending"],
         change_columns=values["change_columns"] == "spark",
+        on_node_lost=values["on_node_lost"],
+        node_wait=values["node_wait"],
+        removed=values["removed_nodes"],
     )
 
 
 def spark_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """The options among `values`, as Spark takes them; those that say its default are left out."""
     return {
-        name: _text(not values[option.name] if option.negated else values[option.name])
+        name: _text(option, not values[option.name] if option.negated else values[option.name])
         for name, option in SPARK.items()
         if option.name in values and values[option.name] != option.default_for(spark=True)
     }
@@ -133,7 +161,9 @@ def _value(option: Option, text: str) -> Any:
     return not value if option.negated else value
 
 
-def _text(value: object) -> str:
+def _text(option: Option, value: object) -> str:
+    if option.kind is TIME:
+        return f"{value}s"
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, Path):
@@ -141,23 +171,28 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def folders_of(text: str, node: str) -> tuple[tuple[str, Path], ...]:
-    """Node and folder of `DIR`, which is `node`'s, or of `NODE=DIR,NODE=DIR`. UsageError for other texts."""
+def places_of(text: str, node: str) -> tuple[tuple[str, LogPlace], ...]:
+    """Node and place of `DIR`, which is `node`'s, or of `NODE=DIR,NODE=DIR`. UsageError for other texts."""
     if not text:
         raise UsageError(
             "no log folder", remedy="Give the server's cdc_raw_directory: .load('/var/lib/cassandra/cdc_raw')."
         )
     parts = [part.strip().partition("=") for part in text.split(",")]
     if not all(equals and NODE.check(name) and folder for name, equals, folder in parts):
-        return ((node, _folder(text)),)
+        return ((node, _place(text)),)
     if node != SPARK["node"].default:
         raise UsageError("both `node` and node names in `path`", remedy="Name the node in one place.")
-    folders = {name: _folder(folder) for name, _, folder in parts}
-    if len(folders) < len(parts):
+    places = {name: _place(place) for name, _, place in parts}
+    if len(places) < len(parts):
         raise UsageError(
             "two folders for one node", found=repr(text), remedy="Write NODE=DIR,NODE=DIR, each node once."
         )
-    return tuple(sorted(folders.items()))
+    return tuple(sorted(places.items(), key=itemgetter(0)))
+
+
+def _place(text: str) -> LogPlace:
+    place = log_place(text)
+    return _folder(text) if isinstance(place, Path) else place
 
 
 def _folder(text: str) -> Path:

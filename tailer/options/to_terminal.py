@@ -14,9 +14,11 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
+from tailer.options.cassandra_yaml import server_settings
 from tailer.options.declared import Option, default_text
 from tailer.options.declared_commands import options_of
-from tailer.options.sources import resolve
+from tailer.options.log_place import log_place
+from tailer.options.sources import SETTINGS, resolve
 
 Function = TypeVar("Function", bound=Callable[..., None])
 Arguments = Mapping[str, Any]
@@ -31,12 +33,40 @@ DIR: Final = Annotated[
         metavar="DIR", readable=False, help="The log folder: a server's cdc_raw_directory, or a service's cdc_raw."
     ),
 ]
+_LEFT_OUT: Final = "Left out: the one that the server's cassandra.yaml names."
+DIR_IF_ANY: Final = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DIR",
+        readable=False,
+        help=f"The log folder: a server's cdc_raw_directory, or a service's cdc_raw. {_LEFT_OUT}",
+    ),
+]
+PLACE_IF_ANY: Final = Annotated[
+    # Not the union of what it may be, which typer does not know.
+    object,
+    typer.Argument(
+        metavar="DIR", parser=log_place, help=f"The log folder, or the address of a node that serves one. {_LEFT_OUT}"
+    ),
+]
 DIRS: Final = Annotated[
-    str, typer.Argument(metavar="DIR", help="The log folder; or NODE=DIR,NODE=DIR for several nodes.")
+    str | None,
+    typer.Argument(
+        metavar="DIR",
+        help="The log folder, or the address of a node that serves one; NODE=DIR,NODE=DIR for several nodes. "
+        f"{_LEFT_OUT}",
+    ),
 ]
-SEGMENT_OR_DIR: Final = Annotated[
-    Path, typer.Argument(metavar="PATH", readable=False, help="A segment file (CommitLog-*.log), or a folder of them.")
+SEGMENT_OR_PLACE: Final = Annotated[
+    object,
+    typer.Argument(
+        metavar="PATH",
+        parser=log_place,
+        help="A segment file (CommitLog-*.log), a folder of them, or the address of a node that serves one. "
+        f"{_LEFT_OUT}",
+    ),
 ]
+_MAY_BE_LEFT_OUT: Final = (DIR_IF_ANY, PLACE_IF_ANY, DIRS, SEGMENT_OR_PLACE)
 
 
 def argument(kind: Any, help: str, **more: Any) -> Any:
@@ -59,19 +89,25 @@ def command(
     all; before that `first` is given the same. `only`: the few of the command's options that count here.
     """
     options = [option for option in options_of(name) if not only or option.name in only]
+    place = next((key for key, kind in arguments.items() if kind in _MAY_BE_LEFT_OUT), None)
 
     def made(function: Function) -> Function:
         wanted = signature(function).parameters
 
         def run(**given: Any) -> None:
-            values = {key: found.value for key, found in resolve(name, given, os.environ).items()}
+            lost = place is not None and given[place] is None
+            found = resolve(name, given, os.environ, without_folder=lost)
+            values = {key: each.value for key, each in found.items()}
             first(values)
             known = {key: given[key] for key in arguments} | values | {"values": values}
+            if place is not None and lost:
+                folder = server_settings(values[SETTINGS]).folder
+                known[place] = str(folder) if arguments[place] == DIRS else folder
             function(**{key: known[key] for key in wanted})
 
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = Signature(  # type: ignore[attr-defined]  # it is typer that reads it
-            [_argument(key, kind, wanted[key].default) for key, kind in arguments.items()]
+            [_argument(key, kind, None if key == place else wanted[key].default) for key, kind in arguments.items()]
             + [_option(option, name) for option in options]
         )
         app.command(**words)(run)

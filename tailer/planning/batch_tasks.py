@@ -14,10 +14,14 @@ import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions
 from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.placement import Rings
 from tailer.errors import ACCEPT, LossError, RefusedError
 from tailer.planning.spans import cut, section_span
 from tailer.position import Position, Span
 from tailer.reading.task import ReadTask
+from tailer.schema.extras import NO_EXTRAS, Extras
+from tailer.schema.masks import NO_MASKS, Masks
+from tailer.schema.ring import Primaries
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
 from tailer.segments.captured_edge import HEAD_BYTES_MIN, captured_edge, sidecar_first
@@ -45,11 +49,17 @@ class RowOptions(msgspec.Struct, frozen=True):
     schema_changes: bool = False
     complete: bool = False
     typed: TypedTable | None = None
+    masks: Masks = NO_MASKS
+    extras: Extras = NO_EXTRAS
 
     def record(self, consumer: str | None) -> OptionsRecord:
         held = msgspec.to_builtins(self)
         if self.typed is None:
             del held["typed"]
+        if not self.masks:
+            del held["masks"]
+        if not self.extras:
+            del held["extras"]
         return OptionsRecord(consumer=consumer, options=held)
 
     @classmethod
@@ -63,12 +73,14 @@ _DEFAULTS: Final = RowOptions()
 class Shape(NamedTuple):
     """What decides the rows of spans beside their bytes and the decisions about them.
 
-    Of a native log, transactions that began below segment `history_begins` are of an unknown history.
+    Of a native log, transactions that began below segment `history_begins` are of an unknown history. `ring`: what the
+    node is the first replica of, where that is on record.
     """
 
     options: RowOptions
     history_begins: int
     definitions: Callable[[Span], SpanDefinitions]
+    ring: Primaries | None = None
 
 
 class FileTask(NamedTuple):
@@ -109,7 +121,7 @@ class BatchTasks:
         self._open_segment = open_segment
         self._accept_loss = accept_loss
         self._today = today
-        self._pinned = _Pinned(consumer, today)
+        self._pinned = _Pinned(node, consumer, today)
         self._decisions = _Decisions(consumer)
 
     def tasks(
@@ -170,7 +182,7 @@ class BatchTasks:
 
     def _pin(self, count: int) -> _Pinned:
         if self._pinned.count > count:
-            self._pinned = _Pinned(self._consumer, self._today)
+            self._pinned = _Pinned(self._node, self._consumer, self._today)
         self._pinned.extend(self._journal.read(upto=count, after=self._pinned.count), count)
         return self._pinned
 
@@ -192,13 +204,16 @@ class BatchTasks:
             span=span,
             definitions=known.valid,
             changes=known.changes,
-            selection=Selection(options.tables),
+            selection=Selection(options.tables, options.masks.tables),
             complete=options.complete,
             schema_changes=options.schema_changes,
             skips=self._skips(span),
             typed=options.typed,
             history_begins=shape.history_begins,
             walk_skips=self._walk_skips(file, span),
+            masks=options.masks,
+            extras=options.extras,
+            ring=shape.ring if options.extras.by_ring else None,
         )
         return FileTask(task, file.path.name)
 
@@ -275,10 +290,11 @@ class _Decisions:
 class _Pinned:
     """What the first `count` records of a journal say to one consumer."""
 
-    def __init__(self, consumer: str | None, today: RowOptions) -> None:
+    def __init__(self, node: str, consumer: str | None, today: RowOptions) -> None:
         self.count = 0
         self.log_ends: dict[int, int] = {}
         self.options = today
+        self._rings = Rings(node, consumer)
         self.history_begins = 0
         self._consumer = consumer
         self._history = DefinitionHistory()
@@ -287,6 +303,7 @@ class _Pinned:
     def extend(self, records: Sequence[AnyRecord], count: int) -> None:
         self.count = count
         self._history.extend(records)
+        self._rings.extend(records)
         for record in records:
             if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):
                 self.log_ends[record.segment] = record.end
@@ -297,7 +314,7 @@ class _Pinned:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.options, self.history_begins, self._at_spans.of)
+        return Shape(self.options, self.history_begins, self._at_spans.of, self._rings.newest)
 
 
 def _begin(file: SegmentFile, part: _Part, options: RowOptions) -> int:

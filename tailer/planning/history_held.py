@@ -6,9 +6,9 @@ that captured changes may be missing. Reads names, what the state tells, and one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
-from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tailer.definitions.history import DefinitionHistory
@@ -16,12 +16,11 @@ from tailer.errors import CdcError, LossError
 from tailer.planning.sighting import COMPLETED
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
-from tailer.segments.looks import look
-from tailer.segments.segment import KeySource, SegmentFile
-from tailer.state.cleaned import read_cleaned
+from tailer.segments.folder import Listing
+from tailer.segments.segment import KeySource
+from tailer.segments.source import Source, open_segment
 from tailer.state.ids import Ids
 from tailer.state.journal_records import SegmentEndRecord
-from tailer.state.log_folder import state_folder
 
 _SHOWN: Final = 3
 """Tables that a notice names."""
@@ -66,12 +65,22 @@ class HeldLog:
         return f"the folder begins at segment {self.first}, and {' and '.join(known)}" if known else None
 
 
-def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) -> HeldLog:
-    """What a folder has and had. `ends`: the log ends on record, in its journal."""
-    listing = look(folder)
-    cleaned = read_cleaned(state_folder(folder)).segments
+def held_log(
+    source: Source,
+    cleaned: Ids,
+    ends: Iterable[SegmentEndRecord],
+    keys: KeySource,
+    archived: Mapping[int, int | None] = MappingProxyType({}),
+) -> HeldLog:
+    """What a log's folder has and had. `cleaned`: captured segments that were taken away; `ends`: the log ends on
+    record, in its journal.
+
+    `archived`: segments that are there besides, each with the id of the one before, 0 for a native log's first.
+    """
+    listing = source.look()
+    cleaned = cleaned.minus(Ids.of(archived))
     # A server that starts again links what was cleaned anew: nobody is given it.
-    there = {segment for segment in listing.logs if segment not in cleaned}
+    there = {*archived, *(segment for segment in listing.logs if segment not in cleaned)}
     ended = {end.segment for end in ends if end.finished == COMPLETED}
     first = min(there, default=0)
     return HeldLog(
@@ -79,17 +88,17 @@ def held_log(folder: Path, ends: Iterable[SegmentEndRecord], keys: KeySource) ->
         cleaned,
         Ids.of(segment for segment in ended - there if segment not in cleaned),
         listing.dropped or 0,
-        bool(first) and _begins_a_log(folder / listing.logs[first].name.log, first, keys),
+        archived[first] == 0 if first in archived else bool(first) and _begins_a_log(source, listing, first, keys),
     )
 
 
-def check_held(folder: Path, held: HeldLog, history: DefinitionHistory, table: TableDefinition) -> None:
+def check_held(where: str, held: HeldLog, history: DefinitionHistory, table: TableDefinition) -> None:
     """LossError where changes of a table may be missing."""
     if (lacks := held.lacks(history, table) or _uncaptured(history, table)) is not None:
         raise LossError(
             f"Changes of {table.name} may be missing: {lacks}",
             at=Position(held.first, 0),
-            file=str(folder),
+            file=where,
             remedy="Put it together from changes that were landed from the beginning (docs/tables.md), or take what "
             "is there with partial=True.",
         )
@@ -127,9 +136,9 @@ def _taken(ids: Ids, since: int, who: str) -> str | None:
     return f"{who} segment {first}" if count == 1 else f"{who} {count} segments ({first} to {last})"
 
 
-def _begins_a_log(path: Path, segment: int, keys: KeySource) -> bool:
+def _begins_a_log(source: Source, listing: Listing, segment: int, keys: KeySource) -> bool:
     try:
-        with SegmentFile(path, segment, keys) as file:
+        with open_segment(source, listing.logs[segment].name, keys) as file:
             header = file.header()
     except (CdcError, FileNotFoundError):
         # Told where its rows are wanted.

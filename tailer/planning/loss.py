@@ -6,14 +6,16 @@ read: the plan asks here before it goes on, and a run that accepts a loss is tol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 import msgspec
 
 from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
-from tailer.segments.view import View, ids_above
+from tailer.segments.view import SegmentView, View, ids_above
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -35,7 +37,7 @@ class Losses(Protocol):
 
 def losses(view: View, memory: Memory, dropped: int | None) -> Losses:
     """The rules of the folder's kind. `dropped`: see `plan`."""
-    return ServerLosses(view, memory) if dropped is None else RecordLosses(memory, dropped)
+    return ServerLosses(view, memory) if dropped is None else RecordLosses(view, memory, dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class RecordLosses:
     It deletes nothing else that a reader has not seen, and it never drops what held no change: gaps mean nothing.
     """
 
+    view: View
     memory: Memory
     dropped: int
 
@@ -92,9 +95,16 @@ class RecordLosses:
         # What went before the first start belongs to a history that nobody promised.
         if at == 0 or not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
             return None
+        if any(seen.log and seen.cleaned for seen in self._up_to_dropped(at)):
+            # What is archived is read first: the limit took what lies behind it.
+            return None
         first = min((segment for segment in memory.seen.above(at) if segment <= dropped), default=at + 1)
         what = f"the limit of the log took away segments up to {dropped}, and {at} is the last one read"
         return lost(Position(first, 0), what)
+
+    def _up_to_dropped(self, at: int) -> Iterator[SegmentView]:
+        """What there still is behind `at` of what the limit took away."""
+        return (self.view[each] for each in takewhile(lambda id: id <= self.dropped, ids_above(self.view, at)))
 
     def late_gone(self, segment: int) -> str | None:
         return None
@@ -127,7 +137,9 @@ def accept_loss(
         # Up to what is there now and no further: a later loss is to be an error of its own, not part of this consent.
         first_gone = min(ahead, default=offset.s)
         upto = next((s for s in ids if s > first_gone), max([offset.s, memory.highest, *gone]) + 1)
-        upto = max(upto, (dropped or 0) + 1)
+        # What is archived is still to be read, before the rest of what the limit took.
+        archived = (s for s in ids if first_gone < s <= (dropped or 0) and view[s].cleaned)
+        upto = max(upto, 0 if any(archived) else (dropped or 0) + 1)
         to = Position(upto, 0)
     else:
         # Only a late segment is gone: nothing of the main line is written off.

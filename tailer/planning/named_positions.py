@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from tailer.errors import CdcError, LossError, UsageError
 from tailer.framing.section import NoSection
 from tailer.limits import OFFSET_MAX
+from tailer.options.amounts import lacks_zone, moment_of
+from tailer.options.kinds import without_zone
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.segments import Segments
-from tailer.segments.view import View
+from tailer.segments.view import View, ids_of
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.offset import VERSION, Memory, NodeOffset, decode_node_offset
+from tailer.state.offset import WITH_REMOVED, Memory, NodeOffset, decode_node_offset
+from tailer.state.segment_times import SegmentTimes
 from tailer.versions import Versioned, check_version
 
 
@@ -26,7 +30,27 @@ class NamedPosition:
 
     offset: NodeOffset
     memory: Memory
+    whole: bool = False
+    """All that is there is read: whoever begins so is told what may be missing before."""
 
+    how: str = ""
+    """Of a time: by what the place was found, in words."""
+
+
+WRITTEN_SLACK: Final = 60.0
+"""Seconds by which a segment may have been written later than its files say: a mapped file's time lags behind."""
+
+TICK_SECONDS: Final = 0.02
+"""A file's time is that of the system's last tick, somewhat before it was written."""
+
+_LAST: Final = 2**63
+"""No segment has a higher id."""
+
+Written = Callable[[int], float | None]
+"""When a segment was last written, in seconds since the epoch; None where that is not over."""
+
+Times = Callable[[int], SegmentTimes | None]
+"""What the state keeps of a segment's sidecar; None where it keeps nothing."""
 
 Unread = Callable[[int, Collection[int]], Ids]
 """(segment, late segments) -> captured segments beyond that one, or late, that `clean` took away."""
@@ -36,27 +60,65 @@ def _nothing(segment: int, late: Collection[int]) -> Ids:
     return NO_IDS
 
 
+def _no_times(segment: int) -> None:
+    return None
+
+
+def lowest_named(text: str, node: str) -> int:
+    """The lowest segment that a tail which begins there may read."""
+    if text == "latest":
+        return _LAST
+    if is_json(text):
+        offset = offset_of_json(text, node)
+        return min([offset.s, *(segment for segment, _ in offset.p)])
+    position = Position.parse(text)
+    return 0 if position is None else position.segment
+
+
 def named_position(
-    text: str, view: View, reach: ReachSegment, node: str = "local", unread: Unread = _nothing
+    text: str,
+    view: View,
+    reach: ReachSegment,
+    node: str = "local",
+    unread: Unread = _nothing,
+    written: Written | None = None,
+    times: Times = _no_times,
+    now: float | None = None,
 ) -> NamedPosition:
     """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone.
 
     What was cleaned beyond a position that was named outright counts as seen there: the planner tells that it is lost.
+    `written`: for who takes a time too; `times`: what is known better than by that. `now`: no later time is taken.
     """
-    oldest_log = min((segment for segment, seen in view.items() if seen.log), default=0)
-    memory = Memory(start=oldest_log, highest=max(view, default=0))
+    oldest = oldest_log(view)
+    memory = Memory(start=oldest, highest=max(view, default=0))
     if text == "earliest":
-        return NamedPosition(NodeOffset(), memory)
+        return NamedPosition(NodeOffset(), memory, whole=True)
     if text == "latest":
         return NamedPosition(_latest(view, reach), memory)
     if is_json(text):
         return _named(offset_of_json(text, node), memory, unread)
+    if written is not None and (since := moment_of(text)) is not None:
+        _check_past(text, since, now)
+        first = _since(since, view, written, times)
+        offset = _latest(view, reach) if first is None else NodeOffset(0, first.segment, first.offset, False)
+        whole = first is not None and first.segment == oldest and not first.offset
+        return replace(_named(offset, memory, unread), whole=whole, how=_how(text, offset, first))
     position = Position.parse(text)
+    if position is None and written is not None and lacks_zone(text):
+        raise without_zone(text)
     if position is None:
         raise UsageError(
-            "position", expected="segment:offset, earliest, latest, or a node's JSON of an offset", found=repr(text)
+            "position",
+            expected=f"segment:offset, earliest, latest{', a time' if written else ''}, or a node's JSON of an offset",
+            found=repr(text),
         )
     return _named(_at(position, view), memory, unread)
+
+
+def oldest_log(view: View) -> int:
+    """The lowest segment that can be read, 0 where there is none."""
+    return min((segment for segment, seen in view.items() if seen.log), default=0)
 
 
 def standing(offset: NodeOffset, view: View) -> NodeOffset:
@@ -79,6 +141,51 @@ def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tu
         if span.segment == until.segment and span.lower < until.offset:
             kept.append(replace(span, upper=min(span.upper, until.offset)))
     return kept, reached >= until
+
+
+class _Since(NamedTuple):
+    """Where something that became durable at a time may stand first. `by_sidecars`: it is a section's edge."""
+
+    segment: int
+    offset: int
+    by_sidecars: bool
+
+
+def _since(seconds: float, view: View, written: Written, times: Times) -> _Since | None:
+    """The first place that may hold something written at a time or later; None where none does.
+
+    Segments are finished out of order, so the lowest id counts, whatever lies between.
+    """
+    for segment in ids_of(view):
+        known = times(segment)
+        if known is not None and known.done is not None:
+            last: float | None = known.done + TICK_SECONDS
+        else:
+            last = None if (files := written(segment)) is None else files + WRITTEN_SLACK
+        if view[segment].log and (last is None or last >= seconds):
+            return _Since(segment, 0 if known is None else known.before(seconds - TICK_SECONDS), known is not None)
+    return None
+
+
+def _how(text: str, offset: NodeOffset, first: _Since | None) -> str:
+    if first is None:
+        return f"nothing was written since {text}, by the times of the files: begins at the end, {offset.position}"
+    if first.by_sidecars:
+        by = "the first section that was durable then or later is here or behind it, by the times kept of sidecars"
+    else:
+        by = "the first segment that was last written then or later, by the times of its files"
+    return f"begins at {offset.position} for {text}: {by}"
+
+
+def _check_past(text: str, seconds: float, now: float | None) -> None:
+    """UsageError for a time to come: what is written until then would be passed by, or not, as it happens."""
+    if now is not None and seconds > now + WRITTEN_SLACK:
+        raise UsageError(
+            "the time to begin at is still to come",
+            expected=f"{datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H:%M:%SZ} or earlier",
+            found=text,
+            remedy="To begin with what comes from now on: latest.",
+        )
 
 
 def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> NamedPosition:
@@ -161,7 +268,7 @@ def offset_of_json(text: str, node: str) -> NodeOffset:
     try:
         data: Any = msgspec.json.decode(text)
         if isinstance(data, dict) and "nodes" in data:
-            check_version(msgspec.convert(data, Versioned).v, VERSION, "the offset")
+            check_version(msgspec.convert(data, Versioned).v, WITH_REMOVED, "the offset")
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]

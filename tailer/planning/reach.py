@@ -91,8 +91,9 @@ class Reacher:
             self._waiting.pop(segment, None)
             return self._ended(file, sighting, offset, budget)
         except FileNotFoundError:
-            # Deleted between the look and now: the next look tells what that means, if there is one.
-            return Reach(offset, waiting=not self._survey.frozen)
+            # Deleted between the look and now: the next look tells what that means, if there is one. So it does where
+            # an archived segment was found damaged.
+            return Reach(offset, waiting=not (self._survey.frozen and self._survey.has_log(segment)))
         except CorruptError as damage:
             # The header. Nothing was promised yet where no end was published; else its bytes are durable, and this
             # reader may only not see them yet.

@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import CdcError
+from tailer.planning.open_segments import OpenSegments
 from tailer.planning.sighting import ClosedEnds, Sighting
 from tailer.position import Position
-from tailer.segments.folder import DROPPED, LogFile, SidecarFile
-from tailer.segments.looks import Looks, Pace
-from tailer.segments.run_cache import RunCache
+from tailer.segments.archived import NOTHING_ARCHIVED, Archived
+from tailer.segments.folder import LogFile, SidecarFile
+from tailer.segments.looks import Pace
+from tailer.segments.opened import OpenedFile
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
+from tailer.segments.source import Source, open_segment
 from tailer.segments.view import SegmentView, Views
 from tailer.state.offset import NodeOffset
 
@@ -30,15 +33,6 @@ ORPHAN_SECONDS: Final = 1.0
 LONE_SECONDS: Final = 600.0
 """A segment without sidecar that the server let go of this long ago will never get one."""
 
-OPEN_MAX: Final = 64
-"""Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`), far fewer than a process may have."""
-
-HELD_MAX: Final = OPEN_MAX // 2
-"""Of these, behind the position."""
-
-CARRIED_MAX: Final = OPEN_MAX
-"""Descriptors kept beside these where partitions carry a batch: of all its segments (`plan.SEGMENTS_MAX`)."""
-
 FEW_SIGHTINGS: Final = 100
 """So many segments may be remembered before it is asked which of them are gone."""
 
@@ -46,27 +40,25 @@ Names = Callable[[], Collection[str] | None]
 """The names in the folder that were heard of since the last call; None where it must be listed to know."""
 
 
-def _deaf() -> None:
-    return None
-
-
 class Survey:
-    """Looks at one folder and remembers. `clock` gives seconds of wall time (file times are compared with it).
+    """Looks at one log and remembers. `clock` gives seconds of wall time (file times are compared with it).
 
     `cleaned`: ids recorded as cleaned, asked for at each look; such a segment is gone, whatever its files say.
+    `archived`: what there is besides; it is shown as if it were in the folder still.
     """
 
     def __init__(
         self,
-        folder: Path,
+        source: Source,
         *,
         keys: KeySource = no_keys,
         stopped: bool = False,
         quiet_seconds: float | None = None,
         cleaned: Callable[[], Container[int]] = tuple,
         clock: Callable[[], float] = time.time,
+        archived: Archived = NOTHING_ARCHIVED,
     ) -> None:
-        self.folder = folder
+        self.source = source
         self.closed = ClosedEnds()
         self._keys = keys
         self._stopped = stopped
@@ -75,28 +67,25 @@ class Survey:
         self._cleaned: Container[int] = ()
         self._hidden: set[int] = set()
         self._clock = clock
-        self._names: Names = _deaf
-        self._looks = Looks(folder)
+        self._archived = archived
+        self._names: Names = lambda: None
+        self._looks = source.looks()
         self._pace = Pace()
         self._linked: bool | None = None
         self._sightings: dict[int, Sighting] = {}
         self._remembered = FEW_SIGHTINGS
         self._judged: set[int] = set()
-        self._files: dict[int, SegmentFile] = {}
-        self._runs = RunCache()
-        self._kept: frozenset[int] = frozenset()
+        self._files = OpenSegments()
+        self._ahead = False
         self._views = Views()
         self._asked_for: set[int] = set()
         self._frozen = False
         self._native: dict[int, bool] = {}
-        self._hold_from: int | None = None
         self._told: set[str] = set()
         self._notices: list[str] = []
 
     def close(self) -> None:
-        for file in self._files.values():
-            file.close()
-        self._files.clear()
+        self._files.close()
 
     def listen(self, names: Names) -> None:
         """From now on the folder is listed once a while only; the next look lists it."""
@@ -106,12 +95,13 @@ class Survey:
     def look(self, offset: NodeOffset) -> Views:
         """One look at the folder, in a view that the next look changes. Finished is decided here, before any read."""
         try:
-            seen = set(self._looks.unsettled) if self._frozen else self._look()
+            seen = set(self._looks.unsettled) | self._archived.look(again=False) if self._frozen else self._look()
         except BaseException:
             # What was heard of is to be shown by the next look, and nobody says it again.
-            self._looks, self._views, self._pace = Looks(self.folder), Views(), Pace()
+            self._looks, self._views, self._pace = self.source.looks(), Views(), Pace()
+            self._archived.tell_again()
             raise
-        self._release(offset)
+        self._files.release(offset, gone=self._log(offset.s) is None)
         if not self._frozen:
             # Here, before anybody reads a marker: what is written to its end in between would be judged finished by
             # bytes that were read while it still grew.
@@ -123,19 +113,22 @@ class Survey:
         self._forget(offset.s)
         return self._views
 
-    @property
-    def cleaned(self) -> Container[int]:
-        """Ids that were on record as cleaned at the last look."""
-        return self._cleaned
+    def taken_away(self, segment: int) -> bool:
+        """Whether `clean` took a segment, as far as the last look told."""
+        return segment in self._cleaned or segment in self._archived.logs
 
     @property
     def empty(self) -> bool:
         """Whether the last look saw nothing at all, and nothing is held open.
 
-        Of a native log it is said in DROPPED that nothing is left.
+        Of a native log it is said in DROPPED that nothing is left. What is archived counts as long as it is ahead.
         """
         seen = self._looks
-        return not (seen.logs or seen.sidecars or self._files or (self.folder / DROPPED).exists())
+        return not (seen.logs or seen.sidecars or len(self._files) or self._ahead or seen.has_dropped())
+
+    def archived(self, segment: int) -> bool:
+        """Whether a segment is read from the archive: it is not in the folder, or on record as cleaned."""
+        return segment in self._archived.logs and (segment in self._hidden or segment not in self._looks.logs)
 
     def take_judged(self) -> set[int]:
         """The segments that were judged anew since the last call."""
@@ -153,7 +146,7 @@ class Survey:
 
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
-        self._hold_from = segment
+        self._files.hold(segment)
 
     def take_notices(self) -> list[str]:
         """What there is to say of names that are no segment's files, once for each."""
@@ -180,12 +173,13 @@ class Survey:
         # that restarts links it anew.
         cleaned = self._ask_cleaned()
         asked = seen if cleaned is self._cleaned else {*seen, *listing.logs, *listing.sidecars}
+        archived = self._archived.look(again=cleaned is not self._cleaned)
         self._cleaned = cleaned
         there = (segment for segment in asked if segment in listing.logs or segment in listing.sidecars)
         hidden = {segment for segment in there if segment in cleaned}
         seen |= hidden ^ (self._hidden & asked)
         self._hidden = (self._hidden - asked) | hidden
-        return seen
+        return seen | archived
 
     def _show(self, seen: set[int], offset: NodeOffset) -> None:
         """Bring the view up to date: `seen`, and what may be shown though it is not there.
@@ -201,6 +195,8 @@ class Survey:
             else:
                 self._views.drop(segment)
         self._asked_for = asked_for
+        last = max(self._views.ids[-1:], default=0)
+        self._ahead = self.archived(last) and (last > offset.s or not offset.done)
 
     def _forget(self, position: int) -> None:
         """What lies behind the position and is gone: a look costs the same, however much was read."""
@@ -211,9 +207,13 @@ class Survey:
             self._remembered = max(len(self._sightings), FEW_SIGHTINGS)
 
     def _log(self, segment: int) -> LogFile | None:
+        if self.archived(segment):
+            return self._archived.logs[segment]
         return None if segment in self._hidden else self._looks.logs.get(segment)
 
     def _sidecar(self, segment: int) -> SidecarFile | None:
+        if self.archived(segment):
+            return self._archived.sidecars.get(segment)
         return None if segment in self._hidden else self._looks.sidecars.get(segment)
 
     def _is_there(self, segment: int) -> bool:
@@ -223,27 +223,21 @@ class Survey:
     def file(self, segment: int, path: Path | None = None) -> SegmentFile:
         """The segment, open until many others were asked for; that of the position stays open.
 
-        FileNotFoundError when it is gone.
-
-        `path`: where it is, for whoever knows without a look at the folder.
+        FileNotFoundError when it is gone. `path`: where it is, for whoever knows without a look at the folder.
         """
-        held = self._files.pop(segment, None)
-        if held is None:
-            log = self._log(segment)
-            if path is None and log is not None:
-                path = self.folder / log.name.log
-            if path is None:
-                raise FileNotFoundError(f"segment {segment} is not in {self.folder}")
-            held = SegmentFile(path, segment, self._keys, runs=self._runs)
-            self._close_oldest()
-        # The one asked for last stands last.
-        self._files[segment] = held
-        return held
+        fetched = self._archived.logs[segment].size if path is None and self.archived(segment) else 0
+        return self._files.file(segment, lambda: self._open(segment, path), fetched)
 
-    def _close_oldest(self) -> None:
-        if len(self._files) >= OPEN_MAX + (0 if self._hold_from is None else CARRIED_MAX):
-            oldest = next(segment for segment in self._files if segment not in self._kept)
-            self._files.pop(oldest).close()
+    def _open(self, segment: int, path: Path | None) -> SegmentFile:
+        log = self._log(segment)
+        if path is None and log is not None and self.archived(segment):
+            fetched = OpenedFile(path := self._archived.path(segment), self._archived.descriptor(segment))
+            return SegmentFile(path, segment, self._keys, opened=fetched, runs=self._files.runs)
+        if path is not None:
+            return SegmentFile(path, segment, self._keys, runs=self._files.runs)
+        if log is None:
+            raise FileNotFoundError(f"segment {segment} is not in {self.source.where}")
+        return open_segment(self.source, log.name, self._keys, self._files.runs)
 
     def between(self, first: int, last: int) -> list[int]:
         """Ids from `first` to `last` that have a log at the last look or are held open (see `Segments`)."""
@@ -251,22 +245,26 @@ class Survey:
         there = (segment for segment in ids[bisect_left(ids, first) : bisect_right(ids, last)] if self._log(segment))
         return sorted({*there, *(segment for segment in self._files if first <= segment <= last)})
 
-    @contextmanager
-    def opened(self, segment: int) -> Iterator[SegmentFile]:
+    def opened(self, segment: int) -> AbstractContextManager[SegmentFile]:
         """The same as `file`, for as long as the context lasts (see `Segments`)."""
-        kept = segment in self._files
-        file = self.file(segment)
-        try:
-            yield file
-        finally:
-            if not kept and self._files.pop(segment, None) is not None:
-                file.close()
+        return self._files.pinned(segment, lambda: self.file(segment))
 
     def sighting(self, segment: int) -> Sighting:
         sighting = self._sightings.get(segment)
         if sighting is None:
             sighting = self._sightings[segment] = Sighting()
         return sighting
+
+    def has_log(self, segment: int) -> bool:
+        """Whether it had one at the last look, and nothing was found since that says otherwise."""
+        return self._log(segment) is not None
+
+    def written(self, segment: int) -> float | None:
+        """When a finished segment was last written, in seconds since the epoch; None while it may still be."""
+        log, sidecar = self._log(segment), self._sidecar(segment)
+        if log is None or self.sighting(segment).finished is None:
+            return None
+        return max(log.modified, 0.0 if sidecar is None else sidecar.modified)
 
     def segments(self) -> Iterable[int]:
         """Ids that have a log at the last look, ascending."""
@@ -294,22 +292,10 @@ class Survey:
 
     def log_name(self, segment: int) -> str:
         """The file name of a segment seen at the last look or held open."""
-        if segment in self._files:
-            return self._files[segment].path.name
+        if (held := self._files.get(segment)) is not None:
+            return held.path.name
         log = self._log(segment)
         return log.name.log if log else f"segment {segment}"
-
-    def _release(self, offset: NodeOffset) -> None:
-        """Close what is behind the position; what it stands in stays open, so that its deletion is no loss."""
-        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:])}
-        if offset.done and self._log(offset.s) is None:
-            keep.discard(offset.s)
-        if self._hold_from is not None:
-            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
-        for segment in [s for s in self._files if s not in keep]:
-            self._files.pop(segment).close()
-        self._runs.ahead.drop_below(offset.s)
-        self._kept = frozenset(keep) if self._hold_from is not None else frozenset({offset.s})
 
     def _update(self, segment: int) -> None:
         sighting = self.sighting(segment)
@@ -322,15 +308,19 @@ class Survey:
         if log is not None and sighting.finished is None:
             found = self._finished(segment, log, sidecar)
             # What a native log's writer did not publish may not be on the disk: only DONE says that it is.
-            sighting.finished = None if found is not None and self.is_native(segment) else found
+            unsure = found is not None and not self.archived(segment) and self.is_native(segment)
+            sighting.finished = None if unsure else found
 
     def is_native(self, segment: int) -> bool:
         """Whether a segment of the last look is one of a native log: by its header, without one by the folder."""
-        log = self._log(segment)
+        log, sidecar = self._log(segment), self._sidecar(segment)
+        if sidecar is not None and self.archived(segment):
+            # Not worth fetching it.
+            return _is_own(sidecar)
         if log is None or segment in self._native:
             return self._native.get(segment, self.dropped is not None)
         try:
-            with SegmentFile(self.folder / log.name.log, segment, self._keys) as file:
+            with self._open(segment, None) as file:
                 header = file.header()
         except (CdcError, FileNotFoundError):
             header = None
@@ -350,11 +340,14 @@ class Survey:
         """The highest id that the limit of a native log took away, 0 if none; None: this is a server's folder."""
         if (dropped := self._looks.listing.dropped) is not None:
             return dropped
-        return None if self._looks.own <= self._hidden else 0
+        own = not self._looks.own <= self._hidden or any(map(_is_own, self._archived.sidecars.values()))
+        return 0 if own else None
 
     def _finished(self, segment: int, log: LogFile, sidecar: SidecarFile | None) -> str | None:
         if self._stopped:
             return "stopped"
+        if self.archived(segment):
+            return "unlinked"
         if log.links == 1 and self._has_second_names():
             # The server closes and syncs a segment before it unlinks its own name. Where no log has a second name,
             # as in a folder that was copied, one name says nothing.
@@ -377,11 +370,14 @@ class Survey:
         sighting = self.sighting(segment)
         log = self._log(segment)
         held = self._files.get(segment)
-        cleaned = segment in self._cleaned
+        if held is not None and log is None and not held.lasts:
+            self._files.drop(segment)
+            held = None
+        cleaned = self.taken_away(segment)
         # Its last name is gone while it is held open here: it cannot grow any more, and is read to its end without
         # loss.
         unseen = log is None and not self._frozen
-        if unseen and held is not None and sighting.finished is None and (cleaned or held.stat().st_nlink == 0):
+        if unseen and held is not None and sighting.finished is None and (cleaned or held.status().links == 0):
             sighting.finished = "deleted"
         since = sighting.orphan_since
         alone = sighting.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
@@ -396,3 +392,8 @@ class Survey:
             lone=alone and not sighting.sidecar,
             cleaned=cleaned,
         )
+
+
+def _is_own(sidecar: SidecarFile) -> bool:
+    """Whether a sidecar is of a native log's grammar."""
+    return sidecar.content is not None and sidecar.content.restart is not None

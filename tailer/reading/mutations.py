@@ -50,7 +50,7 @@ class Mutations:
             # A change is told where its entry was read: not before the span, and in no group without that entry.
             if task.schema_changes and first < edge and _entry_end(group, edge - 1) == change.end:
                 place = Place(task.node, task.span.segment, [int(group.offsets[edge - 1])])
-                yield schema_batch(change.definitions, self._in_force.all, task.selection, place)
+                yield schema_batch(change.definitions, self._in_force.all, task.selection, place, task.masks)
             first = edge
             if edge < count:
                 # Else it may have been made by an entry of a later group.

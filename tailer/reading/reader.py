@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from tailer.errors import CdcError, DefinitionError
+from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.jit.ready import expect
 from tailer.limits import MIB
 from tailer.position import Position
@@ -25,10 +25,13 @@ from tailer.rows.choice import AnyBatch
 from tailer.rows.explain import explain_misfit, explain_value
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared, prepare
+from tailer.rows.table_masks import NO_MASKING, Masking
 from tailer.scan.index import Status
 from tailer.schema.builtin import system_tables
+from tailer.schema.masks import Masks
 from tailer.schema.selection import Selection
 from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
+from tailer.segments.mask_key import MaskKey
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import NoSegments, Segments
 
@@ -47,15 +50,17 @@ class Reader:
     """Reads tasks; keeps prepared definitions from one task to the next.
 
     `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
-    for, by column name. `unknown`: transactions left out that began before anything that is known.
+    for, by column name. `unknown`: transactions left out that began before anything that is known. `key`: what hashes
+    of masked columns are made with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: MaskKey | None = None) -> None:
+        self._key = key
         self.unknown = 0
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._prepared: Prepared | None = None
-        self._prepared_of: tuple[DefinitionsById, Selection, bool] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, bool, Masks] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -64,8 +69,19 @@ class Reader:
 
         `file`: the span's segment; `segments`: the other ones of the folder, where a transaction of a native log may
         have begun. What does not check or decode goes to `on_fault` when the rows before it were taken. Raises
-        DefinitionError where a definition cannot be used, or rows do not fit the task's typed form.
+        DefinitionError where a definition cannot be used, or rows do not fit the task's typed form; RefusedError where
+        the task's masks want another key.
         """
+        rows = self._rows(task, file, on_fault, segments)
+        if not task.extras:
+            return rows
+        # Only who asked for more needs it.
+        from tailer.rows.widened import widened
+
+        wide = (widened(batch, task.extras, task.ring) for batch in rows)
+        return (batch for batch in wide if len(batch))
+
+    def _rows(self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments) -> Iterator[AnyBatch]:
         expect(task.span.end - task.span.start)
         with ExitStack() as opened:
             payload = self._payload(task, file, segments, on_fault, opened)
@@ -131,7 +147,7 @@ class Reader:
 
     def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position) -> Prepared:
         """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
-        wanted = definitions, task.selection, task.complete
+        wanted = definitions, task.selection, task.complete, task.masks
         if self._prepared is None or self._prepared_of != wanted:
             try:
                 self._prepared = prepare(
@@ -139,11 +155,28 @@ class Reader:
                     task.selection.ids(definitions),
                     unread=system_tables().keys() - definitions.keys(),
                     skip_unknown=task.complete or bool(task.selection.tables),
+                    masking=masking_of(task.masks, self._key),
                 )
             except DefinitionError as error:
                 raise _placed(error, at) from None
             self._prepared_of = wanted
         return self._prepared
+
+
+def masking_of(masks: Masks, key: MaskKey | None) -> Masking:
+    """Masks with their key. RefusedError where that is another one: equal values would no longer have equal hashes."""
+    if not masks:
+        return NO_MASKING
+    if not masks.hashes:
+        return Masking(masks)
+    if key is None or key.fingerprint != masks.key:
+        raise RefusedError(
+            "rows that are hashed with one key are to be read with another",
+            expected=f"the key with the fingerprint {masks.key}",
+            found="none" if key is None else key.fingerprint,
+            remedy="Give the file of that key with --mask-key.",
+        )
+    return Masking(masks, key.secret)
 
 
 def left_out_notices(left_out: Mapping[str, int], why: str) -> list[str]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from tailer.position import Span
 from tailer.reading.transactions import Transaction
+from tailer.schema.extras import NO_EXTRAS, Extras
+from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
+from tailer.schema.ring import Primaries
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
 
@@ -28,11 +31,13 @@ class ReadTask:
 
     `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
     consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
-    `typed`: rows come in that typed form.
+    `typed`: rows come in that typed form. `masks`: what of them is masked; the key of hashes is the reader's.
 
     Of a native log: transactions that began below segment `history_begins` are of an unknown history; `walk_skips`:
     changes of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's
     commits found, where the reader cannot walk by itself.
+
+    `extras`: what rows are told besides; `ring`: what the node is the first replica of, where that counts and is known.
     """
 
     node: str
@@ -47,3 +52,6 @@ class ReadTask:
     history_begins: int = 0
     walk_skips: tuple[tuple[int, int, int], ...] = ()
     walk: tuple[Transaction, ...] | None = None
+    masks: Masks = NO_MASKS
+    extras: Extras = NO_EXTRAS
+    ring: Primaries | None = None

@@ -103,6 +103,8 @@ def _prefix(plan: Plan, values: Sequence[bytes | None]) -> bytes:
 
 def _range(plan: Plan, bounds: Mapping[str, Any]) -> tuple[bytes, bytes]:
     """The row keys from which on and below which rows are gone."""
+    if bounds.get("masked"):
+        raise ValueError("a range between values that are masked: which rows it takes cannot be told")
     edges = []
     for side, after in (("start", not bounds["start_inclusive"]), ("end", bounds["end_inclusive"])):
         values = list((bounds[side] or {}).values())

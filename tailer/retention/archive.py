@@ -1,9 +1,6 @@
-"""An archive of segments: each with its sidecar and a manifest, which comes last and says what must be there.
+"""Puts segments into an archive: each with its sidecar, and its manifest last (`tailer/archive/manifest.py`).
 
-    <state's id>/<segment>/CommitLog-….log, CommitLog-…_cdc.idx, manifest.json
-    <state's id>/journal-<SHA-256>.jsonl       records that the journal had then: definitions, log ends, what was lost
-
-A segment is archived when its manifest is there. Decides nothing about what may go; holds no lock.
+Decides nothing about what may go; holds no lock.
 """
 
 from __future__ import annotations
@@ -16,53 +13,26 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tailer.errors import CorruptError, RefusedError
+from tailer.archive.manifest import MANIFEST, ArchivedFile, Manifest, read_manifest
+from tailer.errors import CdcError, RefusedError
 from tailer.framing.name import SegmentName, parse_log_name
-from tailer.retention.archive_store import PART_BYTES, Store
 from tailer.retention.needed import HeldSegment
 from tailer.segments.regular import open_regular
+from tailer.segments.segment import SegmentFile
 from tailer.state.journal import Journal
 from tailer.state.journal_records import (
     AnyRecord,
     DefinitionRecord,
+    LearntRecord,
     RetractRecord,
     SchemaRecord,
     SegmentEndRecord,
     encode,
 )
+from tailer.stores.store import PART_BYTES, Store
 from tailer.system_errors import told
-from tailer.versions import Versioned, check_version
 
-VERSION: Final = 1
-MANIFEST: Final = "manifest.json"
-_HELD: Final = (SchemaRecord, DefinitionRecord, RetractRecord, SegmentEndRecord)
-
-
-class ArchivedFile(msgspec.Struct, frozen=True):
-    """One file: its name, bytes, and SHA-256 in hex digits."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """What an archive holds of a segment.
-
-    `sidecar`: None where it had none. `end`, `published`: where its log ends and how far it was vouched for, as the
-    journal knew; None where nobody had read it. `journal`: the file with the records that counted, `j` of them in all.
-    `written`: when the log was last written, in seconds since the epoch.
-    """
-
-    segment: int
-    log: ArchivedFile
-    sidecar: ArchivedFile | None
-    end: int | None
-    published: int | None
-    journal: ArchivedFile
-    j: int
-    written: float
-    v: int = VERSION
+_HELD: Final = (SchemaRecord, DefinitionRecord, RetractRecord, SegmentEndRecord, LearntRecord)
 
 
 class Seen(NamedTuple):
@@ -100,27 +70,6 @@ def unchanged(folder: Path, seen: dict[int, Seen]) -> set[int]:
     return {segment for segment, before in seen.items() if _is_same(folder, before)}
 
 
-def read_manifest(store: Store, identity: str, segment: int) -> Manifest | None:
-    """What is archived of a segment; None for nothing. RefusedError for a later version, CorruptError for no JSON."""
-    name = f"{identity}/{segment}/{MANIFEST}"
-    try:
-        text = b"".join(store.parts(name))
-    except FileNotFoundError:
-        return None
-    try:
-        found = msgspec.json.decode(text, type=Versioned).v
-        check_version(found, VERSION, "the archive's manifest", file=f"{store.where}/{name}")
-        return msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise CorruptError(
-            "the archive's manifest is damaged",
-            file=f"{store.where}/{name}",
-            expected="a manifest",
-            found=str(error),
-            remedy="Restore it from another copy of the archive.",
-        ) from error
-
-
 def check_identity(journal: Journal, folder: Path) -> str:
     """Under which name the archive has a log. RefusedError where its state has none yet: nobody has read there."""
     if not journal.id:
@@ -148,7 +97,8 @@ def _put(
         published=None if end is None else end.published,
         journal=known,
         j=journal.count,
-        written=held.written,
+        written=max(held.written, held.published),
+        previous=_previous(folder / seen.name.log, held.segment),
     )
     before = read_manifest(store, identity, held.segment)
     if before is None or (before.log, before.sidecar) != (manifest.log, manifest.sidecar):
@@ -161,6 +111,19 @@ def _put(
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         store.put(f"{identity}/{held.segment}/{MANIFEST}", [text + b"\n"])
     return seen
+
+
+def _previous(path: Path, segment: int) -> int | None:
+    """The id of the segment before one of a service's own log; see `Manifest`."""
+    try:
+        with SegmentFile(path, segment) as file:
+            header = file.header()
+    except FileNotFoundError:
+        raise _GoneError from None
+    except CdcError:
+        # Told where its rows are wanted.
+        return None
+    return (header.previous or 0) if header is not None and header.native else None
 
 
 def _put_journal(store: Store, journal: Journal) -> ArchivedFile:

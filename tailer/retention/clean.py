@@ -19,7 +19,6 @@ from tailer.on_disk import sync_folder
 from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.retention.archive import Seen, archive, unchanged
-from tailer.retention.archive_store import Store
 from tailer.retention.forget import Floor, floor_of, wanted
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
 from tailer.retention.needed import (
@@ -39,8 +38,10 @@ from tailer.retention.status import default_cap
 from tailer.segments.folder import DROPPED, Listing
 from tailer.segments.log_folder import NAME, probably
 from tailer.segments.looks import look
+from tailer.segments.source import FolderSource
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumers import ConsumerFile, consumer_names
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.holds import HoldFile, drop_ended, read_holds
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal import Journal
@@ -50,6 +51,7 @@ from tailer.state.log_folder import log_state, state_folder
 from tailer.state.modes import make_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
+from tailer.stores.store import Store
 from tailer.system_errors import told
 
 FORGOTTEN_AT_LEAST: Final = 200
@@ -133,7 +135,7 @@ class _Now(NamedTuple):
 
 
 def _judge(folder: Path, state: Path, options: CleanOptions, ages: Ages, clock: Callable[[], float]) -> _Now:
-    journal = Journal(state, writable=False)
+    journal = FolderJournal(state, writable=False)
     known = registered(state, journal)
     if not options.no_consumers:
         _refuse_without_consumers(folder, [each.name for each in known])
@@ -174,7 +176,7 @@ def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
 
     Consumers are asked once more, and under the lock under which they register: those that moved are further now.
     """
-    read = Journal(state, writable=False)
+    read = FolderJournal(state, writable=False)
     known = registered(state, read)
     floor = floor_now(folder, known, held, read)
 
@@ -184,7 +186,7 @@ def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
     records = read.read()
     needless = amount(records) - amount(left(records))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
-        Journal(state).compact(floor.segment, left)
+        FolderJournal(state).compact(floor.segment, left)
 
 
 def look_and_decide(
@@ -196,7 +198,7 @@ def look_and_decide(
     clock: Callable[[], float] = time.time,
 ) -> Decision:
     """What a run would take away now. Changes nothing."""
-    ends = Journal(state_folder(folder), writable=False).segment_ends(None)
+    ends = FolderJournal(state_folder(folder), writable=False).segment_ends(None)
     segments, notices = held_segments(folder, ends, options.stopped, clock)
     other = max(0, folder_bytes(folder) - sum(held.bytes for held in segments))
     made = decide(segments, held_by, record, clock(), limits=options.limits, ages=ages, other_bytes=other)
@@ -231,7 +233,7 @@ def held_segments(
     `ends`: the log ends on record that hold for everybody; whoever saw a segment finished, it stays so. One whose log
     or sidecar is no regular file is left out: what it holds cannot be told.
     """
-    with contextlib.closing(Survey(folder, stopped=stopped, clock=clock)) as survey:
+    with contextlib.closing(Survey(FolderSource(folder), stopped=stopped, clock=clock)) as survey:
         survey.closed.update({record.segment: Closed(record.end, record.published) for record in ends})
         survey.look(NodeOffset())
         listing = look(folder)
@@ -286,7 +288,7 @@ def _captures_nothing(folder: Path, state: Path) -> bool:
     UsageError where it may be any folder: it has another name, and no consumer has ever been registered for it.
     """
     there = look(folder)
-    ends = Journal(state, writable=False).segment_ends(None)
+    ends = FolderJournal(state, writable=False).segment_ends(None)
     if not there.logs or was_captured(bool(there.sidecars), read_cleaned(state), ends):
         return False
     if NAME in (folder.name, Path(os.path.realpath(folder)).name) or consumer_names(state):

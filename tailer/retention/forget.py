@@ -22,13 +22,16 @@ from tailer.state.journal_records import (
     GenerationRecord,
     LearntRecord,
     LossRecord,
+    MasksRecord,
     OptionsRecord,
     RecountRecord,
     RetractRecord,
+    RingRecord,
     SchemaRecord,
     SegmentEndRecord,
     SkipRecord,
     StartRecord,
+    TimesRecord,
 )
 from tailer.state.offset import NodeOffset
 
@@ -80,6 +83,8 @@ def _behind(record: AnyRecord, segment: int) -> bool:
             return record.segment < segment
         case LearntRecord():
             return record.of.segment < segment
+        case TimesRecord():
+            return record.segment < segment
         case LossRecord():
             return record.end <= Position(segment, 0)
         case SkipRecord() | RecountRecord():
@@ -89,15 +94,27 @@ def _behind(record: AnyRecord, segment: int) -> bool:
 
 
 def _said_again(records: Sequence[AnyRecord]) -> set[int]:
-    """Of what each consumer said of itself only the last counts; so does what says most of a segment."""
+    """Of what each consumer said of itself only the last counts, and of each node's ring; so does what says most of a
+    segment."""
     last: dict[tuple[type, str | None], int] = {}
+    rings: dict[tuple[str, str], int] = {}
+    times: dict[int, int] = {}
     learnt: dict[int, LearntRecord] = {}
     gone = set()
     for record in records:
-        if isinstance(record, OptionsRecord | StartRecord | GenerationRecord):
+        if isinstance(record, OptionsRecord | StartRecord | GenerationRecord | MasksRecord):
             if (before := last.get((type(record), record.consumer))) is not None:
                 gone.add(before)
             last[type(record), record.consumer] = record.n
+        elif isinstance(record, RingRecord):
+            if (before := rings.get((record.consumer, record.node))) is not None:
+                gone.add(before)
+            rings[record.consumer, record.node] = record.n
+        elif isinstance(record, TimesRecord):
+            # Each has what those before it had.
+            if (before := times.get(record.segment)) is not None:
+                gone.add(before)
+            times[record.segment] = record.n
         elif isinstance(record, LearntRecord):
             less = learnt.get(record.of.segment)
             if less is not None and not less.of.says_more(record.of):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tailer.errors import CdcError
+from tailer.options.cassandra_yaml import ServerSettings
 from tailer.retention.clean import (
     ALL_THAT_MAY_GO,
     NOT_CAPTURED,
@@ -29,6 +30,7 @@ from tailer.retention.status import (
     ConsumerStatus,
     NodeStatus,
     ReadStatus,
+    ServerStatus,
     StateStatus,
     cap_status,
     clean_status,
@@ -38,7 +40,15 @@ from tailer.retention.status import (
     waiting_for,
 )
 from tailer.state.cleaned import CleanedFile, read_cleaned
-from tailer.state.consumers import ConsumerFile, consumer_names, consumer_path, is_running, read_consumer
+from tailer.state.consumers import (
+    ConsumerFile,
+    consumer_names,
+    consumer_path,
+    is_running,
+    read_consumer,
+    target_away,
+)
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.holds import HoldFile, read_holds
 from tailer.state.ids import NO_IDS
 from tailer.state.journal import Journal
@@ -60,7 +70,7 @@ class StateLook:
         self.journal: Journal | None = None
         try:
             # Before the consumers' files, which name its records: a compaction may come in between.
-            self.journal = journal = Journal(state, writable=False)
+            self.journal = journal = FolderJournal(state, writable=False)
             self.ends = journal.segment_ends(None)
             self.losses.update(each.consumer for each in journal.read() if isinstance(each, LossRecord))
         except CdcError as error:
@@ -105,7 +115,8 @@ class StateLook:
         taken = self.cleaned.lost.get(name, NO_IDS)
         pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
         running = is_running(self.state, name)
-        return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending)
+        away = target_away(self.state, name)
+        return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending, away)
 
     def _quarantined(self, name: str) -> dict[str, int]:
         """Entries in a consumer's quarantine, by node."""
@@ -122,10 +133,14 @@ def observe(
     *,
     state: Path | None = None,
     cap: int | None = None,
+    settings: ServerSettings | None = None,
     options: CleanOptions = ALL_THAT_MAY_GO,
     clock: Callable[[], float] = time.time,
 ) -> NodeStatus:
-    """One node as it is now. `state`: a private state folder whose consumers are shown; they hold nothing back."""
+    """One node as it is now. `state`: a private state folder whose consumers are shown; they hold nothing back.
+
+    `settings`: its server's own, where they are known.
+    """
     log_state(folder, state)
     now = clock()
     shared = StateLook(state_folder(folder), now)
@@ -149,7 +164,12 @@ def observe(
         reads=[read_status(each) for each in shared.holds],
         problems=shared.problems if shown is shared else [*shared.problems, *shown.problems],
         notices=notices,
+        server=None if settings is None else _server(settings),
     )
+
+
+def _server(settings: ServerSettings) -> ServerStatus:
+    return ServerStatus(str(settings.file), settings.enabled, settings.sync, settings.delay)
 
 
 def observe_consumers(

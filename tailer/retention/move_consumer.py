@@ -18,9 +18,11 @@ from tailer.errors import RefusedError, UsageError
 from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
+from tailer.segments.source import FolderSource
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, consumer_names, consumer_path, read_consumer, take_consumer
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
@@ -42,15 +44,40 @@ def drop_consumer(state: Path, name: str) -> None:
     held = take_consumer(state, name)
     try:
         with state_lock(state):
-            record = read_cleaned(state)
-            if name in record.lost:
-                lost = {other: ids for other, ids in record.lost.items() if other != name}
-                write_cleaned(state, msgspec.structs.replace(record, lost=lost))
-            _pass_on(state, name)
-            consumer_path(state, name).unlink(missing_ok=True)
-            sync_folder(consumer_path(state, name).parent)
+            forget_held(state, name)
     finally:
         os.close(held)
+
+
+def forget_held(state: Path, name: str) -> None:
+    """The same for who holds the consumer, and the state's lock."""
+    record = read_cleaned(state)
+    if name in record.lost:
+        lost = {other: ids for other, ids in record.lost.items() if other != name}
+        write_cleaned(state, msgspec.structs.replace(record, lost=lost))
+    _pass_on(state, name)
+    consumer_path(state, name).unlink(missing_ok=True)
+    sync_folder(consumer_path(state, name).parent)
+
+
+def forget_node(state: Path, name: str, node: str, *, program: str = "cdc-tail consumers") -> Position:
+    """Forget where a consumer stood in the log of a node that left for good, in a state that several nodes share: that
+    node holds nothing back any more. Where it stood.
+
+    UsageError for an unknown consumer or node, and for the only one it has.
+    """
+    _check_known(state, name)
+    with contextlib.closing(Consumer(state, name)) as consumer, state_lock(state):
+        before = consumer.content.nodes.get(node)
+        if before is None or len(consumer.content.nodes) == 1:
+            raise UsageError(
+                f"consumer {name!r} does not know this node" if before is None else "the consumer has no other node",
+                expected=" or ".join(sorted(consumer.content.nodes)) if before is None else None,
+                found=repr(node),
+                remedy="" if before is None else "Forget the whole consumer: cdc-tail consumers DIR drop NAME.",
+            )
+        consumer.forget(node, moved=time.time(), program=program)
+    return before.offset.position
 
 
 def seek_consumer(
@@ -63,7 +90,8 @@ def seek_consumer(
     program: str = "cdc-tail consumers",
     clock: Callable[[], float] = time.time,
 ) -> Moved:
-    """Stand a consumer at a position (`segment:offset`, `earliest`, `latest`, a node's JSON), for all its later runs.
+    """Stand a consumer at a position, for all its later runs: `segment:offset`, `earliest`, `latest`, a time, a node's
+    JSON.
 
     LossError if the position's segment is gone; UsageError for an unknown consumer, node or position.
     """
@@ -90,7 +118,7 @@ def _pass_on(state: Path, name: str) -> None:
         # What it was nobody can read any more: certainly less than there were seconds.
         generation = int(time.time())
     if generation > 0:
-        Journal(state).append([GenerationRecord(consumer=name, generation=generation + 1)])
+        FolderJournal(state).append([GenerationRecord(consumer=name, generation=generation + 1)])
 
 
 def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable[[], float]) -> NodeState:
@@ -98,13 +126,17 @@ def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable
     from tailer.planning.named_positions import check_there, check_within, named_position, standing
     from tailer.planning.reach import Reacher
     from tailer.planning.restart import check_restart, restart_of
+    from tailer.planning.sidecar_times import KeptTimes
     from tailer.planning.survey import Survey
 
     cleaned = Cleaned(state_folder(folder))
-    with contextlib.closing(Survey(folder, cleaned=cleaned.refresh, clock=clock)) as survey:
+    with contextlib.closing(Survey(FolderSource(folder), cleaned=cleaned.refresh, clock=clock)) as survey:
         view = survey.look(NodeOffset())
         reach = Reacher(survey, lambda segment, run: None, visible_within=0)
-        start = named_position(text, view, reach, node, cleaned.unread)
+        times = KeptTimes(journal)
+        times.load()
+        place = view, reach, node, cleaned.unread, survey.written, times.of
+        start = named_position(text, *place, now=clock())
         journal.check_id(start.offset)
         if not start.offset.done:
             check_there(start.offset.position, view)

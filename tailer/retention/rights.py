@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 from tailer.errors import UsageError
-from tailer.state.journal import FILE_NAME
+from tailer.state.folder_journal import FILE_NAME
 from tailer.system_errors import may, no_permission, user_name
 
 

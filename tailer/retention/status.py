@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.limits import MIB
 from tailer.retention.needed import Decision, HeldSegment, Holder, holders
+from tailer.state.away import Away
 from tailer.state.consumers import ConsumerFile, NodeState
 from tailer.state.holds import HoldFile
 from tailer.state.offset import NodeOffset
@@ -56,7 +57,7 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     """One consumer on one node. `delivered`: handed out; `committed`: known to be done, and what retention counts from.
 
     `moved`: seconds since the epoch. `lost`: losses it has accepted; `pending`: segments that `clean --force` took from
-    it, which it will report.
+    it, which it will report. `away`: its run finds its target away; null where it does not.
     """
 
     consumer: str
@@ -73,6 +74,7 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     quarantined: int
     lost: int
     pending: list[int]
+    away: Away | None = None
 
 
 class ReadStatus(msgspec.Struct, frozen=True, tag="read", tag_field="is"):
@@ -93,6 +95,16 @@ class CapStatus(msgspec.Struct, frozen=True):
     used: int
     share: float
     given: bool
+
+
+class ServerStatus(msgspec.Struct, frozen=True):
+    """What the server's own settings say. `enabled`: it captures changes; `sync`: how it makes them durable, within
+    `delay` seconds, null where the file does not say."""
+
+    file: str
+    enabled: bool
+    sync: str
+    delay: float | None
 
 
 class StateStatus(msgspec.Struct, frozen=True):
@@ -121,7 +133,7 @@ class CleanStatus(msgspec.Struct, frozen=True):
 class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     """One node's log folder. `waiting_for`: an unfinished segment that holds the rows of later ones back.
 
-    `notices`: what has a segment's name and is none.
+    `notices`: what has a segment's name and is none. `server`: null where its settings were not given.
     """
 
     node: str
@@ -136,6 +148,15 @@ class NodeStatus(msgspec.Struct, frozen=True, tag="node", tag_field="is"):
     problems: list[str]
     notices: list[str] = []
     reads: list[ReadStatus] = []
+    server: ServerStatus | None = None
+
+
+class AwayNode(msgspec.Struct, frozen=True, tag="away", tag_field="is"):
+    """A node of several that nothing can be told of, and why."""
+
+    node: str
+    folder: str
+    problem: str
 
 
 class ConsumerLook(NamedTuple):
@@ -146,6 +167,7 @@ class ConsumerLook(NamedTuple):
     quarantined: dict[str, int]
     lost: int
     pending: Collection[int]
+    away: Away | None = None
 
 
 def read_status(hold: HoldFile) -> ReadStatus:
@@ -214,6 +236,7 @@ def consumer_statuses(look: ConsumerLook, segments: Sequence[HeldSegment], now: 
             quarantined=look.quarantined.get(node, 0),
             lost=look.lost,
             pending=sorted(look.pending),
+            away=look.away,
         )
         for node, state in sorted(content.nodes.items())
     ]

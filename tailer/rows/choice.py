@@ -21,9 +21,10 @@ from tailer.schema.typed import TypedTable
 
 if TYPE_CHECKING:
     from tailer.rows.typed.batch import TypedBatch
+    from tailer.rows.widened import WidenedBatch
 
-AnyBatch: TypeAlias = "Batch | TypedBatch"
-"""Rows in the generic form or in a typed one."""
+AnyBatch: TypeAlias = "Batch | TypedBatch | WidenedBatch"
+"""Rows in the generic form or in a typed one, as made or with more columns behind."""
 
 SMALL_LINES: Final = 16
 SMALL_BYTES: Final = 8 * 1024
@@ -75,10 +76,13 @@ def build_rows(index: Index, data: bytes, prepared: Prepared, place: Place, type
     return Made(*build_typed(index, data, prepared, place, form_of(typed)))
 
 
-def one_row_now(name: str, entries: int, typed: TypedTable | None) -> Callable[..., Any] | None:
+def one_row_now(name: str, entries: int, typed: TypedTable | None, prepared: Prepared) -> Callable[..., Any] | None:
     """The function that scans so many entries and makes their typed rows in one, `name` of `typed.compiled.one_row`, if
-    it is ready and worth it. It gives None where it cannot do these: then they are scanned and built."""
-    twin = None if typed is None else twin_now(_ONE_ROW, entries >= SMALL_LINES)
+    it is ready and worth it. It gives None where it cannot do these: then they are scanned and built.
+
+    Nothing that has masks is done in one: they are between the two.
+    """
+    twin = None if typed is None or prepared.masked else twin_now(_ONE_ROW, entries >= SMALL_LINES)
     if twin is None or typed is None:
         return None
     from tailer.rows.typed.form import form_of

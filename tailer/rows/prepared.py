@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from tailer.errors import DefinitionError
+from tailer.rows.table_masks import NO_MASKING, Masking, TableMasks, as_hidden, table_masks
 from tailer.scan.tables import LENGTH_PREFIX, NO_COLUMN, ScanColumn, ScanTable, ScanTables
 from tailer.schema.model import Column, TableDefinition
 from tailer.types import CqlType, parse_type, quote
@@ -36,7 +37,10 @@ class PreparedColumn:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """A table: `columns` by the numbers that the index has. Change rows are made of `delivered` tables only."""
+    """A table: `columns` by the numbers that the index has. Change rows are made of `delivered` tables only.
+
+    With `masks` its columns are what rows are made of when values were hidden (`hidden.py`); `scan` is what is read.
+    """
 
     definition: TableDefinition
     table_id: str
@@ -46,6 +50,7 @@ class PreparedTable:
     delivered: bool
     followed: bool
     scan: ScanTable
+    masks: TableMasks | None = None
 
     @property
     def truncations(self) -> int:
@@ -55,15 +60,19 @@ class PreparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All definitions of one scan, by table number; `delivered` by table id (32 hex digits)."""
+    """All definitions of one scan, by table number; `delivered` by table id (32 hex digits).
+
+    `masked`: the numbers of tables that have masks.
+    """
 
     scan_tables: ScanTables
     tables: tuple[PreparedTable, ...]
     delivered: Mapping[str, PreparedTable]
+    masked: tuple[int, ...] = ()
 
 
-_shared: Final[dict[tuple[str, bool, bool], PreparedTable]] = {}
-"""The latest of each key, with whether it is delivered and followed."""
+_shared: Final[dict[tuple[str, bool, bool, Masking], PreparedTable]] = {}
+"""The latest of each key, with whether it is delivered and followed, and what is masked."""
 
 
 def prepare(
@@ -73,6 +82,7 @@ def prepare(
     followed: Collection[str] = (),
     unread: Collection[str] = (),
     skip_unknown: bool = False,
+    masking: Masking = NO_MASKING,
 ) -> Prepared:
     """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
     are followed by the 16 of the fingerprint, wherever they are keys.
@@ -80,34 +90,41 @@ def prepare(
     `wanted` tables give change rows. Those of `followed` ones are in the index too, for `neutral_rows`; `system.local`
     always is, for truncations. `unread` and `skip_unknown`: see ScanTables. Tables of equal definitions are shared.
     Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed is left out then,
-    as if it were not known.
+    as if it were not known. UsageError for a mask of `masking` that a column of a wanted table cannot have.
     """
     tables: list[PreparedTable] = []
     for table_id, definition in definitions.items():
         delivered, follow = table_id in wanted, table_id in followed
         try:
-            tables.append(_shared_table(table_id, definition, delivered, follow))
+            of_table = masking if masking.masks and delivered else NO_MASKING
+            tables.append(_shared_table(table_id, definition, delivered, follow, of_table))
         except DefinitionError:
             if delivered or follow:
                 raise
     scan_tables = ScanTables(
         tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
     )
-    return Prepared(scan_tables, tuple(tables), {table.scan.id.hex(): table for table in tables if table.delivered})
+    masked = tuple(number for number, table in enumerate(tables) if table.masks is not None) if masking.masks else ()
+    delivered_ones = {table.scan.id.hex(): table for table in tables if table.delivered}
+    return Prepared(scan_tables, tuple(tables), delivered_ones, masked)
 
 
-def _shared_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> PreparedTable:
-    key = table_id, delivered, followed
+def _shared_table(
+    table_id: str, definition: TableDefinition, delivered: bool, followed: bool, masking: Masking
+) -> PreparedTable:
+    key = table_id, delivered, followed, masking
     held = _shared.get(key)
     if held is None or not (held.definition is definition or held.definition == definition):
-        held = _prepare_table(table_id, definition, delivered, followed)
+        held = _prepare_table(table_id, definition, delivered, followed, masking)
         if len(_shared) >= SHARED_MAX:
             _shared.clear()
         _shared[key] = held
     return held
 
 
-def _prepare_table(table_id: str, definition: TableDefinition, delivered: bool, followed: bool) -> PreparedTable:
+def _prepare_table(
+    table_id: str, definition: TableDefinition, delivered: bool, followed: bool, masking: Masking
+) -> PreparedTable:
     clustering = _prepare_columns(definition, definition.clustering)
     columns = _prepare_columns(definition, definition.data_columns)
     # A dropped column that was added again stands for itself: the new one's type is the one in force.
@@ -125,7 +142,19 @@ def _prepare_table(table_id: str, definition: TableDefinition, delivered: bool, 
         sum(column.kind == "static" for column in definition.data_columns),
     )
     key = _prepare_columns(definition, definition.partition_key)
-    return PreparedTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)
+    made = PreparedTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)
+    masks = table_masks(definition, masking)
+    return made if masks is None else _masked(made, masks, masking)
+
+
+def _masked(table: PreparedTable, masks: TableMasks, masking: Masking) -> PreparedTable:
+    definition = table.definition
+
+    def shown(columns: tuple[Column, ...]) -> tuple[PreparedColumn, ...]:
+        return _prepare_columns(definition, tuple(as_hidden(definition, column, masking) for column in columns))
+
+    key, clustering = shown(definition.partition_key), shown(definition.clustering)
+    return replace(table, key=key, clustering=clustering, columns=shown(definition.data_columns), masks=masks)
 
 
 def _prepare_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[PreparedColumn, ...]:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.rows.attrs import attrs_texts
-from tailer.rows.choice import Decoded, Made, build_rows, one_row_now
+from tailer.rows.choice import Decoded, Made, one_row_now
+from tailer.rows.masked import shown_rows
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.scan.forms import scan_records_now
@@ -35,13 +36,15 @@ def read_records(
     `place` without attributes; `prepared`: of definitions by table id and fingerprint. `before`: by entry, how many
     rows were counted before that its own do not count from, where several transactions are read at once.
     """
-    one_row = one_row_now("read_record_one_row", len(starts) - first, typed) if number_from is None else None
+    one_row = None
+    if number_from is None:
+        one_row = one_row_now("read_record_one_row", len(starts) - first, typed, prepared)
     found = None if one_row is None else one_row(data, starts, sizes, prepared, first, place)
     if found is not None:
         scanned, built = found
         return Decoded(scanned.index, scanned.data, Made(*built), scanned.number)
     scanned = renumbered(scan_records_now()(data, starts, sizes, prepared.scan_tables, first, number_from), before)
-    made = build_rows(scanned.index, scanned.data, prepared, with_attrs(place, scanned), typed)
+    made = shown_rows(scanned.index, scanned.data, prepared, with_attrs(place, scanned), typed)
     return Decoded(scanned.index, scanned.data, made, scanned.number)
 
 

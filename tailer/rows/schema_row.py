@@ -9,6 +9,7 @@ import msgspec
 
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.rows.place import Place
+from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection, is_system
@@ -18,11 +19,16 @@ FIRST_ROW = 1_000_000
 
 
 def schema_batch(
-    changed: Mapping[str, TableDefinition], before: Mapping[str, TableDefinition], selection: Selection, place: Place
+    changed: Mapping[str, TableDefinition],
+    before: Mapping[str, TableDefinition],
+    selection: Selection,
+    place: Place,
+    masks: Masks = NO_MASKS,
 ) -> ChangeBatch:
     """One row for each changed definition of a table that is, or was, wanted; `place` has the one entry that did it.
 
     Definitions of a native log have keys of their own: what its table was before is the last one there with its id.
+    With `masks` they are told as rows have them.
     """
     rows: list[Row] = []
     at = place.of(0)
@@ -33,7 +39,7 @@ def schema_batch(
             old = earlier[-1] if earlier else None
         if is_system(new.keyspace) or not (selection.wants(new) or (old is not None and selection.wants(old))):
             continue
-        text = None if new.dropped else msgspec.json.encode(new).decode()
+        text = None if new.dropped else msgspec.json.encode(masks.shown(new)).decode()
         rows.append((
             place.node, new.keyspace, new.table, str(UUID(new.id)), "schema",
             None, None, False, text, None, None, None, None, None, None,

@@ -14,18 +14,21 @@ class Selection(msgspec.Struct, frozen=True):
     """`tables`: names and globs of `keyspace.table`; empty = all tables and views.
 
     Of what a glob covers, and of all, those are taken whose definition says `cdc = true`, and none of the server's own;
-    by its exact name a table is taken whatever it is.
+    by its exact name a table is taken whatever it is. `without`: names of tables that are not taken in any case.
     """
 
     tables: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     def wants(self, definition: TableDefinition) -> bool:
         """Whether rows of a table are wanted while this is its definition."""
+        if definition.name in self.without:
+            return False
         return definition.name in self.tables or (definition.cdc and self.covers(definition))
 
     def names(self, definition: TableDefinition) -> bool:
         """Whether a table is meant, whatever its flag says."""
-        return definition.name in self.tables or self.covers(definition)
+        return definition.name not in self.without and (definition.name in self.tables or self.covers(definition))
 
     def covers(self, definition: TableDefinition) -> bool:
         """Whether a table's flag decides: a glob covers it, or nothing was chosen."""

@@ -97,7 +97,7 @@ def read_server(server: Server) -> list[SchemaDelta]:
 
     Raises UsageError without the driver or with wrong credentials, SystemFailedError if the server does not answer.
     """
-    with _session(server) as session:
+    with open_session(server) as session:
         return read_session(session)
 
 
@@ -168,7 +168,8 @@ def _no_driver(error: ImportError) -> UsageError:
 
 
 @contextmanager
-def _session(server: Server) -> Iterator[Session]:
+def open_session(server: Server) -> Iterator[Session]:
+    """A session with this very node, whose rows are tuples. Raises as `read_server` does."""
     try:
         from cassandra import AuthenticationFailed, DriverException
         from cassandra.auth import PlainTextAuthProvider

@@ -56,12 +56,16 @@ class TypedTable(msgspec.Struct, frozen=True):
 
 
 class TypedOptions(msgspec.Struct, frozen=True):
-    """How a typed form is made of definitions. `case_sensitive`: names that are equal but for case are told apart."""
+    """How a typed form is made of definitions. `case_sensitive`: names that are equal but for case are told apart.
+
+    `more`: columns that rows get behind those of the form.
+    """
 
     prefix: str = "_"
     decimals: Decimals = "decimal"
     on_change: OnSchemaChange = "fail"
     case_sensitive: bool = False
+    more: tuple[str, ...] = ()
 
 
 def typed_table(
@@ -99,7 +103,7 @@ def typed_table(
         options.decimals,
         options.on_change,
     )
-    _check_names(made, options.case_sensitive)
+    _check_names(made, options)
     return made
 
 
@@ -111,10 +115,10 @@ def _has_live(definition: TableDefinition, name: str) -> bool:
     return any(column.name == name and not column.dropped for column in definition.data_columns)
 
 
-def _check_names(table: TypedTable, case_sensitive: bool) -> None:
+def _check_names(table: TypedTable, options: TypedOptions) -> None:
     own = [column.name for column in table.columns]
-    folded = str if case_sensitive else str.casefold
-    meta = {folded(name) for name in table.meta}
+    folded = str if options.case_sensitive else str.casefold
+    meta = {folded(name) for name in (*table.meta, *(table.prefix + name for name in options.more))}
     for name in own:
         if folded(name) in meta:
             raise UsageError(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tailer.framing.name import parse_log_name
 from tailer.framing.section import NoSection
 from tailer.limits import MIB
-from tailer.segments.folder import SidecarFile, read_sidecar
 from tailer.segments.segment import SegmentFile
 
 HEAD_BYTES_MIN: Final = MIB
@@ -43,7 +41,6 @@ def captured_edge(file: SegmentFile, first: int) -> Edge | None:
 
 def sidecar_first(file: SegmentFile) -> int:
     """The `min` of the sidecar beside a segment's file; 0 where nothing says it."""
-    name = parse_log_name(file.path.name)
-    found = None if name is None else read_sidecar(file.path.parent, name)
-    content = found.content if isinstance(found, SidecarFile) else None
+    found = file.sidecar()
+    content = None if found is None else found.content
     return 0 if content is None else content.first or 0

@@ -89,7 +89,7 @@ def goes_on(file: SegmentFile, at: int) -> bool:
 
     From the next byte on, whatever that marker says: its own pointer may be what is damaged.
     """
-    length = file.stat().st_size
+    length = file.status().size
     for first in range(at + 1, length - MARKER_BYTES + 1, _PIECE):
         piece = file.read(first, _PIECE + MARKER_BYTES - 1)
         if later_marker(piece, file.segment, first, length) is not None:

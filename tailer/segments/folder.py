@@ -20,21 +20,23 @@ from tailer.system_errors import system_error
 
 
 class LogFile(NamedTuple):
-    """A segment's file as `stat` shows it. `changed` is its ctime in seconds."""
+    """A segment's file as `stat` shows it. `changed` is its ctime in seconds. `inode`: 0 where nobody needs it."""
 
     name: SegmentName
     links: int
     size: int
     changed: float
     modified: float
+    inode: int = 0
 
 
 class SidecarFile(NamedTuple):
-    """A sidecar as it was read: `content` is None where it was empty, cut or not a number."""
+    """A sidecar as it was read: `content` is None where it was empty, cut or not a number. `text`: its bytes."""
 
     name: SegmentName
     content: Sidecar | None
     modified: float
+    text: bytes = b""
 
 
 class Listing(NamedTuple):
@@ -103,7 +105,7 @@ def read_sidecar(folder: Path, name: SegmentName) -> SidecarFile | str | None:
         modified = os.fstat(fd).st_mtime
     finally:
         os.close(fd)
-    return SidecarFile(name, decode_sidecar(text), modified)
+    return SidecarFile(name, decode_sidecar(text), modified, text)
 
 
 def stat_log(folder: Path, name: SegmentName) -> LogFile | str | None:
@@ -111,7 +113,7 @@ def stat_log(folder: Path, name: SegmentName) -> LogFile | str | None:
     status = status_of(f"{folder}/{name.log}")
     if not isinstance(status, os.stat_result):
         return status
-    return LogFile(name, status.st_nlink, status.st_size, status.st_ctime, status.st_mtime)
+    return LogFile(name, status.st_nlink, status.st_size, status.st_ctime, status.st_mtime, status.st_ino)
 
 
 def read_dropped(folder: Path, before: int | None) -> int | None:

@@ -8,7 +8,7 @@ and once a while in any case, all names are listed: a lower id may appear late. 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -97,7 +97,7 @@ class Looks:
             asked |= more
         return asked
 
-    def linked(self, hidden: Collection[int] = ()) -> bool:
+    def linked(self, hidden: Container[int] = ()) -> bool:
         """Whether some log has a second name now, in the server's own folder; those of `hidden` do not count.
 
         Counts of settled segments are asked for anew: an old one says nothing.
@@ -113,6 +113,10 @@ class Looks:
                 single.add(segment)
         self._doubles -= single
         return found
+
+    def has_dropped(self) -> bool:
+        """Whether a native log says there what its limit took, now."""
+        return (self._folder / DROPPED).exists()
 
     def _listed(self) -> set[int]:
         """Ids of names that have come, gone, or belong to another file, since the last time."""

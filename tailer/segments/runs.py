@@ -54,7 +54,7 @@ def _read(file: SegmentFile, start: int, at: int, end: int, most: int) -> Run | 
     import numpy as np
 
     header = file.known_header()
-    limits = Limits(file.stat().st_size, end, most)
+    limits = Limits(file.status().size, end, most)
     ahead = min(max(most, _READ_BYTES_MIN), end - at if header.plain else OFFSET_MAX)
     block = file.read(at, ahead)
     chain = read_chain_now(len(block))(block, header, at, start, limits)

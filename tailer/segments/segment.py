@@ -1,11 +1,10 @@
-"""One segment file, open: bytes by `pread`, sections by walking markers, plain bytes of a section.
+"""One segment, open: its sections by walking markers, plain bytes of a section.
 
-`pread`, never mmap: the file may grow, shrink or vanish while it is read. Knows no sidecar.
+Bytes are asked for, never mapped: the file may grow, shrink or vanish while it is read. Judges no sidecar.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -19,9 +18,9 @@ from tailer.framing.section import HEAD_BYTES_MAX, NoSection, Section, Stop, bod
 from tailer.jit.ready import expect
 from tailer.limits import HEADER_BYTES_MAX, KIB
 from tailer.position import Position
-from tailer.segments.regular import open_regular
+from tailer.segments.folder import SidecarFile
+from tailer.segments.opened import FileStatus, Opened, OpenedFile
 from tailer.segments.run_cache import RunCache, SegmentRuns
-from tailer.system_errors import system_error
 
 KeySource = Callable[[str], bytes | None]
 """From a key alias to the secret key, or None where no keystore was given."""
@@ -37,11 +36,11 @@ def no_keys(alias: str) -> bytes | None:
 
 
 class SegmentFile:
-    """A segment, held by descriptor: a name that is deleted meanwhile does no harm. FileNotFoundError where there is no
+    """A segment that is held open: a name that is deleted meanwhile does no harm. FileNotFoundError where there is no
     regular file.
 
-    `descriptor`: one that is open already; it is this object's from now on. `runs`: where what was checked is kept, by
-    default for this segment alone.
+    `opened`: its file, which is this object's from now on; by default that of `path`. `runs`: where what was checked is
+    kept, by default for this segment alone.
     """
 
     def __init__(
@@ -50,13 +49,14 @@ class SegmentFile:
         segment: int,
         keys: KeySource = no_keys,
         *,
-        descriptor: int | None = None,
+        opened: Opened | None = None,
         runs: RunCache | None = None,
     ) -> None:
         self.path = path
         self.segment = segment
         self._keys = keys
-        self._fd = _open(path) if descriptor is None else descriptor
+        self._opened = OpenedFile(path) if opened is None else opened
+        self._closed = False
         self._header: Header | None = None
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
@@ -64,16 +64,14 @@ class SegmentFile:
         self.kept = self._part()
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if not self._closed:
+            self._closed = True
+            self._opened.close()
             self.kept.close()
 
     def reopen(self) -> None:
-        """Look with a fresh descriptor: a network file system may show an old one stale bytes."""
-        fresh = _open(self.path)
-        os.close(self._fd)
-        self._fd = fresh
+        """See the file afresh (`Opened.reopen`): what was kept of it may have been stale."""
+        self._opened.reopen()
         self.kept.clear()
         self.kept = self._part()
 
@@ -84,18 +82,32 @@ class SegmentFile:
         self.close()
 
     def _part(self) -> SegmentRuns:
-        found = self.stat()
-        return self._runs.of(self.segment, (found.st_dev, found.st_ino))
+        found = self.status()
+        return self._runs.of(self.segment, (found.device, found.inode))
 
-    def stat(self) -> os.stat_result:
-        return os.fstat(self._fd)
+    @property
+    def lasts(self) -> bool:
+        """Whether it can be read for as long as it is open, also when its names are gone."""
+        return self._opened.lasts
+
+    def check_named(self) -> None:
+        """FileNotFoundError where nobody else could open it by its name now."""
+        self._opened.check_named()
+
+    def status(self) -> FileStatus:
+        """The file as it is now."""
+        return self._opened.status()
+
+    def sidecar(self) -> SidecarFile | None:
+        """The sidecar beside it as it is now; None where there is none."""
+        return self._opened.sidecar()
 
     def read(self, at: int, length: int) -> bytes:
         """Up to `length` bytes from file offset `at`; fewer only where the file ends."""
         parts: list[bytes] = []
         while length > 0:
             try:
-                part = os.pread(self._fd, length, at)
+                part = self._opened.read(at, length)
             except OSError as error:
                 raise SystemFailedError(
                     f"cannot read the segment: {error.strerror}", at=Position(self.segment, at), file=str(self.path)
@@ -163,7 +175,7 @@ class SegmentFile:
     def sections(self, start: int, at: int) -> Iterator[Section | NoSection]:
         """Sections from the edge (`start`, `at`) on, and last the reason why there is no further one."""
         header = self.known_header()
-        length = self.stat().st_size
+        length = self.status().size
         ahead, ahead_at = b"", at
         while True:
             if at + HEAD_BYTES_MAX > ahead_at + len(ahead):
@@ -171,7 +183,7 @@ class SegmentFile:
             head = ahead[at - ahead_at : at - ahead_at + HEAD_BYTES_MAX]
             found = read_section(head, header, at, start, length)
             if isinstance(found, NoSection) and found.why in (Stop.BAD_POINTER, Stop.END_OF_FILE):
-                grown = self.stat().st_size
+                grown = self.status().size
                 if grown > length:
                     length, ahead = grown, b""
                     continue
@@ -222,10 +234,3 @@ class SegmentFile:
                 remedy="Look again later.",
             )
         return header
-
-
-def _open(path: Path) -> int:
-    try:
-        return open_regular(path)
-    except PermissionError as error:
-        raise system_error("cannot read the segment", error, path) from error

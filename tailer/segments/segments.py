@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Protocol
 
 from tailer.errors import SystemFailedError
-from tailer.framing.name import parse_log_name
 from tailer.segments.segment import KeySource, SegmentFile, no_keys
+from tailer.segments.source import Source, open_segment
 
 
 class Segments(Protocol):
@@ -34,24 +33,20 @@ class NoSegments:
         raise SystemFailedError(f"segment {segment} was not to be opened")
 
 
-class FolderSegments:
-    """The segments of a folder that nobody else keeps open."""
+class SourceSegments:
+    """The segments of a log that nobody else keeps open."""
 
-    def __init__(self, folder: Path, keys: KeySource = no_keys) -> None:
-        self._folder = folder
+    def __init__(self, source: Source, keys: KeySource = no_keys) -> None:
+        self._source = source
         self._keys = keys
 
     def between(self, first: int, last: int) -> Sequence[int]:
-        return sorted(segment for segment in self._names() if first <= segment <= last)
+        return sorted(name.segment for name in self._source.names() if first <= name.segment <= last)
 
     @contextmanager
     def opened(self, segment: int) -> Iterator[SegmentFile]:
-        name = self._names().get(segment)
+        name = next((name for name in self._source.names() if name.segment == segment), None)
         if name is None:
-            raise FileNotFoundError(f"segment {segment} is not in {self._folder}")
-        with SegmentFile(self._folder / name, segment, self._keys) as file:
+            raise FileNotFoundError(f"segment {segment} is not in {self._source.where}")
+        with open_segment(self._source, name, self._keys) as file:
             yield file
-
-    def _names(self) -> dict[int, str]:
-        names = [parse_log_name(file.name) for file in self._folder.iterdir()]
-        return {name.segment: name.log for name in names if name is not None}

@@ -27,6 +27,13 @@ class Waker(Protocol):
         """Names in the folder that changed since the last call; None where it must be listed to know."""
         ...
 
+    def descriptor(self) -> int | None:
+        """What is readable while there is a hint that `names` has not taken: for who waits at many folders at once.
+
+        None where there are no hints.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
@@ -41,6 +48,9 @@ class PollWaker:
         return False
 
     def names(self) -> Collection[str] | None:
+        return None
+
+    def descriptor(self) -> int | None:
         return None
 
     def close(self) -> None:
@@ -86,6 +96,9 @@ class InotifyWaker:
             self._hear()
         heard, self._names = self._names, set()
         return None if self._blind else heard
+
+    def descriptor(self) -> int | None:
+        return int(self._inotify.fileno())
 
     def _hear(self) -> None:
         for event in self._inotify.read(timeout=0):

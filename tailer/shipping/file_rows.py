@@ -12,6 +12,8 @@ import msgspec
 
 from tailer.errors import UsageError
 from tailer.rows.batch import COLUMNS, ChangeBatch
+from tailer.rows.widened import Rows, WidenedBatch, with_columns
+from tailer.schema.extras import extra_columns
 from tailer.sinks.files.index import Form, Index
 from tailer.sinks.files.series import DataFile
 
@@ -20,8 +22,14 @@ BATCH_ROWS: Final = 2_000
 _JSON: Final = frozenset(("partition_key", "clustering", "columns", "range", "cells", "attrs"))
 """Columns that hold the text of an object."""
 
+_EXTRAS: Final = extra_columns(with_origin=True, with_primary=True)
 _Line: Final = msgspec.defstruct(
-    "_Line", [(name, msgspec.Raw if name in _JSON else Any) for name in COLUMNS], array_like=False
+    "_Line",
+    [
+        *((name, msgspec.Raw if name in _JSON else Any) for name in COLUMNS),
+        *((name, Any, msgspec.UNSET) for name in _EXTRAS),
+    ],
+    array_like=False,
 )
 _NULL: Final = b"null"
 
@@ -37,13 +45,14 @@ def check_generic(index: Index, path: str, target: str, forms: Sequence[Form]) -
         )
 
 
-def row_batches(file: DataFile, target: str) -> Iterator[ChangeBatch]:
+def row_batches(file: DataFile, target: str) -> Iterator[Rows | WidenedBatch]:
     """The rows of a file in order. UsageError for a form that `target` cannot be given."""
     check_generic(file.index, str(file.path), target, ("rows", "arrow"))
     if file.index.format == "arrow":
         for batch in file.batches():
             for start in range(0, batch.num_rows, BATCH_ROWS):
-                yield ChangeBatch(tuple(column.to_pylist() for column in batch.slice(start, BATCH_ROWS).columns))
+                columns = batch.slice(start, BATCH_ROWS).to_pydict()
+                yield with_columns(ChangeBatch(tuple(columns.pop(name) for name in COLUMNS)), columns)
         return
     decode = msgspec.json.Decoder(_Line).decode
     waiting: list[Any] = []
@@ -56,8 +65,10 @@ def row_batches(file: DataFile, target: str) -> Iterator[ChangeBatch]:
         yield _batch(waiting)
 
 
-def _batch(lines: Sequence[Any]) -> ChangeBatch:
-    return ChangeBatch(tuple([_value(getattr(line, name), name) for line in lines] for name in COLUMNS))
+def _batch(lines: Sequence[Any]) -> Rows | WidenedBatch:
+    alone = ChangeBatch(tuple([_value(getattr(line, name), name) for line in lines] for name in COLUMNS))
+    there = [name for name in _EXTRAS if getattr(lines[0], name) is not msgspec.UNSET]
+    return with_columns(alone, {name: [getattr(line, name) for line in lines] for name in there})
 
 
 def _value(value: Any, name: str) -> Any:

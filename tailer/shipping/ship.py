@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from tailer.errors import LossError
+from tailer.segments.looks import Pace
 from tailer.shipping.removal import Keeping, remove_left_over, remove_sent
 from tailer.shipping.shippers import Sent, Shipper, locked
 from tailer.shipping.target import Target, check_follows, check_not_ahead, go_on_behind
@@ -44,6 +45,8 @@ class Shipping:
         self._stopping = stopping
         self._sleep = sleep
         self._stands: dict[str, Sent] = {}
+        self._paces: dict[str, Pace] = {}
+        self._unremoved: set[str] = set()
 
     def run(self, *, once: bool) -> None:
         """Ship what is there (`once`), or for ever, until `stopping`. Raises the documented errors."""
@@ -67,6 +70,8 @@ class Shipping:
             self._remove(series)
         file = self._next(series, stands.upto + 1)
         if file is None:
+            if series.node in self._unremoved:
+                self._remove(series)
             return False
         check_follows(file, stands)
         file.check()
@@ -74,7 +79,10 @@ class Shipping:
         self._stands[series.node] = Sent(stands.since, file.index.number, file.index.sha256)
         self._shipper.save(series.node, self._stands[series.node])
         self.files += 1
-        self._remove(series)
+        self._unremoved.add(series.node)
+        # To remove is to list all that waits, and behind a target that was away there is much: it is done now and then.
+        if self._paces[series.node].due(time.time()):
+            self._remove(series)
         return True
 
     def _begin(self, series: Series) -> Sent:
@@ -116,7 +124,11 @@ class Shipping:
         return file
 
     def _remove(self, series: Series) -> None:
+        began = time.thread_time()
         remove_sent(series, self._shipper.folder, self._keeping)
+        self._unremoved.discard(series.node)
+        pace = self._paces.setdefault(series.node, Pace())
+        pace.listed(time.time(), time.thread_time() - began)
 
     def _patiently(self, call: Callable[[], T]) -> T:
         while True:

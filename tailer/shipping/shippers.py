@@ -17,7 +17,16 @@ import msgspec
 from tailer.errors import UsageError
 from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
-from tailer.state.consumers import consumer_names, consumer_path, is_running, replace_file, take_consumer
+from tailer.state.away import Away, AwayNote
+from tailer.state.consumers import (
+    consumer_names,
+    consumer_path,
+    is_running,
+    lock_path,
+    replace_file,
+    take_consumer,
+    target_away,
+)
 from tailer.state.lock import state_lock
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
@@ -60,6 +69,11 @@ def runs(folder: Path, name: str) -> bool:
     return is_running(folder / FOLDER, name)
 
 
+def away(folder: Path, name: str) -> Away | None:
+    """What a process that ships under that name now says of a target that is away."""
+    return target_away(folder / FOLDER, name)
+
+
 def locked(folder: Path) -> AbstractContextManager[None]:
     """Whoever registers and whoever removes files shut each other out."""
     return state_lock(folder / FOLDER)
@@ -84,12 +98,14 @@ def drop(folder: Path, name: str) -> None:
 class Shipper:
     """A shipper, held until `close`: a second process with its name is refused (exit 6).
 
-    `before`: the target that an earlier run shipped to; None at a first start.
+    `before`: the target that an earlier run shipped to; None at a first start. `away`: where a target that is away is
+    told of.
     """
 
     def __init__(self, folder: Path, name: str, to: str) -> None:
         self.folder = folder
         self._lock = take_consumer(folder / FOLDER, check_name(name))
+        self.away = AwayNote(self._lock, lock_path(folder / FOLDER, name))
         try:
             held = _read(folder, name)
             self.before = None if held is None else held.to

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import CdcError, RefusedError
-from tailer.rows.batch import ChangeBatch
+from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
 from tailer.shipping.file_rows import row_batches
 from tailer.sinks.base import Rows
@@ -92,7 +92,7 @@ class _Node:
         self._stands: At | None = None
         self._committing: At | None = None
         self._file: int | None = None
-        self._batches: Iterator[ChangeBatch] = iter(())
+        self._batches: Iterator[AnyBatch] = iter(())
         self._rows = self._held = 0
 
     def stands(self) -> int | None:
@@ -147,6 +147,7 @@ class _Node:
         """What became of a commit whose answer was lost: the target tells, and only then anything is sent again."""
         place, before = self._outlet.open(), None if self._stands is None else self._stands.place
         if place == at.place:
+            self._outlet.settled()
             self._stands, self._committing, self._held = at, None, 0
         elif place == before:
             self._commit(at)
@@ -159,7 +160,7 @@ class _Node:
             )
 
 
-def _behind(batches: Iterator[ChangeBatch], rows: int) -> Iterator[ChangeBatch]:
+def _behind(batches: Iterator[AnyBatch], rows: int) -> Iterator[AnyBatch]:
     """Without so many rows at the beginning."""
     left = rows
     for batch in batches:

@@ -5,6 +5,7 @@ The schema goes out at once, so that a stream without rows is a valid one too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from tailer.rows.batch import arrow_schema
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 
 
 class ArrowSink:
-    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form; `late`: rows come late."""
+    """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form; `late`: rows come late.
 
-    def __init__(self, stream: IO[bytes], typed: TypedTable | None = None, *, late: bool = False) -> None:
+    `more`: the columns that rows have behind all others.
+    """
+
+    def __init__(
+        self, stream: IO[bytes], typed: TypedTable | None = None, *, late: bool = False, more: Sequence[str] = ()
+    ) -> None:
         import pyarrow
 
-        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), late_schema() if late else schema_of(typed))
+        schema = late_schema() if late else schema_of(typed, more)
+        self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), schema)
 
     def write(self, batch: Rows) -> None:
         if len(batch):
@@ -35,10 +42,12 @@ class ArrowSink:
         self._writer.close()
 
 
-def schema_of(typed: TypedTable | None) -> pyarrow.Schema:
-    """The Arrow schema of rows of that typed form; None: of the generic one."""
+def schema_of(typed: TypedTable | None, more: Sequence[str] = ()) -> pyarrow.Schema:
+    """The Arrow schema of rows of that typed form; None: of the generic one. `more`: columns behind all others."""
+    from tailer.rows.widened import widened_schema
+
     if typed is None:
-        return arrow_schema()
+        return widened_schema(arrow_schema(), more)
     from tailer.rows.typed.form import form_of
 
-    return form_of(typed).schema
+    return widened_schema(form_of(typed).schema, more, typed.prefix)

@@ -64,7 +64,7 @@ class OutletContext:
     """What an outlet is opened with.
 
     `tables`: definitions by table id. `typed`: rows are of that typed form; None: of the generic one. `say` takes one
-    line for the user.
+    line for the user. `more`: the columns that rows have behind all others.
     """
 
     key: OutletKey
@@ -72,6 +72,7 @@ class OutletContext:
     typed: TypedTable | None
     refused: Refused
     say: Callable[[str], None]
+    more: tuple[str, ...] = ()
 
 
 class Outlet(Protocol):
@@ -107,6 +108,10 @@ class Outlet(Protocol):
         `before`: what stood there when `open` was asked, or was committed last. RefusedError where something else
         stands there now. SinkError, TargetAwayError: nothing was committed, or nobody knows; `open` tells.
         """
+        ...
+
+    def settled(self) -> None:
+        """The commit that failed with TargetAwayError is there, as `open` told: its rows are in hand no more."""
         ...
 
     def close(self) -> None:

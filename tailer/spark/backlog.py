@@ -6,7 +6,7 @@ Made from what the last look and the journal have in memory already: asked for i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,17 @@ from tailer.state.offset import NodeOffset
 
 BACKLOG: Final = "backlog"
 GIVEN_UP: Final = "givenUp"
+LOST: Final = "lost"
 """Names beside the offset's own; a reader of offsets passes over them."""
+
+
+class NodeProgress(NamedTuple):
+    """Of one node. `newest`: behind everything durable. `waits`: what of it lies behind a batch. `given_up`: what was
+    left out by choice."""
+
+    newest: NodeOffset
+    waits: Json
+    given_up: dict[str, int]
 
 
 def newest(at: NodeOffset, ends: Mapping[int, int]) -> NodeOffset:

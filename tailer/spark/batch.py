@@ -7,25 +7,27 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tailer.definitions.met import TablesMet
 from tailer.errors import HeldBackError
+from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
 from tailer.planning.batch_tasks import FileTask
 from tailer.schema.typed import TypedTable
-from tailer.spark.carry import carry
+from tailer.spark.carry import PIECE_BYTES_MAX, carried
 from tailer.spark.errors import told
 from tailer.spark.executor import JobPacker
 from tailer.spark.form import check_form, typed_form
 from tailer.spark.named import check_tables
 from tailer.spark.planner import say
+from tailer.spark.present import present
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
+from tailer.tail.node_log import node_log
 from tailer.tail.open import hold_of, tail_parts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -48,31 +50,34 @@ class CdcTailReader(DataSourceReader):
             check_tables(options)
             form = typed_form(options)
             if form is not None:
-                check_form(form, self._schema)
+                check_form(form, self._schema, options.tail.extra_columns)
             jobs: list[bytes] = []
-            for name, folder in options.present():
+            for name, place in present(options):
                 until = None if options.ending == "latest" else options.ending
                 # Without `table`: the form is that of all nodes.
                 tail = replace(
                     options.of(name, once=True), consumer=None, until=until, tables=options.tables, table=None
                 )
-                jobs += _plan_jobs(folder, tail, form, options)
+                jobs += _plan_jobs(place, tail, form, options)
             return [InputPartition(job) for job in jobs]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         return read_partition(partition, self._schema)
 
 
-def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, source: SourceOptions) -> list[bytes]:
+def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, source: SourceOptions) -> list[bytes]:
     jobs: list[bytes] = []
-    piece_bytes = sum(log.stat().st_size for log in folder.glob("*.log")) // source.min_partitions + 1
+    node = node_log(place, options)
+    there = sum(log.size for log in node.source.look().logs.values())
     packer = JobPacker()
     # Executors read when this process is done, unless the bytes go along.
     stays = not source.on_driver
-    hold = hold_of(folder, options, _hold_name(options.start, stays=stays), stays=stays)
-    parts = tail_parts(folder, options, writes=False, hold=hold)
+    hold = hold_of(node, options, _hold_name(options.start, stays=stays), stays=stays)
+    parts = tail_parts(node, options, writes=False, hold=hold)
     met = parts.definitions.tell(TablesMet())
     with Tail(parts, form) as tail:
+        piece_bytes = (there + parts.older.bytes) // source.min_partitions + 1
+        piece_bytes = min(piece_bytes, PIECE_BYTES_MAX) if parts.older.any else piece_bytes
         try:
             for step in steps(tail, once=True, say=say):
                 # Of a native log a transaction may be lost whose commit is there.
@@ -80,11 +85,10 @@ def _plan_jobs(folder: Path, options: TailOptions, form: TypedTable | None, sour
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task
-                    if (file := parts.faults.file_of(task.span)) is None:
+                    if parts.faults.file_of(task.span) is None:
                         continue
-                    carried = carry(file, task, parts.survey) if source.on_driver else None
                     narrow = FileTask(met.narrowed(task), planned.file)
-                    jobs.append(packer.pack(narrow, folder, options, carried))
+                    jobs.append(packer.pack(narrow, place, options, carried(task, parts, on_driver=source.on_driver)))
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")

@@ -1,4 +1,4 @@
-"""A segment's bytes inside a partition, for executors that do not see the log folder (`readOn=driver`).
+"""A segment's bytes inside a partition, for executors that do not see the log folder (`readOn=driver`), or an archive.
 
 What is carried is the file's own bytes, as far as a span needs them; where they are read they stand at their own
 offsets in a file that has no name. A span of a native log needs the changes of its transactions too, wherever they are.
@@ -20,11 +20,17 @@ from tailer.position import Position, Span
 from tailer.reading.records import walk_of
 from tailer.reading.task import ReadTask
 from tailer.reading.transactions import RunPlace, Transaction
+from tailer.segments.opened import OpenedFile
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.segments.segments import Segments
+from tailer.tail.parts import TailParts
 
 TRANSACTIONS_BYTES_MAX: Final = 64 * MIB
 """What a partition carries of its transactions beside its span: Spark's messages have a limit."""
+
+
+PIECE_BYTES_MAX: Final = 8 * MIB
+"""Log in one partition that carries it, for the same reason."""
 
 
 class Carried(msgspec.Struct, frozen=True, array_like=True):
@@ -44,6 +50,15 @@ class CarriedSpan(msgspec.Struct, frozen=True, array_like=True):
     own: Carried
     walk: tuple[Transaction, ...] = ()
     others: tuple[tuple[int, str, Carried], ...] = ()
+
+
+def carried(task: ReadTask, parts: TailParts, *, on_driver: bool) -> CarriedSpan | None:
+    """The bytes that a task's partition holds; None where executors read the files. They see no archive."""
+    segment = task.span.segment
+    if not (on_driver or parts.older.reaches(segment)):
+        return None
+    with parts.survey.opened(segment) as file:
+        return carry(file, task, parts.survey)
 
 
 def carry(file: SegmentFile, task: ReadTask, segments: Segments) -> CarriedSpan:
@@ -102,13 +117,13 @@ def opened(carried: Carried, name: str, segment: int, keys: KeySource) -> Segmen
     except BaseException:
         os.close(descriptor)
         raise
-    return SegmentFile(Path(name), segment, keys, descriptor=descriptor)
+    return SegmentFile(Path(name), segment, keys, opened=OpenedFile(Path(name), descriptor))
 
 
 def _carry(file: SegmentFile, ranges: Sequence[tuple[int, int]]) -> Carried:
     length = file.known_header().length
     pieces = tuple((at, file.read(at, end - at)) for at, end in ranges)
-    return Carried(file.read(0, length), pieces, file.stat().st_size)
+    return Carried(file.read(0, length), pieces, file.status().size)
 
 
 def _of_span(file: SegmentFile, span: Span) -> tuple[int, int]:

@@ -7,52 +7,16 @@ live_rows(spark, "/lake/orders").show()
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tailer.errors import UsageError
-from tailer.rebuild import Table
-from tailer.schema.model import TableDefinition
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
-from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-    from tailer.rebuild.arrow import OnMisfit
-
-
-class DeltaMerge(TableMerge):
-    """Merges change rows into one Delta table. `target`: a path, or the name of a table in the catalog.
-
-    The others: as `TableMerge` says.
-    """
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        target: str,
-        table: Table | TableDefinition | Callable[[], Table],
-        *,
-        decimals: Decimals = "decimal",
-        on_misfit: OnMisfit = "fail",
-        prefix: str = "_",
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        kept = _InDelta(spark, target)
-        super().__init__(spark, kept, table, decimals=decimals, on_misfit=on_misfit, prefix=prefix, now=now)
-
-
-def live_rows(spark: SparkSession, target: str, *, at: int | datetime | None = None, prefix: str = "_") -> DataFrame:
-    """The rows of the table that a `DeltaMerge` keeps: those alive at `at` (now, if not given), its own columns only.
-
-    Rows in which something expired since they were merged are put together anew.
-    """
-    return kept_rows(_InDelta(spark, target), spark, at, prefix)
 
 
 class _InDelta:
@@ -99,6 +63,26 @@ class _InDelta:
     def _open(self) -> Any:
         kind = self._kind
         return kind.forPath(self._spark, self.target) if self._is_path else kind.forName(self._spark, self.target)
+
+
+class DeltaMerge(TableMerge):
+    """Merges change rows into one Delta table. `target`: a path, or the name of a table in the catalog.
+
+    The others: as `TableMerge` says.
+    """
+
+    PREFIX = "_"
+    place = _InDelta
+
+
+def live_rows(
+    spark: SparkSession, target: str, *, at: int | datetime | None = None, prefix: str = DeltaMerge.PREFIX
+) -> DataFrame:
+    """The rows of the table that a `DeltaMerge` keeps: those alive at `at` (now, if not given), its own columns only.
+
+    Rows in which something expired since they were merged are put together anew.
+    """
+    return kept_rows(_InDelta(spark, target), spark, at, prefix)
 
 
 def _delta_table() -> Any:

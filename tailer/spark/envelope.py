@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from tailer.errors import UsageError
 from tailer.rebuild import Table
 from tailer.rows.batch import COLUMNS
+from tailer.schema.extras import ORIGIN, PRIMARY, extra_columns
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import META, TypedColumn, TypedTable
 from tailer.sinks.envelope.options import EnvelopeOptions
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 MESSAGE: Final = "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>"
 """What Spark's Kafka sink takes."""
+
+
+_EXTRAS: Final = extra_columns(with_origin=True, with_primary=True)
+_MORE: Final = ((), ORIGIN, (PRIMARY,), _EXTRAS)
+"""What may stand behind all other columns."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -62,7 +68,8 @@ def envelope(
     options = EnvelopeOptions(format, name, topic, tombstones=tombstones, with_schema=with_schema)
     typed = _typed_of(changes, definitions)
     job = Job(options, {each.id: each for each in definitions}, typed)
-    frame = changes.select(*COLUMNS) if typed is None else changes
+    more = [name for name in _EXTRAS if name in changes.columns]
+    frame = changes.select(*COLUMNS, *more) if typed is None else changes
     return map_in_arrow(frame, functools.partial(made_messages, msgspec.json.encode(job)), MESSAGE)
 
 
@@ -71,9 +78,8 @@ def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> Typ
     names = changes.columns
     if set(COLUMNS) <= set(names):
         return None
-    own, meta = names[: -len(META)], names[-len(META) :]
-    prefix = meta[0].removesuffix(META[0]) if meta else ""
-    if not own or meta != [prefix + each for each in META]:
+    parts = next(filter(None, (_parts(names, more) for more in _MORE)), None)
+    if parts is None:
         raise UsageError(
             "these are no change rows",
             expected="the columns of the generic form or of the typed one, all of them",
@@ -83,10 +89,30 @@ def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> Typ
         raise UsageError(
             "rows of the typed form need the definition of their table", expected=1, found=len(definitions)
         )
-    return _fitting(changes, definitions[0], own, prefix)
+    return _fitting(changes, definitions[0], *parts)
 
 
-def _fitting(changes: DataFrame, definition: TableDefinition, own: Sequence[str], prefix: str) -> TypedTable:
+class _Parts(NamedTuple):
+    """The columns of a typed form: the table's own, what stands in front of the change's, and those behind them all."""
+
+    own: Sequence[str]
+    prefix: str
+    more: Sequence[str]
+
+
+def _parts(names: Sequence[str], more: Sequence[str]) -> _Parts | None:
+    """How a form has these columns, if `more` are behind all others; None where they are no form's."""
+    begin, end = len(names) - len(more) - len(META), len(names) - len(more)
+    if begin < 1:
+        return None
+    prefix = names[begin].removesuffix(META[0])
+    fits = [*names[begin:end], *names[end:]] == [prefix + each for each in (*META, *more)]
+    return _Parts(names[:begin], prefix, more) if fits else None
+
+
+def _fitting(
+    changes: DataFrame, definition: TableDefinition, own: Sequence[str], prefix: str, more: Sequence[str]
+) -> TypedTable:
     """The typed form with these columns, whichever way the frame has decimals."""
     from tailer.spark.form import form_schema
 
@@ -98,7 +124,7 @@ def _fitting(changes: DataFrame, definition: TableDefinition, own: Sequence[str]
     have = [field.dataType.simpleString() for field in changes.schema]
     for decimals in ("decimal", "string"):
         typed = TypedTable(definition.name, columns, definition.types, prefix, decimals)
-        if [field.dataType.simpleString() for field in form_schema(typed)] == have:
+        if [field.dataType.simpleString() for field in form_schema(typed, more)] == have:
             return typed
     raise UsageError(
         f"the columns of {definition.name} have other types than its definition says",
@@ -127,6 +153,9 @@ def _as_declared(batch: pyarrow.RecordBatch, typed: TypedTable | None) -> pyarro
     from tailer.rows.typed.form import form_of
 
     schema = arrow_schema() if typed is None else form_of(typed).schema
+    # Those behind all others are texts and flags, which Spark has as they are.
+    for number in range(len(schema), batch.num_columns):
+        schema = schema.append(batch.schema.field(number))
     columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,19 +19,31 @@ import msgspec
 
 from tailer.definitions.at_spans import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
+from tailer.framing.name import parse_log_name
 from tailer.jit.ready import take_notices
+from tailer.options.log_place import LogPlace, NodeUrl, log_place
 from tailer.options.tail import TailOptions
+from tailer.planning.absent import check_mounted
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
 from tailer.reading.reader import Reader, left_out_notices
 from tailer.reading.task import Change, ReadTask
+from tailer.remote.access import Access, access_of
+from tailer.remote.link import Link
+from tailer.remote.source import RemoteSource
+from tailer.schema.extras import NO_EXTRAS, Extras
+from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
+from tailer.schema.ring import Primaries
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
 from tailer.segments.keystore import key_source
+from tailer.segments.mask_key import mask_key
 from tailer.segments.segment import KeySource, SegmentFile
-from tailer.segments.segments import FolderSegments, Segments
+from tailer.segments.segments import Segments, SourceSegments
+from tailer.segments.source import FolderSource, Source, open_segment
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
+from tailer.spark.task_wait import TaskWait
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,8 +54,9 @@ _SpanParts = tuple[int, int, int, int, int, int]
 class Job(msgspec.Struct, frozen=True, array_like=True):
     """A read task as it travels. `definitions` and each change's are packed tables; what is built in stays at home.
 
-    `keystore`, `password_file`: paths, or empty. `typed`: a packed TypedTable, None for the generic form. `carried`:
-    the span's bytes, None where the file is read.
+    `keystore`, `password_file`, `mask_key`: paths, or empty. `typed`: a packed TypedTable, None for the generic form.
+    `carried`: the span's bytes, None where the file is read. `access`: to a node that is asked for it, as paths; None
+    for a folder. `wait`: seconds that a node which is away is waited for.
     """
 
     folder: str
@@ -61,6 +75,12 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     carried: CarriedSpan | None = None
     history_begins: int = 0
     walk_skips: tuple[tuple[int, int, int], ...] = ()
+    masks: Masks = NO_MASKS
+    mask_key: str = ""
+    extras: Extras = NO_EXTRAS
+    ring: Primaries | None = None
+    access: tuple[str, str, str, str] | None = None
+    wait: float = 0.0
 
 
 class JobPacker:
@@ -69,10 +89,18 @@ class JobPacker:
     def __init__(self) -> None:
         self._last: tuple[Mapping[str, TableDefinition], bytes] | None = None
 
-    def pack(self, planned: FileTask, folder: Path, options: TailOptions, carried: CarriedSpan | None = None) -> bytes:
+    def pack(
+        self,
+        planned: FileTask,
+        place: LogPlace,
+        options: TailOptions,
+        carried: CarriedSpan | None = None,
+        *,
+        wait: float = 0.0,
+    ) -> bytes:
         task, span = planned.task, planned.task.span
         job = Job(
-            str(folder),
+            str(place),
             planned.file,
             task.node,
             (span.segment, span.start, span.end, span.at, span.lower, span.upper),
@@ -88,6 +116,12 @@ class JobPacker:
             carried,
             task.history_begins,
             task.walk_skips,
+            task.masks,
+            str(options.mask_key or ""),
+            task.extras,
+            task.ring,
+            astuple(access_of(options)) if isinstance(place, NodeUrl) else None,
+            wait,
         )
         return msgspec.msgpack.encode(job)
 
@@ -105,7 +139,7 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         Span(*job.span),
         _unpack_all(job.definitions),
         tuple(Change(end, _unpack(packed)) for end, packed in job.changes),
-        Selection(job.tables),
+        Selection(job.tables, job.masks.tables),
         job.complete,
         job.schema_changes,
         job.skips,
@@ -113,18 +147,47 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         job.history_begins,
         job.walk_skips,
         None if job.carried is None else job.carried.walk,
+        job.masks,
+        job.extras,
+        job.ring,
     )
+    reader = _reader(job.mask_key)
+    # Who brings the bytes along needs no node.
+    patience = TaskWait(job.node, log_place(job.folder), 0.0 if job.carried is not None else job.wait, _say)
+    given, whole = 0, False
+    while not whole:
+        passed = 0
+        try:
+            for batch in _rows(task, job, reader):
+                passed += batch.num_rows
+                if passed > given:
+                    # The same rows come again behind a wait.
+                    yield batch.slice(max(batch.num_rows - (passed - given), 0))
+                    given = passed
+            whole = True
+        except (CdcError, OSError) as error:
+            patience.wait(error)
+    for notice in (*take_notices(), *_left_out(reader)):
+        _say(notice)
+
+
+def _rows(task: ReadTask, job: Job, reader: Reader) -> Iterator[pyarrow.RecordBatch]:
     keys = _keys(job)
     with _open(job, keys) as file:
-        for batch in _READER.read(task, file, _raise, _segments(job, keys)):
+        for batch in reader.read(task, file, _raise, _segments(job, keys)):
             yield batch.to_arrow()
-    for notice in (*take_notices(), *_left_out()):
-        # Ends in the executor's log.
-        sys.stderr.write(f"cdc_tail: {notice}\n")
 
 
-_READER: Final = Reader()
-"""One for the worker's life: what was compiled for one micro-batch serves the next."""
+def _say(line: str) -> None:
+    """Ends in the executor's log."""
+    sys.stderr.write(f"cdc_tail: {line}\n")
+
+
+@lru_cache(maxsize=8)
+def _reader(key_file: str) -> Reader:
+    """One for the worker's life: what was made ready for one micro-batch serves the next."""
+    return Reader(mask_key(Path(key_file)) if key_file else None)
+
 
 _Tables = dict[str, TableDefinition]
 _DECODER: Final = msgspec.msgpack.Decoder(_Tables)
@@ -138,17 +201,19 @@ def _keys(job: Job) -> KeySource:
 def _segments(job: Job, keys: KeySource) -> Segments:
     if job.carried is not None:
         return CarriedSegments(job.carried.others, keys)
-    return FolderSegments(Path(job.folder), keys)
+    return SourceSegments(_source(job), keys)
 
 
 def _open(job: Job, keys: KeySource) -> SegmentFile:
-    folder, segment = Path(job.folder), job.span[0]
+    segment, name = job.span[0], parse_log_name(job.file)
     if job.carried is not None:
         return opened(job.carried.own, job.file, segment, keys)
+    assert name is not None, "a plan names segments"
     try:
-        return SegmentFile(folder / job.file, segment, keys)
+        return open_segment(_source(job), name, keys)
     except FileNotFoundError:
-        if folder.is_dir():
+        if job.access is not None or Path(job.folder).is_dir():
+            check_mounted(_source(job), segment)
             lost = Position(segment, job.span[4])
             raise LossError(
                 f"Changes are lost: a segment was deleted before it was read; the first position not read is {lost}",
@@ -163,11 +228,23 @@ def _open(job: Job, keys: KeySource) -> SegmentFile:
     )
 
 
-def _left_out() -> list[str]:
+@lru_cache(maxsize=64)
+def _node(url: str, access: tuple[str, str, str, str]) -> Source:
+    """One for the worker's life: its connections serve the next micro-batch too."""
+    place = log_place(url)
+    assert isinstance(place, NodeUrl)
+    return RemoteSource(Link(place, Access(*access)))
+
+
+def _source(job: Job) -> Source:
+    return FolderSource(Path(job.folder)) if job.access is None else _node(job.folder, job.access)
+
+
+def _left_out(reader: Reader) -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
-    left_out = left_out_notices(_READER.left_out, " (onSchemaChange=ignore)")
-    _READER.left_out.clear()
-    return [*_READER.take_notices(), *left_out]
+    left_out = left_out_notices(reader.left_out, " (onSchemaChange=ignore)")
+    reader.left_out.clear()
+    return [*reader.take_notices(), *left_out]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

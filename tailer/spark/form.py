@@ -6,10 +6,9 @@ of a query find out that way that the table has changed since.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -17,15 +16,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from tailer.errors import CdcError, DefinitionError, UsageError
-from tailer.options.names import check_name
+from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
-from tailer.rows.typed.form import form_of
 from tailer.schema.model import TypeField
 from tailer.schema.typed import TypedColumn, TypedTable
+from tailer.sinks.arrow import schema_of
 from tailer.spark.change_columns import without_changes
-from tailer.state.consumers import read_consumer
-from tailer.state.log_folder import state_folder
+from tailer.spark.present import present
+from tailer.tail.node_log import node_log
 from tailer.tail.open import open_tail
 
 MARK: Final = "cdc_tail.form"
@@ -38,9 +37,9 @@ def typed_form(options: SourceOptions) -> TypedTable | None:
         return None
     found: list[TypedTable] = []
     failure: CdcError | None = None
-    for name, folder in options.present():
+    for name, place in present(options):
         try:
-            found.append(_of_node(folder, options.of(name, once=True)))
+            found.append(_of_node(place, options.of(name, once=True)))
         except DefinitionError as error:
             failure = error
     if found:
@@ -48,14 +47,14 @@ def typed_form(options: SourceOptions) -> TypedTable | None:
     raise failure or UsageError("no log folder", remedy="Give the server's cdc_raw_directory as `path`.")
 
 
-def form_schema(form: TypedTable) -> StructType:
-    """The form's columns as Spark types, with the form's mark."""
-    made: StructType = from_arrow_schema(form_of(form).schema, prefer_timestamp_ntz=False)
+def form_schema(form: TypedTable, more: Sequence[str] = ()) -> StructType:
+    """The form's columns as Spark types, with the form's mark. `more`: the columns behind all others."""
+    made: StructType = from_arrow_schema(schema_of(form, more), prefer_timestamp_ntz=False)
     first_meta = len(form.columns)
     return StructType([_marked(field, form) if at == first_meta else field for at, field in enumerate(made)])
 
 
-def check_form(form: TypedTable, schema: StructType) -> None:
+def check_form(form: TypedTable, schema: StructType, more: Sequence[str] = ()) -> None:
     """That a DataFrame's columns can be made of the form. A user's own `.schema(...)` has no mark, and chooses by name.
 
     DefinitionError where the table has changed since the load, UsageError for columns that there are not.
@@ -66,7 +65,7 @@ def check_form(form: TypedTable, schema: StructType) -> None:
         raise DefinitionError(
             f"{form.table} was changed after this DataFrame was loaded", remedy="Load it again, then start the query."
         )
-    there: Mapping[str, Any] = {field.name: field.dataType for field in form_schema(form)}
+    there: Mapping[str, Any] = {field.name: field.dataType for field in form_schema(form, more)}
     for field in schema:
         if field.name not in there:
             raise UsageError(f"column {field.name} of .schema(...)", expected=", ".join(there), found=repr(field.name))
@@ -86,13 +85,13 @@ def _digest(form: TypedTable) -> str:
     return blake2b(msgspec.json.encode(form, order="sorted"), digest_size=8).hexdigest()
 
 
-def _of_node(folder: Path, options: TailOptions) -> TypedTable:
+def _of_node(place: LogPlace, options: TailOptions) -> TypedTable:
     """As the consumer's next rows need it: with columns that were dropped since."""
     assert options.consumer is not None
-    file = state_folder(folder, options.state) / "consumers" / f"{check_name(options.consumer)}.json"
-    state = read_consumer(file, options.consumer).nodes.get(options.node)
+    log = node_log(place, options)
+    state = log.home.stands(options.consumer).nodes.get(options.node)
     start = "earliest" if state is None else msgspec.json.encode(state.offset).decode()
-    with open_tail(folder, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
+    with open_tail(log, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
         assert tail.typed is not None
         return tail.typed
 

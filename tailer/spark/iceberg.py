@@ -9,58 +9,19 @@ The session has Iceberg's jar and a catalog of Iceberg's (docs/lakehouse.md).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from tailer.rebuild import Table
-from tailer.schema.model import TableDefinition
 from tailer.spark.iceberg_columns import create_iceberg, iceberg_name, widen_iceberg
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
-from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from tailer.rebuild.arrow import OnMisfit
-
-PREFIX: Final = "_cdc_"
-"""Of the columns beside the table's own: `_partition` alone is a name of Iceberg's."""
-
 _NUMBERS: Final = count()
-
-
-class IcebergMerge(TableMerge):
-    """Merges change rows into one Iceberg table. `target`: its name, with the catalog: `CATALOG.DATABASE.TABLE`.
-
-    The others: as `TableMerge` says.
-    """
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        target: str,
-        table: Table | TableDefinition | Callable[[], Table],
-        *,
-        decimals: Decimals = "decimal",
-        on_misfit: OnMisfit = "fail",
-        prefix: str = PREFIX,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        kept = _InIceberg(spark, target)
-        super().__init__(spark, kept, table, decimals=decimals, on_misfit=on_misfit, prefix=prefix, now=now)
-
-
-def live_rows(spark: SparkSession, target: str, *, at: int | datetime | None = None, prefix: str = PREFIX) -> DataFrame:
-    """The rows of the table that an `IcebergMerge` keeps: those alive at `at` (now, if not given), own columns only.
-
-    Rows in which something expired since they were merged are put together anew.
-    """
-    return kept_rows(_InIceberg(spark, target), spark, at, prefix)
 
 
 class _InIceberg:
@@ -108,3 +69,24 @@ class _InIceberg:
         from pyspark.sql import functions as F
 
         return rows.select(*(F.col(quoted_name(field.name)).cast(field.dataType).alias(field.name) for field in schema))
+
+
+class IcebergMerge(TableMerge):
+    """Merges change rows into one Iceberg table. `target`: its name, with the catalog: `CATALOG.DATABASE.TABLE`.
+
+    The others: as `TableMerge` says.
+    """
+
+    PREFIX = "_cdc_"
+    """`_partition` alone is a name of Iceberg's."""
+    place = _InIceberg
+
+
+def live_rows(
+    spark: SparkSession, target: str, *, at: int | datetime | None = None, prefix: str = IcebergMerge.PREFIX
+) -> DataFrame:
+    """The rows of the table that an `IcebergMerge` keeps: those alive at `at` (now, if not given), own columns only.
+
+    Rows in which something expired since they were merged are put together anew.
+    """
+    return kept_rows(_InIceberg(spark, target), spark, at, prefix)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailer.definitions.history import DefinitionHistory
@@ -18,6 +17,8 @@ from tailer.planning.history_held import check_held, held_log
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.state.node_log import NodeLog
+from tailer.tail.node_log import node_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,14 +40,18 @@ class Folders:
 
     def __init__(self, source: SourceOptions) -> None:
         self._keys = source.tail.keys()
-        self.learnt: list[tuple[Path, Learnt]] = [
-            (folder, learn(folder, source.of(node, once=True), self._keys)) for node, folder in source.folders
-        ]
+        self.learnt: list[tuple[NodeLog, Learnt]] = []
+        for node, place in source.places:
+            options = source.of(node, once=True)
+            log = node_log(place, options)
+            self.learnt.append((log, learn(log, options, self._keys)))
 
     def check(self, table: TableDefinition) -> None:
         """See `FoundTable.check`."""
-        for folder, learnt in self.learnt:
-            check_held(folder, held_log(folder, learnt.ends, self._keys), learnt.history, table)
+        for log, learnt in self.learnt:
+            cleaned = log.home.cleaned().refresh().segments
+            held = held_log(log.source, cleaned, learnt.ends, self._keys)
+            check_held(log.where, held, learnt.history, table)
 
 
 def find_table(path: str | os.PathLike[str], table: str, options: Mapping[str, str]) -> FoundTable:

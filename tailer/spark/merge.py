@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from tailer.errors import UsageError
 from tailer.rebuild import Table
@@ -38,6 +38,8 @@ class Kept(Protocol):
     target: str
     """Its name or path, for errors."""
 
+    def __init__(self, spark: SparkSession, target: str) -> None: ...
+
     def is_there(self) -> bool: ...
 
     def read(self) -> DataFrame: ...
@@ -59,28 +61,31 @@ class Kept(Protocol):
 class TableMerge:
     """Merges change rows into one kept table; call it as `foreachBatch` does. One writer for each.
 
-    The table is made with the first batch. `table`: the definition
+    The table is made with the first batch. `target`: its name or path; `table`: the definition
     (`table_definition`), or a function that gives the newest one, asked for each batch; `schema` rows in the batch
-    (`includeSchemaChanges`) count as well. `decimals`, `on_misfit`: as in `rebuild`. `now`: the clock by which cells
-    with a TTL expire.
+    (`includeSchemaChanges`) count as well. `decimals`, `on_misfit`: as in `rebuild`. `prefix`: of the columns beside
+    the table's own (`PREFIX`, if not given). `now`: the clock by which cells with a TTL expire.
     """
+
+    PREFIX: ClassVar[str]
+    place: ClassVar[type[Kept]]
 
     def __init__(
         self,
         spark: SparkSession,
-        kept: Kept,
+        target: str,
         table: Table | TableDefinition | Callable[[], Table],
         *,
         decimals: Decimals = "decimal",
         on_misfit: OnMisfit = "fail",
-        prefix: str = "_",
+        prefix: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._spark = spark
-        self._kept = kept
+        self._kept = self.place(spark, target)
         self._decimals = decimals
         self._on_misfit = on_misfit
-        self._prefix = prefix
+        self._prefix = self.PREFIX if prefix is None else prefix
         self._now = now
         self._ask = table if callable(table) else None
         self._known: Merged | None = None

@@ -2,19 +2,20 @@
 
     {"v":2,"t":tick,"nodes":{"local":{"j":12,"s":segment,"o":offset,"done":false,"p":[[id,offset]],"id":"…"}}}
 
+A node that left for good is `"n4":{"removed":"…"}`, with the id that its offsets had; such an offset has version 3.
 Keys and nodes stand in fixed order: Spark compares offsets as text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.offset import VERSION, WITHOUT_ID, NodeOffset, decode_node_offset
+from tailer.state.offset import REMOVED, VERSION, WITH_REMOVED, WITHOUT_ID, NodeOffset, decode_node_offset
 from tailer.versions import Version, check_version
 
 Json = dict[str, Any]
@@ -22,23 +23,32 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """`tick` counts offsets that were handed out to keep Spark's workers alive."""
+    """`tick` counts offsets that were handed out to keep Spark's workers alive. `removed`: nodes that left for good,
+    with the ids of their states."""
 
     tick: int
     nodes: Mapping[str, NodeOffset]
+    removed: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> Json:
-        nodes = {name: self.nodes[name].as_json() for name in sorted(self.nodes)}
+        told = {name: {REMOVED: id} for name, id in self.removed.items()}
+        told |= {name: node.as_json() for name, node in self.nodes.items()}
         version = VERSION if any(node.id for node in self.nodes.values()) else WITHOUT_ID
-        return {"v": version, "t": self.tick, "nodes": nodes}
+        return {
+            "v": WITH_REMOVED if self.removed else version,
+            "t": self.tick,
+            "nodes": {name: told[name] for name in sorted(told)},
+        }
 
 
 def decode_offset(data: Any) -> SourceOffset:
     """The offset of a JSON object. RefusedError for one that this version has not written."""
     try:
-        check_version(msgspec.convert(data["v"], Version), VERSION, "the offset")
-        nodes = {str(name): decode_node_offset(held) for name, held in data["nodes"].items()}
-        return SourceOffset(msgspec.convert(data["t"], int), nodes)
+        check_version(msgspec.convert(data["v"], Version), WITH_REMOVED, "the offset")
+        held = {str(name): node for name, node in data["nodes"].items()}
+        removed = {name: msgspec.convert(node[REMOVED], str) for name, node in held.items() if REMOVED in node}
+        nodes = {name: decode_node_offset(node) for name, node in held.items() if name not in removed}
+        return SourceOffset(msgspec.convert(data["t"], int), nodes, removed)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",

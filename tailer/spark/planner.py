@@ -10,21 +10,29 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from tailer.errors import RefusedError
+from tailer.errors import CdcError, RefusedError, SystemFailedError
+from tailer.options.amounts import moment_of
+from tailer.options.log_place import LogPlace
 from tailer.options.to_spark import SourceOptions
 from tailer.schema.typed import TypedTable
-from tailer.segments.folder import check_folder
-from tailer.segments.wake import POLL_SECONDS
-from tailer.spark.backlog import BACKLOG, GIVEN_UP
-from tailer.spark.executor import JobPacker
+from tailer.spark.backlog import BACKLOG, GIVEN_UP, LOST, NodeProgress
 from tailer.spark.node import Node
+from tailer.spark.nodes import Nodes
 from tailer.spark.offsets import Json, SourceOffset, decode_offset
+from tailer.spark.query_node import QueryNode
+from tailer.spark.removed_nodes import RemovedNodes
+from tailer.state.offset import NodeOffset
+from tailer.tail.away import reason
+from tailer.tail.node_log import state_of
 
-SLICE_SECONDS: Final = 0.1
 UNLIMITED: Final = 2**62
+FIRST_SECONDS: Final = 10.0
+"""So long the first offset waits for nodes that do not answer, if they may come later."""
+
+TELL_SECONDS: Final = 1.0
+"""So long a batch waits for what is told of it, and for positions that are saved behind it."""
 
 
 def say(line: str) -> None:
@@ -43,22 +51,36 @@ class Planner:
         self._form = form
         self._clock = clock
         self._parent = os.getppid()
-        self._nodes: dict[str, Node] = {}
-        self._packer = JobPacker()
+        self._nodes = Nodes(say, self._check_parent, waits=options.waits, several=options.several, clock=clock)
+        self._removed = RemovedNodes(options, self._nodes, say)
+        self._places = dict(options.places)
+        for name in self._places:
+            if not self._removed.leaves(name):
+                self._node(name)
+        self._task_wait = options.task_wait
         self._tick = 0
         self._woken = clock()
-        self._turn = 0
         self._last_end: Json | None = None
+        self._first: Json | None = None
         self._available_now = False
         self._told: set[str] = set()
 
     def initial(self) -> Json:
-        """`initialOffset`: the same each time, until a query has moved on from it."""
-        return SourceOffset(0, {name: node.initial() for name, node in self._opened().items()}).as_json()
+        """`initialOffset`: the same each time, until a query has moved on from it. Nodes that are away come later."""
+        later = self._may_come_later
+        work = dict.fromkeys(self._nodes.all, Node.initial)
+        wait = FIRST_SECONDS if later and len(work) > 1 else self._patience
+        found = self._nodes.await_all(work, wait, retry=False)
+        missing = [name for name in work if name not in found]
+        if missing and (not later or not found):
+            raise self._missed(missing[0])
+        self._first = SourceOffset(0, found).as_json()
+        return self._first
 
     def prepare_available_now(self) -> None:
         """The next `latest` freezes what there is: nothing that comes later is handed out, and nothing waits for it."""
         self._available_now = True
+        self._nodes.run_once()
 
     def latest(self, start: Json | None, max_bytes: int | None) -> Json:
         """`latestOffset`: behind what may be read now, or `start` as it came when there is nothing new.
@@ -66,148 +88,168 @@ class Planner:
         `start` None (Spark 4.0, 4.1): the end of the last batch.
         """
         came = start or self._last_end or self.initial()
-        offset = decode_offset(came)
-        self._tick = offset.tick
-        self._stand(offset)
+        self._stand(decode_offset(came))
         budget = max_bytes or UNLIMITED
         if self._available_now:
             return self._next_of_now(came, budget)
         deadline = self._clock() + self._options.wait_seconds
-        while True:
-            if self._plan(budget):
-                return self._hand_out()
-            if self._tick_is_due():
-                self._tick += 1
-                for node in self._nodes.values():
-                    node.hand_out()
-                return self._hand_out()
-            left = deadline - self._clock()
-            if left <= 0:
-                return came
-            self._await_hint(min(left, POLL_SECONDS))
+        found = self._nodes.find(budget, min(deadline, self._tick_due()))
+        self._check_new()
+        if self._removed.settle() or found:
+            return self._hand_out()
+        if self._clock() >= self._tick_due():
+            self._tick += 1
+            self._take_silent()
+            return self._hand_out()
+        return came
 
     def report(self, batch_end: Json | None) -> Json | None:
-        """`reportLatestOffset`: how far the log is, what of it lies behind `batch_end`, and what was given up."""
-        if not self._nodes or batch_end is None or any(node.base is None for node in self._nodes.values()):
+        """`reportLatestOffset`: how far the log is, what of it lies behind `batch_end`, what was given up, and who is
+        away."""
+        nodes = self._nodes.all
+        if batch_end is None:
             return None
         ends = decode_offset(batch_end).nodes
-        far = SourceOffset(self._tick, {name: node.newest() for name, node in self._nodes.items()})
+        work = {name: _progress(ends.get(name)) for name in nodes}
+        for name, found in self._nodes.ask(work, TELL_SECONDS).items():
+            nodes[name].take_progress(found)
+        known = {name: node.progress for name, node in nodes.items() if node.progress is not None}
+        if not known:
+            return None
+        far = SourceOffset(self._tick, {name: each.newest for name, each in known.items()}, self._removed.ids)
+        lost = {name: round(seconds) for name, seconds in self._nodes.lost.seconds().items()}
         return {
             **far.as_json(),
-            BACKLOG: {
-                name: self._nodes[name].backlog(end) for name, end in sorted(ends.items()) if name in self._nodes
-            },
-            GIVEN_UP: {name: self._nodes[name].given_up.counts() for name in sorted(self._nodes)},
+            BACKLOG: {name: known[name].waits for name in sorted(known) if name in ends},
+            GIVEN_UP: {name: known[name].given_up for name in sorted(known)},
+            **({LOST: {name: lost[name] for name in sorted(lost)}} if lost else {}),
         }
 
     def partitions(self, start: Json, end: Json) -> list[bytes]:
-        """The jobs of a batch, in log order per node. Empty ones where there are none, to keep workers alive."""
+        """The jobs of a batch, in log order per node. Empty ones where there are none, to keep workers alive.
+
+        Waits for a node that is away: a batch that left once is read whole. SystemFailedError where that takes too
+        long.
+        """
         self._last_end = end
         if start == end:
             return []
         first, last = decode_offset(start), decode_offset(end)
         self._check_nodes(last)
-        if first.tick > last.tick or not first.nodes.keys() <= last.nodes.keys():
+        known = last.nodes.keys() | last.removed.keys()
+        # A first offset that was asked for again may have nodes that came since.
+        if first.tick > last.tick or not (first.nodes.keys() <= known or start == self._first):
             raise RefusedError("the batch ends before it starts", remedy="Restore the checkpoint's offset files.")
-        jobs = []
-        for name, node in self._opened().items():
-            # A node that is new in `end` begins there: its first rows are those of the next batch.
-            if name in first.nodes and name in last.nodes:
-                share = -(-self._options.min_partitions // len(last.nodes))
-                for task in node.tasks(first.nodes[name], last.nodes[name], share):
-                    jobs.append(self._packer.pack(task, node.folder, node.options, node.carried(task)))
-        return jobs or [b""] * self._options.min_partitions
+        # A node that is new in `end` begins there: its first rows are those of the next batch.
+        spans = {
+            name: (first.nodes[name], at)
+            for name, at in last.nodes.items()
+            if name in first.nodes and first.nodes[name] != at and self._removed.reads(name, at)
+        }
+        return self._jobs(spans) or [b""] * self._options.min_partitions
 
     def commit(self, end: Json) -> None:
-        """`commit`: the consumers may move to `end`."""
-        for name, offset in decode_offset(end).nodes.items():
-            node = self._nodes.get(name)
-            if node is not None and node.base is not None:
-                node.move_consumer(offset)
+        """`commit`: the consumers may move to `end`. Of nodes that do not answer they do when those are back."""
+        ends = decode_offset(end).nodes
+        for name, node in self._nodes.all.items():
+            node.commit(ends.get(name))
+        self._nodes.ask({name: self._nodes.all[name].save for name in ends if name in self._nodes.all}, TELL_SECONDS)
 
     def close(self) -> None:
         """Give the consumers' locks back. Nothing is lost without: a process that ends does the same."""
-        for node in self._nodes.values():
-            node.close()
-        self._nodes = {}
+        self._nodes.close()
 
-    def _opened(self) -> dict[str, Node]:
-        """The nodes whose folder is there; of several nodes some may come later."""
-        options = self._options
-        if len(self._nodes) < len(options.folders):
-            present = dict(options.present())
-            for name, folder in options.folders:
-                if name in present and name not in self._nodes:
-                    once, on_driver = self._available_now, options.on_driver
-                    self._nodes[name] = Node(
-                        name, folder, options.of(name, once=once), self._form, say, on_driver=on_driver
-                    )
-                elif name not in present:
-                    self._tell(f"node {name} has no log folder yet ({folder}): its rows come once it is there")
-            self._nodes = {name: self._nodes[name] for name, _ in options.folders if name in self._nodes}
-        return self._nodes
+    @property
+    def _may_come_later(self) -> bool:
+        """Whether a node may come after the query has begun. But for the beginning of its log, where it begins would
+        depend on when."""
+        start = self._options.tail.start
+        return self._options.waits and not (start == "latest" or moment_of(start) is not None)
 
-    def _tell(self, line: str) -> None:
-        """Say something once."""
-        if line not in self._told:
-            self._told.add(line)
-            say(line)
+    def _missed(self, name: str) -> CdcError:
+        error = self._nodes.why(name)
+        error.tell(f"node {name} is away, and is to begin at {self._options.tail.start}")
+        return error
+
+    def _check_new(self) -> None:
+        """That no node that is new is away which may not come later."""
+        for name, node in self._nodes.all.items():
+            if node.target is None and name in self._nodes.lost and not self._may_come_later:
+                raise self._missed(name)
+
+    @property
+    def _patience(self) -> float:
+        """How long a node is waited for where nothing goes on without it."""
+        return self._options.node_wait if self._options.waits else float("inf")
+
+    def _node(self, name: str) -> QueryNode:
+        """A node that `path` names; one that is to leave is opened when an offset has it."""
+        options, place, nodes = self._options, self._places[name], self._nodes
+
+        def opened() -> Node:
+            tail, on_driver = options.of(name, once=self._available_now), options.on_driver
+            return Node(name, place, tail, self._form, say, on_driver=on_driver, beat=nodes.all[name].beat)
+
+        if name not in nodes.all:
+            state = state_of(place, options.of(name, once=False))
+            leaves = self._removed.leaves(name)
+            nodes.all[name] = QueryNode(name, place, state, opened, nodes.answered, self._clock, leaves=leaves)
+        return nodes.all[name]
 
     def _stand(self, offset: SourceOffset) -> None:
         """Spark stands there. A node that is new starts where its first offset is, in the next offset."""
         self._check_nodes(offset)
-        for name, node in self._opened().items():
-            if name in offset.nodes:
-                node.stand(offset.nodes[name])
-                node.move_consumer(offset.nodes[name])
-            elif node.base is None:
-                node.handed = node.initial()
+        self._tick = offset.tick
+        self._removed.take(offset)
+        for name, at in offset.nodes.items():
+            if name in self._places:
+                self._node(name).stand(at)
 
     def _check_nodes(self, offset: SourceOffset) -> None:
-        known = {name for name, _ in self._options.folders}
-        gone = sorted(offset.nodes.keys() - known)
+        known = self._places.keys()
+        gone = sorted(offset.nodes.keys() - known - set(self._options.removed))
         if gone:
             raise RefusedError(
                 f"the checkpoint knows node {gone[0]!r}, which `path` does not name",
                 expected=", ".join(sorted(offset.nodes)),
                 found=", ".join(sorted(known)),
-                remedy="Give its folder again (NODE=DIR,NODE=DIR), or start with a new checkpoint and consumer.",
+                remedy="Give its folder again (NODE=DIR,NODE=DIR); if it left for good: option "
+                f"removedNodes={','.join(gone)}; or start with a new checkpoint and consumer.",
             )
-        for name, folder in self._options.folders:
-            if name in offset.nodes and name not in self._nodes:
-                check_folder(folder)
 
-    def _plan(self, budget: int) -> bool:
-        """Plan on in every node; whether there is something to hand out. The budget is shared, the turns rotate."""
-        names = list(self._nodes)
-        self._turn += 1
-        turn = self._turn % len(names)
-        left, found = budget, False
-        for number, name in enumerate(names[turn:] + names[:turn]):
-            share = max(left // (len(names) - number), 1)
-            ready, used = self._nodes[name].plan(share)
-            left -= used
-            found = found or ready
-        return found
+    def _jobs(self, spans: dict[str, tuple[NodeOffset, NodeOffset]]) -> list[bytes]:
+        pieces = -(-self._options.min_partitions // max(len(spans), 1))
+        work = {}
+        for name, (start, end) in spans.items():
+            node = self._node(name)
+            if node.target is None:
+                node.stand(start)
+            work[name] = node.tasks(start, end, pieces, self._task_wait)
+        made = self._nodes.await_all(work, self._patience)
+        if missing := sorted(work.keys() - made.keys()):
+            error = self._nodes.why(missing[0])
+            raise SystemFailedError(
+                f"node {missing[0]} was away for {self._options.node_wait:g} s, and a batch that was planned has rows "
+                f"of it: {reason(error)}",
+                remedy="Start the query again when the node is back: it waits longer with option nodeWait.",
+            )
+        return [job for name in work for job in made[name]]
+
+    def _take_silent(self) -> None:
+        """What lies in the log without rows of interest leaves with a tick."""
+        nodes = {name: node for name, node in self._nodes.all.items() if node.looked is not None}
+        for name, offer in self._nodes.ask(dict.fromkeys(nodes, _silent), TELL_SECONDS).items():
+            nodes[name].take_silent(offer)
 
     def _hand_out(self) -> Json:
         self._woken = self._clock()
-        ends = {name: node.handed or node.base for name, node in self._nodes.items()}
-        return SourceOffset(self._tick, {name: end for name, end in ends.items() if end is not None}).as_json()
+        ends = {name: node.at for name, node in self._nodes.all.items()}
+        held = {name: end for name, end in ends.items() if end is not None}
+        return SourceOffset(self._tick, held, self._removed.ids).as_json()
 
-    def _tick_is_due(self) -> bool:
+    def _tick_due(self) -> float:
         seconds = self._options.tick_seconds
-        return seconds > 0 and self._clock() - self._woken >= seconds
-
-    def _await_hint(self, seconds: float) -> None:
-        """Until a folder may have changed: a look at it costs more than a slice of waiting."""
-        until = self._clock() + seconds
-        while (left := until - self._clock()) > 0 and not self._wait(min(left, SLICE_SECONDS)):
-            pass
-
-    def _wait(self, seconds: float) -> bool:
-        self._check_parent()
-        return any(node.wait(seconds / len(self._nodes)) for node in self._nodes.values())
+        return self._woken + seconds if seconds > 0 else float("inf")
 
     def _check_parent(self) -> None:
         if os.getppid() != self._parent:
@@ -215,24 +257,46 @@ class Planner:
 
     def _next_of_now(self, came: Json, budget: int) -> Json:
         """The next offset of a run that ends with what was there at its start."""
-        unclear = list(self._nodes.values())
-        while unclear := [node for node in unclear if not node.freeze()]:
-            self._wait(SLICE_SECONDS)
-        while not self._plan(budget):
-            if not any(node.waiting for node in self._nodes.values()):
-                for node in self._nodes.values():
-                    if node.held is not None:
-                        self._tell(held_warning(node.folder, node.held))
+        nodes, wait = self._nodes, self._patience
+        while unclear := {node.name: node.freeze for node in nodes.active if not node.frozen}:
+            found = nodes.await_all(unclear, wait, retry=False)
+            for name in unclear:
+                if name not in found:
+                    nodes.leave_out(name)
+                nodes.all[name].take_frozen(found.get(name, False))
+            if not all(found.values()):
+                nodes.pause()
+        while not nodes.look(budget, wait):
+            if not any(node.looked is not None and node.looked.waiting for node in nodes.active):
+                if self._removed.settle():
+                    break
+                for node in nodes.active:
+                    if node.looked is not None and node.looked.held is not None:
+                        self._tell(held_warning(node.place, node.looked.held))
                 return came
-            self._wait(SLICE_SECONDS)
+            nodes.pause()
         return self._hand_out()
 
+    def _tell(self, line: str) -> None:
+        """Say something once."""
+        if line not in self._told:
+            self._told.add(line)
+            say(line)
 
-def held_warning(folder: Path, held: tuple[int, int]) -> str:
+
+def _progress(end: NodeOffset | None) -> Callable[[Node], NodeProgress | None]:
+    return lambda node: node.progress(end)
+
+
+def _silent(node: Node) -> NodeOffset | None:
+    return node.handed if node.hand_out() else None
+
+
+def held_warning(place: LogPlace, held: tuple[int, int]) -> str:
     """What is said where a run that does not wait ends before everything that is durable."""
     unfinished, behind = held
     return (
-        f"warning: promised rows of segment {behind} and later are held back behind segment {unfinished} of {folder}, "
+        f"warning: promised rows of segment {behind} and later are held back behind segment {unfinished} of {place}, "
         "which is not finished; a later run goes on. If no server writes there any more: option stopped=true; if that "
         "segment was left behind: assumeFinishedAfter=SECONDS"
     )

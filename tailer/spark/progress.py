@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailer.spark.backlog import BACKLOG, GIVEN_UP
+from tailer.spark.backlog import BACKLOG, GIVEN_UP, LOST
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Figures:
     """Sums since the query began, and the newest micro-batch's own. `backlog_*`: None where Spark does not tell (before
-    4.2). `losses`, `quarantined`: what the consumer's journal says was given up by choice, in all its runs."""
+    4.2). `losses`, `quarantined`: what the consumer's journal says was given up by choice, in all its runs. `lost`:
+    nodes that are away."""
 
     rows: int = 0
     batches: int = 0
@@ -28,6 +29,7 @@ class Figures:
     backlog_segments: int | None = None
     losses: int = 0
     quarantined: int = 0
+    lost: tuple[str, ...] = ()
 
     def take(self, progress: Mapping[str, Any]) -> None:
         """One micro-batch's progress, in Spark's own words."""
@@ -42,6 +44,7 @@ class Figures:
             waits = told[BACKLOG].values()
             self.backlog_bytes = sum(each["bytes"] for each in waits)
             self.backlog_segments = sum(each["segments"] for each in waits)
+            self.lost = tuple(told.get(LOST, ()))
             self.losses = sum(each["losses"] for each in told[GIVEN_UP].values())
             self.quarantined = sum(each["quarantined"] for each in told[GIVEN_UP].values())
 
@@ -56,12 +59,12 @@ def nobody(progress: Mapping[str, Any]) -> None:
 
 class ProgressReader:
     """Sums a query's progress up, and tells `told` of each micro-batch. To be asked more often than every hundred
-    batches: Spark keeps no more."""
+    batches: Spark keeps no more. `figures`: sums of runs before it."""
 
-    def __init__(self, query: StreamingQuery, told: Told = nobody) -> None:
+    def __init__(self, query: StreamingQuery, told: Told = nobody, figures: Figures | None = None) -> None:
         self._query: Any = query._jsq
         self._told = told
-        self._figures = Figures()
+        self._figures = figures or Figures()
         self._last = -1
 
     def read(self) -> Figures:

@@ -6,19 +6,21 @@ it says decides how fast rows come, and never which.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tailer.limits import MIB
+from tailer.options.log_place import LogPlace
 from tailer.options.to_spark import SourceOptions
 from tailer.planning.named_positions import is_json, offset_of_json
 from tailer.position import Position
-from tailer.segments.looks import look
 from tailer.sinks.text import size_text
 from tailer.spark.backlog import backlog
-from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.log_folder import state_folder
+from tailer.spark.present import there
+from tailer.state.home import Home
 from tailer.state.offset import NodeOffset
+from tailer.tail.node_log import node_log
 
 ONCE_BYTES: Final = 64 * MIB
 """From so much log on a run that ends with it is done sooner by a JVM that compiles fully."""
@@ -38,7 +40,7 @@ class Purpose(NamedTuple):
 
 def purpose(source: SourceOptions, checkpoint: Path | None, *, once: bool) -> Purpose:
     """What a query over `source` is for whose position is kept in `checkpoint`, if anywhere."""
-    behind = sum(_behind(name, folder, source, checkpoint) for name, folder in source.folders if folder.is_dir())
+    behind = sum(_behind(name, place, source, checkpoint) for name, place in there(source))
     least = ONCE_BYTES if once else LIVE_BYTES
     what = "a run that ends with what is there" if once else "a stream"
     size, bound = size_text(behind), size_text(least)
@@ -47,15 +49,16 @@ def purpose(source: SourceOptions, checkpoint: Path | None, *, once: bool) -> Pu
     return Purpose(False, f"the JVM compiles little, to start soon: {what}, with {size} of log before it")
 
 
-def _behind(node: str, folder: Path, source: SourceOptions, checkpoint: Path | None) -> int:
+def _behind(node: str, place: LogPlace, source: SourceOptions, checkpoint: Path | None) -> int:
     """Bytes of one node's log between its position and what its sidecars promise: a bound, see `docs/spark.md`."""
     options = source.of(node, once=True)
-    at = _begun(node, state_folder(folder, options.state), options.consumer, checkpoint)
-    if at is None:
-        if options.start == LATEST:
-            return 0
-        at = _named(options.start, node)
-    found = look(folder)
+    with closing((log := node_log(place, options)).source):
+        at = _begun(node, log.home, options.consumer, checkpoint)
+        if at is None:
+            if options.start == LATEST:
+                return 0
+            at = _named(options.start, node)
+        found = log.source.look()
     ends = {each: file.content.end for each, file in found.sidecars.items() if file.content and each in found.logs}
     left: int = backlog(at, ends)["bytes"]
     return left
@@ -68,9 +71,9 @@ def _named(start: str, node: str) -> NodeOffset:
     return NodeOffset() if at is None else NodeOffset(s=at.segment, o=at.offset, done=False)
 
 
-def _begun(node: str, state: Path, consumer: str | None, checkpoint: Path | None) -> NodeOffset | None:
+def _begun(node: str, home: Home, consumer: str | None, checkpoint: Path | None) -> NodeOffset | None:
     """Where a query stands that has begun; None for a new one. The checkpoint decides, the consumer follows it."""
     if consumer is None or checkpoint is None or not any((checkpoint / "offsets").glob("[0-9]*")):
         return None
-    held = read_consumer(consumer_path(state, consumer), consumer).nodes.get(node)
+    held = home.stands(consumer).nodes.get(node)
     return None if held is None else held.offset

@@ -4,14 +4,14 @@ options, and opens nothing. `schema()` runs once per load, and looks named table
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from tailer.errors import UsageError
 from tailer.options.to_spark import parse_options
-from tailer.rows.batch import arrow_schema
+from tailer.sinks.arrow import schema_of
 from tailer.spark.change_columns import change_fields
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form
@@ -44,10 +44,11 @@ class CdcTailSource(DataSource):
         with told():
             check_tables(self._parsed)
             form = typed_form(self._parsed)
+            more = self._parsed.tail.extra_columns
             if form is None:
-                return generic_schema()
+                return generic_schema(more)
             added = change_fields(form) if self._parsed.change_columns else []
-            return StructType([*form_schema(form), *added])
+            return StructType([*form_schema(form, more), *added])
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from tailer.spark.stream import CdcTailStreamReader
@@ -67,15 +68,16 @@ class CdcTailSource(DataSource):
 
     def _check_schema(self, schema: StructType) -> None:
         """The generic form's columns are as they are; a typed one's are looked at where its table is looked up."""
-        if self._parsed.tail.table is None and schema != generic_schema():
+        whole = generic_schema(self._parsed.tail.extra_columns)
+        if self._parsed.tail.table is None and schema != whole:
             raise UsageError(
                 "the columns cannot be chosen",
-                expected=generic_schema().simpleString(),
+                expected=whole.simpleString(),
                 found=schema.simpleString(),
                 remedy="Leave out .schema(...), and select what you need.",
             )
 
 
-def generic_schema() -> StructType:
-    """The change row's columns as Spark types."""
-    return StructType([StructField(field.name, _TYPES[str(field.type)]()) for field in arrow_schema()])
+def generic_schema(more: Sequence[str] = ()) -> StructType:
+    """The change row's columns as Spark types. `more`: the columns behind all others."""
+    return StructType([StructField(field.name, _TYPES[str(field.type)]()) for field in schema_of(None, more)])

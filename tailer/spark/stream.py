@@ -92,7 +92,7 @@ class CdcTailStreamReader(DataSourceStreamReader, AvailableNow):
             check_tables(self._options)
             form = typed_form(self._options)
             if form is not None:
-                check_form(form, self._schema)
+                check_form(form, self._schema, self._options.tail.extra_columns)
             self._planner = Planner(self._options, form)
         return self._planner
 

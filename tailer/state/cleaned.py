@@ -12,10 +12,12 @@ from typing import Final
 
 import msgspec
 
+from tailer.errors import RefusedError
 from tailer.state.consumers import replace_file
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_ranges, from_texts, to_texts
 from tailer.state.versions import read_versioned
+from tailer.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
 VERSION: Final = 3
@@ -53,6 +55,16 @@ def write_cleaned(state: Path, content: CleanedFile) -> None:
     """Replace the list, in today's form: durable when this returns."""
     written = msgspec.structs.replace(content, v=VERSION)
     replace_file(state / FILE_NAME, msgspec.json.encode(written, enc_hook=to_texts) + b"\n")
+
+
+def decode_cleaned(data: bytes, where: str) -> CleanedFile:
+    """The list as another node's file has it. RefusedError for one that is not understood."""
+    try:
+        found = msgspec.json.decode(data, type=Versioned).v
+        check_version(found, VERSION, "the list of cleaned segments", file=where)
+        return _decode(data, found)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise RefusedError(f"the list of cleaned segments cannot be read: {error}", file=where) from error
 
 
 def _decode(data: bytes, version: int) -> CleanedFile:

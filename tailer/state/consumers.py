@@ -17,6 +17,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.on_disk import NEW, put_in_place
+from tailer.state.away import Away, away_of, holder_line
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
 from tailer.state.learnt import Learnt
@@ -86,9 +87,13 @@ def consumer_names(state: Path) -> list[str]:
         return []
 
 
+def lock_path(state: Path, name: str) -> Path:
+    return consumer_path(state, name).with_suffix(".lock")
+
+
 def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) -> int:
     """Take a name's lock, whatever its file says: the descriptor that holds it until it is closed."""
-    path = consumer_path(state, name).with_suffix(".lock")
+    path = lock_path(state, name)
     make_folder(path.parent)
     return _take_lock(path, name, time.monotonic() + lock_seconds)
 
@@ -96,7 +101,7 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
 def is_running(state: Path, name: str) -> bool:
     """Whether a process holds the consumer now. Writes nothing."""
     try:
-        fd = open_to_read(consumer_path(state, name).with_suffix(".lock"))
+        fd = open_to_read(lock_path(state, name))
     except FileNotFoundError:
         return False
     try:
@@ -106,6 +111,12 @@ def is_running(state: Path, name: str) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def target_away(state: Path, name: str) -> Away | None:
+    """What the process that holds the consumer now says of a target that is away. Writes nothing."""
+    found = away_of(lock_path(state, name))
+    return found if found is not None and is_running(state, name) else None
 
 
 def read_consumer(path: Path, name: str) -> ConsumerFile:
@@ -152,7 +163,7 @@ def _take_lock(path: Path, name: str, until: float) -> int:
             if time.monotonic() < until:
                 time.sleep(_LOCK_SLICE_SECONDS)
                 continue
-            holder = os.pread(fd, 200, 0).decode("utf-8", "replace").strip()
+            holder = holder_line(fd).decode("utf-8", "replace").strip()
             os.close(fd)
             raise RefusedError(
                 f"consumer {name!r} is in use by {holder or 'another process'}",

@@ -13,8 +13,9 @@ import re
 import secrets
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -40,17 +41,72 @@ class HoldFile(msgspec.Struct, frozen=True):
     process: int = 0
 
 
+class HoldStore(Protocol):
+    """Where holds are kept, by their names."""
+
+    where: str
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a state; without one nothing is cleaned unasked."""
+        ...
+
+    def locked(self) -> AbstractContextManager[None]:
+        """As long as it lasts `clean` deletes nothing and nobody registers."""
+        ...
+
+    def write(self, name: str, content: HoldFile) -> None: ...
+
+    def drop(self, name: str) -> None:
+        """Delete a hold, if it is there. OSError where that cannot be done: it runs out."""
+        ...
+
+
+class FolderHolds:
+    """Those of a state folder."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self.where = str(state)
+
+    @property
+    def there(self) -> bool:
+        return self._state.is_dir()
+
+    def locked(self) -> AbstractContextManager[None]:
+        return state_lock(self._state)
+
+    def write(self, name: str, content: HoldFile) -> None:
+        _write(self._path(name), content)
+
+    def drop(self, name: str) -> None:
+        self._path(name).unlink(missing_ok=True)
+
+    def read(self, name: str) -> HoldFile | None:
+        """One hold, None where there is none of that name. RefusedError where it cannot be read."""
+        return _read(self._path(name))
+
+    def names(self) -> list[str]:
+        """Of all there are, also of those that ran out and were not deleted yet."""
+        return [path.stem for path in _paths(self._state)]
+
+    def _path(self, name: str) -> Path:
+        return self._state / "consumers" / f"{name}{_SUFFIX}"
+
+
 class Hold:
     """One batch read's lease, of `seconds`; none with 0. `name` tells leases of one process apart.
 
     `stays`: it is left to run out, for who reads goes on after this process is done.
     """
 
-    def __init__(self, state: Path, node: str, program: str, seconds: float, name: str, *, stays: bool = False) -> None:
+    def __init__(
+        self, store: HoldStore, node: str, program: str, seconds: float, name: str, *, stays: bool = False
+    ) -> None:
         host = socket.gethostname()
         self._content = HoldFile(node, 0, 0.0, program=program, host=host, process=os.getpid())
-        self._state = state
-        self._path = state / "consumers" / (_OTHERS.sub("-", f"read-{host}-{name}") + _SUFFIX)
+        self._store = store
+        self._name = _OTHERS.sub("-", f"read-{host}-{name}")
         self._seconds = seconds
         self._stays = stays
         self._taken = False
@@ -65,19 +121,19 @@ class Hold:
         if not self._wanted:
             yield
             return
-        everything = self._path.with_name(f"{self._path.stem}.{secrets.token_hex(4)}{_SUFFIX}")
-        with self._giving_up(), state_lock(self._state):
-            _write(everything, msgspec.structs.replace(self._content, until=clock() + self._seconds))
+        everything = f"{self._name}.{secrets.token_hex(4)}"
+        with self._giving_up(), self._store.locked():
+            self._store.write(everything, msgspec.structs.replace(self._content, until=clock() + self._seconds))
         try:
             yield
             if self._wanted:
                 # Together: who lists the holds finds one of the two.
-                with self._giving_up(), state_lock(self._state):
+                with self._giving_up(), self._store.locked():
                     self.take(needed(), clock())
-                    everything.unlink(missing_ok=True)
+                    self._store.drop(everything)
         finally:
             with contextlib.suppress(OSError):
-                everything.unlink()
+                self._store.drop(everything)
 
     def take(self, segment: int, now: float) -> None:
         """Hold what is from a segment on. Where that is not to be had a notice says so, and reading goes on."""
@@ -88,12 +144,12 @@ class Hold:
             segment = min(segment, self._content.segment)
         content = msgspec.structs.replace(self._content, segment=segment, until=now + self._seconds)
         with self._giving_up():
-            _write(self._path, content)
+            self._store.write(self._name, content)
             self._content, self._taken = content, True
 
     @property
     def _wanted(self) -> bool:
-        return self._seconds > 0 and self._state.is_dir()
+        return self._seconds > 0 and self._store.there
 
     @contextlib.contextmanager
     def _giving_up(self) -> Iterator[None]:
@@ -114,7 +170,7 @@ class Hold:
         if self._taken and not self._stays:
             # What cannot be deleted runs out.
             with contextlib.suppress(OSError):
-                self._path.unlink()
+                self._store.drop(self._name)
             self._taken = False
 
     def take_notices(self) -> list[str]:
@@ -123,8 +179,9 @@ class Hold:
 
     def _give_up(self, why: str) -> None:
         self._seconds = 0.0
+        where = self._store.where
         self._notices.append(
-            f"nothing holds the segments that are read here ({self._state}: {why}): a `clean` beside it may take them"
+            f"nothing holds the segments that are read here ({where}: {why}): a `clean` beside it may take them"
         )
 
 

@@ -51,16 +51,19 @@ class Base(msgspec.Struct, frozen=True):
     j: int = 0
     records: int = 0
 
-    def check(self, offset: NodeOffset, where: Path) -> None:
+    def forgets(self, offset: NodeOffset) -> bool:
+        """Whether an offset needs what is gone."""
+        return offset.j < self.upto and (offset.j < self.j or _lowest(offset) < self.segment)
+
+    def check(self, offset: NodeOffset, where: str) -> None:
         """RefusedError for an offset that needs what is gone."""
-        lowest = min([offset.s, *(segment for segment, _ in offset.p)])
-        if offset.j >= self.upto or (offset.j >= self.j and lowest >= self.segment):
+        if not self.forgets(offset):
             return
         raise RefusedError(
             "the position given is older than what the journal still knows",
-            file=str(where),
+            file=where,
             expected=f"segment {self.segment} or a higher one, and {self.j} journal records or more",
-            found=f"segment {lowest} and {offset.j} records",
+            found=f"segment {_lowest(offset)} and {offset.j} records",
             remedy="No consumer held it when `clean` ran. Start with a new consumer or checkpoint.",
         )
 
@@ -135,3 +138,7 @@ def _damaged(path: Path, line: int, expected: str) -> CorruptError:
         found="other bytes",
         remedy="Restore the state folder from a backup; what the journal decided cannot be guessed.",
     )
+
+
+def _lowest(offset: NodeOffset) -> int:
+    return min([offset.s, *(segment for segment, _ in offset.p)])

@@ -7,22 +7,22 @@ from pathlib import Path
 from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
 
 
-def shorter(path: Path, expected: int, found: int) -> CdcError:
+def shorter(where: str, expected: int, found: int) -> CdcError:
     """A position was given that left when there were more records."""
     return RefusedError(
         "the journal is shorter than the position given says",
-        file=str(path),
+        file=where,
         expected=f"{expected} records",
         found=str(found),
         remedy="The state folder was deleted or replaced: start with a new consumer or checkpoint.",
     )
 
 
-def of_another_state(folder: Path, expected: str, found: str) -> CdcError:
+def of_another_state(where: str, expected: str, found: str) -> CdcError:
     """A position was given that left a state with another id."""
     return RefusedError(
         "the position given is of another state folder",
-        file=str(folder),
+        file=where,
         expected=f"one of state {expected}",
         found=f"one of state {found}",
         remedy="Restore that folder, or start with a new consumer or checkpoint; a place in this log is named "

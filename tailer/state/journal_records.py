@@ -13,11 +13,14 @@ import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.position import Position
+from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
+from tailer.schema.ring import Primaries
 from tailer.schema.rows import SchemaDelta
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_texts_or_deltas, to_texts
 from tailer.state.learnt import Learnt
+from tailer.state.segment_times import SegmentTimes
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -133,6 +136,16 @@ class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
     options: dict[str, Any]
 
 
+class MasksRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="masks"):
+    """What a consumer masks from here on, with the fingerprint of its key; its last record counts."""
+
+    once: ClassVar[bool] = False
+    pins: ClassVar[bool] = False
+
+    consumer: str
+    masks: Masks
+
+
 class GenerationRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="generation"):
     """A consumer that fed an outlet was dropped: one of that name begins with this generation (`NodeState`)."""
 
@@ -183,6 +196,33 @@ class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="l
     of: Learnt
 
 
+class TimesRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="times"):
+    """When the sections of a segment became durable, as far as it was seen; the last has what those before it had.
+
+    Holds for everyone. It tells where somebody begins by a time, and decides nothing that is planned.
+    """
+
+    once: ClassVar[bool] = False
+    pins: ClassVar[bool] = False
+
+    segment: int
+    times: SegmentTimes
+
+
+class RingRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="ring"):
+    """What a node is the first replica of, from here on, as `source` told a consumer; its last record counts.
+
+    Of the ring it is all that decides rows: a change elsewhere in the ring is none here.
+    """
+
+    once: ClassVar[bool] = False
+
+    consumer: str
+    node: str
+    source: str
+    primaries: Primaries
+
+
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
     """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
 
@@ -203,10 +243,13 @@ AnyRecord = (
     | ReplayedRecord
     | LossRecord
     | OptionsRecord
+    | MasksRecord
     | GenerationRecord
     | RecountRecord
     | MemoryRecord
     | LearntRecord
+    | TimesRecord
+    | RingRecord
     | CompactedRecord
     | StateRecord
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tailer.errors import UsageError
 from tailer.segments.log_folder import STATE_SUFFIX, check_log_folder
-from tailer.state import cleaned, journal
+from tailer.state import cleaned, folder_journal
 
 
 def state_folder(cdc_raw: Path, override: Path | None = None) -> Path:
@@ -37,7 +37,7 @@ def log_state(folder: Path, override: Path | None = None) -> Path:
 def _was_used(state: Path) -> bool:
     """Whether something was learnt of a log, or cleaned."""
     try:
-        return any((state / name).exists() for name in (journal.FILE_NAME, cleaned.FILE_NAME))
+        return any((state / name).exists() for name in (folder_journal.FILE_NAME, cleaned.FILE_NAME))
     except PermissionError:
         # Somebody keeps a state there; who may not read it is told so where it is read.
         return True

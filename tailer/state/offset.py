@@ -19,6 +19,13 @@ VERSION: Final = 2
 WITHOUT_ID: Final = 1
 """The version of offsets that have no state's id: that of earlier programs, whose text stays as it was."""
 
+WITH_REMOVED: Final = 3
+"""The version of a query's offsets that know of removed nodes: an earlier program would take one for a node at its
+start."""
+
+REMOVED: Final = "removed"
+"""The only key of a node that left a query for good, in place of its offset: with the id of its state."""
+
 
 _NUMBER_MAX: Final = 2**63
 
@@ -90,6 +97,8 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def decode_node_offset(data: Any) -> NodeOffset:
     """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
+    if isinstance(data, dict) and REMOVED in data:
+        raise msgspec.ValidationError("the node was removed from the query for good")
     offset = msgspec.convert(data, NodeOffset)
     if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):
         raise msgspec.ValidationError(f"Expected numbers from 0 to {_NUMBER_MAX - 1}")

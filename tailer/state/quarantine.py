@@ -49,13 +49,37 @@ class Kept(msgspec.Struct, frozen=True):
         return Position(self.segment, self.offset)
 
 
+def kept_of(
+    node: str,
+    tables: tuple[str, ...],
+    at: Position,
+    file: str,
+    error: CdcError,
+    data: bytes,
+    row: int | None = None,
+) -> Kept:
+    """The record of one entry's bytes, or of a refused row's, as a run that has these tables selected keeps it."""
+    return Kept(
+        node,
+        at.segment,
+        at.offset,
+        file,
+        error.code,
+        error.sentence(),
+        data.hex(),
+        row=msgspec.UNSET if row is None else row,
+        tables=tables or msgspec.UNSET,
+    )
+
+
 class KeptAt(msgspec.Struct, frozen=True):
-    """Of a record where its entry stood."""
+    """Of a record where its entry stood, and the exit code of what is wrong with it."""
 
     node: str
     segment: int
     offset: int
     row: int | None = None
+    code: int = 0
 
 
 def quarantine_path(state: Path, consumer: str | None) -> Path:
@@ -119,7 +143,7 @@ class Quarantine:
         self._path = quarantine_path(state, consumer) if state is not None else None
         self._node = node
         self._bytes_max = bytes_max
-        self._tables = tables or msgspec.UNSET
+        self._tables = tables
         known = kept_in(self._path) if self._path is not None else ()
         self._kept = {(Position(each.segment, each.offset), each.row) for each in known if each.node == node}
         self.count = 0
@@ -132,24 +156,24 @@ class Quarantine:
         self._kept.add((at, row))
         if self._path is None:
             return
+        # As much as its bytes are as text, before that text is made.
+        self._check_room(2 * len(data), at)
+        self._write(kept_of(self._node, self._tables, at, file, error, data, row))
+
+    def put(self, record: Kept) -> None:
+        """Keep a record that somebody else has made, of this node; see `keep`."""
+        place = (record.at, None if record.row is msgspec.UNSET else record.row)
+        if place not in self._kept:
+            self._kept.add(place)
+            self._write(record)
+
+    def _write(self, record: Kept) -> None:
+        assert self._path is not None
+        line = msgspec.json.encode(record) + b"\n"
         make_folder(self._path.parent)
+        self._check_room(len(line), record.at)
         fd = open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
-            # As much as its bytes are as text, before that text is made.
-            self._check_room(2 * len(data), at)
-            record = Kept(
-                self._node,
-                at.segment,
-                at.offset,
-                file,
-                error.code,
-                error.sentence(),
-                data.hex(),
-                row=msgspec.UNSET if row is None else row,
-                tables=self._tables,
-            )
-            line = msgspec.json.encode(record) + b"\n"
-            self._check_room(len(line), at)
             with told("cannot write the quarantine", self._path, writes=True):
                 _append(fd, line)
                 os.fsync(fd)
@@ -159,7 +183,8 @@ class Quarantine:
 
     def _check_room(self, more: int, at: Position) -> None:
         assert self._path is not None
-        used = sum(item.stat().st_size for item in self._path.parent.iterdir())
+        folder = self._path.parent
+        used = sum(item.stat().st_size for item in folder.iterdir()) if folder.is_dir() else 0
         if used + more > self._bytes_max:
             raise SystemFailedError(
                 f"the quarantine is full ({self._bytes_max // MIB} MiB)",

@@ -166,18 +166,18 @@ def _recalled(state: NodeState, journal: Journal, consumer: str, node: str) -> N
         return state
     journal.require(newest)
     records = memory_records(journal.read(upto=newest), consumer, node)
-    _check_there(records, min(mark.memory.upto or newest for mark in marks), journal.folder, consumer)
+    _check_there(records, min(mark.memory.upto or newest for mark in marks), journal.where, consumer)
     first, *ahead = (_with(mark, records) for mark in marks)
     kept = (msgspec.structs.replace(mark, memory=memory) for mark, memory in zip(state.ahead, ahead, strict=True))
     return msgspec.structs.replace(state, memory=first, ahead=tuple(kept))
 
 
-def _check_there(records: Sequence[MemoryRecord], upto: int, state: Path, consumer: str) -> None:
+def _check_there(records: Sequence[MemoryRecord], upto: int, where: str, consumer: str) -> None:
     """RefusedError where a compaction has put together what counts up to a record with what came behind it."""
     if not records or records[0].n > upto:
         raise RefusedError(
-            "the consumer file is older than what the journal still knows of it",
-            file=str(consumer_path(state, consumer)),
+            f"the file of consumer {consumer} is older than what the journal still knows of it",
+            file=where,
             expected=f"one that counts its records up to {records[0].n if records else 'none'}",
             found=str(upto),
             remedy="Restore the whole state folder, not this file alone, or drop the consumer and start it anew.",

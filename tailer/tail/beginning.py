@@ -23,7 +23,8 @@ class Beginning:
     def began(self, there: Collection[int]) -> None:
         """The run begins at the beginning of a log that has these segments."""
         parts = self._parts
-        self._log = held_log(parts.folder, parts.journal.segment_ends(None), parts.options.keys())
+        ends, keys = parts.journal.segment_ends(None), parts.options.keys()
+        self._log = held_log(parts.source, parts.cleaned.refresh().segments, ends, keys, parts.older.previous)
         self._upto = max(there, default=0)
 
     def notices(self, at: Position, *, idle: bool) -> Sequence[str]:

@@ -1,8 +1,8 @@
-"""The loop of a run that feeds outlets: several nodes in turn, each with its own. Knows no target and no form."""
+"""The loop of a run that feeds an outlet from one node's log. Knows no target and no form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from tailer.errors import CdcError
 from tailer.tail.feed import Feed
@@ -11,54 +11,40 @@ from tailer.tail.patience import StoppedError
 from tailer.tail.step import Step
 
 
-def deliver(feeds: Sequence[Feed], *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> int:
-    """Feed each outlet from its open tail: all that is there (`once`) or for ever, until `stopping`; how many rows.
+def deliver(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> int:
+    """Feed an outlet from its open tail: all that is there (`once`) or for ever, until `stopping`; how many rows.
 
     Raises the documented errors; what was taken before one of a log is committed first.
     """
     try:
-        for feed in feeds:
-            feed.open()
-        _turns(feeds, once, say, stopping)
+        feed.open()
+        steps = looks(feed.tail, once=once, say=say, stopping=stopping, watch=feed.watch)
+        while (step := _next(feed, steps)) is not None:
+            feed.stalled.note(step)
+            if step.brings:
+                feed.take(step, stopping)
+            else:
+                feed.rest()
+                _wait(feed)
+        feed.commit()
     except StoppedError:
         say("stopped while the target was away: what it has not taken comes with the next run")
     finally:
-        for feed in feeds:
-            for sentence in feed.tail.last_notices():
-                say(sentence)
-            feed.close()
-    return sum(feed.rows for feed in feeds)
+        for sentence in feed.tail.last_notices():
+            say(sentence)
+        feed.close()
+    return feed.rows
 
 
-def _turns(feeds: Sequence[Feed], once: bool, say: Say, stopping: Callable[[], bool]) -> None:
-    running = {feed: looks(feed.tail, once=once, say=say, stopping=stopping, watch=feed.watch) for feed in feeds}
-    while running:
-        busy = [_turn(feed, steps, stopping) for feed, steps in running.items()]
-        running = {feed: steps for (feed, steps), found in zip(running.items(), busy, strict=True) if found is not None}
-        if running and not any(busy):
-            _wait(list(running))
-
-
-def _turn(feed: Feed, steps: Iterator[Step], stopping: Callable[[], bool]) -> bool | None:
-    """One step of a node: whether it brought something; None where it was the last."""
+def _next(feed: Feed, steps: Iterator[Step]) -> Step | None:
     try:
-        step = next(steps, None)
+        return next(steps, None)
     except CdcError:
         feed.commit()
         raise
-    if step is None:
-        feed.commit()
-        return None
-    feed.stalled.note(step)
-    if step.brings:
-        feed.take(step, stopping)
-    else:
-        feed.rest()
-    return step.brings
 
 
-def _wait(feeds: Sequence[Feed]) -> None:
-    """Until a folder may have changed, or rows have waited long enough."""
-    due = [seconds for feed in feeds if (seconds := feed.patience_seconds) is not None]
-    seconds = min([WAIT_SECONDS, *due])
-    any(feed.tail.wait(seconds / len(feeds)) for feed in feeds)
+def _wait(feed: Feed) -> None:
+    """Until the folder may have changed, or rows have waited long enough."""
+    due = feed.patience_seconds
+    feed.tail.wait(WAIT_SECONDS if due is None else min(WAIT_SECONDS, due))

@@ -15,15 +15,15 @@ from tailer.position import Position, Span
 from tailer.rows.choice import AnyBatch
 from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile
+from tailer.state.home import KeepsAside
 from tailer.state.journal import Journal
-from tailer.state.quarantine import Quarantine
 
 
 class Faults:
     """The decisions of one run."""
 
     def __init__(
-        self, options: TailOptions, journal: Journal, quarantine: Quarantine, survey: Survey, outside: OutsideSources
+        self, options: TailOptions, journal: Journal, quarantine: KeepsAside, survey: Survey, outside: OutsideSources
     ) -> None:
         self._options = options
         self._journal = journal
@@ -82,7 +82,7 @@ class Faults:
 
     def _gone(self, span: Span) -> None:
         at = Position(span.segment, span.lower)
-        check_mounted(self._survey.folder, span.segment)
+        check_mounted(self._survey.source, span.segment)
         error = lost(at, f"segment {span.segment} was deleted before it was read")
         if not self._options.accept_loss:
             raise error

@@ -127,8 +127,13 @@ class Feed:
         self.close()
         tail = self.tail
         key = OutletKey(tail.state_id, tail.options.node, str(tail.options.consumer))
-        self._outlet = self._make(OutletContext(key, tail.definition, tail.typed, self._refuse, self._say))
+        self._outlet = self._make(self._context(key))
         self._stands = self._reach()
+
+    def _context(self, key: OutletKey) -> OutletContext:
+        tail = self.tail
+        more = tail.options.extra_columns
+        return OutletContext(key, tail.definition, tail.typed, self._refuse, self._say, more)
 
     def _read(self, task: ReadTask) -> Iterator[AnyBatch]:
         try:
@@ -173,6 +178,7 @@ class Feed:
             except TargetAwayError as error:
                 self._patience.wait(error)
                 if self._was_committed(behind):
+                    self._at_hand.settled()
                     break
         self._patience.over()
 

@@ -145,7 +145,7 @@ def looks(
             say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
             if step.absent:
-                raise nothing_to_read(tail.folder, tail.offset.position)
+                raise nothing_to_read(tail.where, tail.offset.position)
             if step.held is not None:
                 raise held_back(tail, step.held)
             if (sentence := unclosed(tail)) is not None:

@@ -27,6 +27,13 @@ class Saving(NamedTuple):
     learnt: Learnt | None
 
 
+class Unsaved(NamedTuple):
+    """A save that failed: `what` it would have written, and what stood there before, `saved`."""
+
+    saved: NodeOffset
+    what: Saving
+
+
 class KeptPosition:
     """Of one run. Without a consumer nothing is kept.
 

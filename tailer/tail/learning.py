@@ -25,6 +25,7 @@ class Learning:
         self._parts.definitions.sync()
         self._parts.log_ends.load()
         self._parts.learnt.load()
+        self._parts.times.kept.load()
 
     def recall(self, held: NodeState) -> None:
         """What a consumer's file says of the segment that it stands in."""
@@ -59,7 +60,8 @@ class Learning:
         for segment in sorted({*passed, *(segment for segment, _ in behind.p)}):
             self._parts.reacher.learn(segment)
         self._parts.definitions.learn_collected(before)
-        self._parts.log_ends.record(self._parts.learnt.news(behind.s))
+        parts = self._parts
+        parts.log_ends.record([*parts.learnt.news(behind.s), *parts.times.news()])
 
     def _learn(self, segments: Iterable[int], offset: NodeOffset, planned: Position | None) -> None:
         for segment in segments:

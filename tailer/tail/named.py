@@ -33,7 +33,11 @@ class NamedTables:
 
         `planned`: see `Definitions.learn_collected`.
         """
-        missing, journal = undefined(self._tables, self._names()), self._parts.journal
+        return self.learn(self._tables, planned)
+
+    def learn(self, tables: Sequence[str], planned: Position | None) -> tuple[str, ...]:
+        """The same of names that a run was asked for otherwise."""
+        missing, journal = undefined(tables, self._names()), self._parts.journal
         for segment in self._parts.survey.segments() if missing else ():
             before = journal.count
             self._unread = self._parts.reacher.learn(segment, ahead=0) or self._unread
@@ -46,7 +50,7 @@ class NamedTables:
         """DefinitionError for a name that nothing defines, unless it may come later."""
         options = self._parts.options
         if not options.tables_may_come and (missing := self.undefined(planned)):
-            raise nothing_defines(missing, self.known(), file=str(self._parts.folder), unread=self._unread)
+            raise nothing_defines(missing, self.known(), file=self._parts.source.where, unread=self._unread)
 
     def _names(self) -> set[str]:
         return {definition.name for definition in self.known()}

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
+from tailer.definitions.placement import Placement
 from tailer.options.tail import TailOptions
-from tailer.planning.batch_tasks import BatchTasks
+from tailer.planning.batch_tasks import BatchTasks, RowOptions
 from tailer.planning.learnt_journal import LearntJournal
 from tailer.planning.log_ends import LogEnds
 from tailer.planning.reach import Reacher
+from tailer.planning.sidecar_times import SidecarTimes
 from tailer.planning.survey import Survey
 from tailer.reading.reader import Reader
-from tailer.state.consumer import Consumer
+from tailer.schema.masks import Masks
+from tailer.schema.typed import TypedTable
+from tailer.segments.source import Source
+from tailer.state.cleaned import Cleaned
 from tailer.state.holds import Hold
+from tailer.state.home import HeldConsumer
 from tailer.state.journal import Journal
 from tailer.tail.faults import Faults
+from tailer.tail.older import Older
 from tailer.tail.taken import Taken
 
 
 @dataclass(frozen=True, slots=True)
 class TailParts:
-    """`consumer`: whose position is kept; None keeps none. `hold`: of a batch read. `wall`: seconds since the epoch."""
+    """`consumer`: whose position is kept; None keeps none. `hold`: of a batch read. `wall`: seconds since the epoch.
 
-    folder: Path
+    `masks`: of its rows, with the fingerprint of the key that its reader has. `notices`: what there is to say at once.
+    """
+
+    source: Source
     options: TailOptions
-    consumer: Consumer | None
+    consumer: HeldConsumer | None
     journal: Journal
     definitions: Definitions
     outside: OutsideSources
+    placement: Placement
     survey: Survey
     reacher: Reacher
     log_ends: LogEnds
+    times: SidecarTimes
     learnt: LearntJournal
     batches: BatchTasks
     reader: Reader
+    masks: Masks
     faults: Faults
+    cleaned: Cleaned
     taken: Taken
+    older: Older
     hold: Hold | None
+    notices: Sequence[str]
     wall: Callable[[], float]
+
+    def row_options(self, typed: TypedTable | None) -> RowOptions:
+        """What shapes the rows of this run, in that typed form (None: in the generic one)."""
+        tables, changes = self.options.selection.tables, self.options.schema_changes
+        complete = self.options.server is not None
+        return RowOptions(tables, changes, complete, typed, self.masks, self.placement.extras)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from tailer.errors import CdcError
 from tailer.sinks.outlet import TargetAwayError
 from tailer.tail.follow import Say
-from tailer.tail.watch import NO_WATCH, Watch
 
 FIRST_SECONDS: Final = 0.1
 MOST_SECONDS: Final = 10.0
 _SLICE_SECONDS: Final = 0.1
+
+
+Told = Callable[["CdcError | None"], None]
+"""Told at each try that finds the target away, and, by None, that it is there again."""
 
 
 class StoppedError(Exception):
@@ -20,21 +24,24 @@ class StoppedError(Exception):
 
 
 class Patience:
-    """Of one run. `limit`: seconds, from the first failure on, without one commit in between."""
+    """Of one run. `limit`: seconds, from the first failure on, without one commit in between.
+
+    `told`: who hears of it.
+    """
 
     def __init__(
         self,
         limit: float,
         say: Say,
         stopping: Callable[[], bool] = lambda: False,
-        watch: Watch = NO_WATCH,
+        told: Sequence[Told] = (),
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._limit = limit
         self._say = say
         self._stopping = stopping
-        self._watch = watch
+        self._told = told
         self._clock = clock
         self._sleep = sleep
         self._since: float | None = None
@@ -42,7 +49,7 @@ class Patience:
 
     def wait(self, error: TargetAwayError) -> None:
         """Wait before the next try. Raises `error` when it was waited long enough, StoppedError when asked to stop."""
-        self._watch.away(error)
+        self._tell(error)
         if self._since is None:
             self._since = self._clock()
             self._say(f"warning: {error.sentence()} Trying again for {self._limit:g} s; nothing is lost.")
@@ -59,6 +66,10 @@ class Patience:
     def over(self) -> None:
         """Something was committed."""
         if self._since is not None:
-            self._watch.away(None)
+            self._tell(None)
             self._say(f"the target is there again after {self._clock() - self._since:.0f} s")
         self._since, self._next = None, FIRST_SECONDS
+
+    def _tell(self, error: CdcError | None) -> None:
+        for told in self._told:
+            told(error)

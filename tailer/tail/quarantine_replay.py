@@ -17,6 +17,7 @@ from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.position import Position
 from tailer.rows.late import LateBatch
 from tailer.sinks.base import Sink
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import ReplayedRecord
 from tailer.state.modes import open_to_read
@@ -54,7 +55,7 @@ def replay(state: Path, consumer: str, known: KnownNow, sink: Sink) -> Replayed:
     UsageError where the consumer has no quarantine, RefusedError where another replay of it runs.
     """
     path = quarantine_path(state, consumer)
-    given = _Given(Journal(state), consumer)
+    given = _Given(FolderJournal(state), consumer)
     stays: list[Stays] = []
     with _alone(path, consumer):
         done = given.before()

@@ -21,6 +21,7 @@ from tailer.framing.name import parse_log_name
 from tailer.limits import ENTRY_OVERHEAD
 from tailer.options.tail import TailOptions
 from tailer.position import Span
+from tailer.reading.reader import masking_of
 from tailer.reading.task import DefinitionsById
 from tailer.rows.batch import Batch
 from tailer.rows.choice import Decoded
@@ -34,6 +35,8 @@ from tailer.scan.index import Status
 from tailer.scan.record.head import IN_TRANSACTION
 from tailer.scan.record.kinds import kinds_of
 from tailer.schema.builtin import system_tables
+from tailer.schema.masks import NO_MASKS, Masks
+from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection
 from tailer.state.journal import Journal
@@ -47,16 +50,23 @@ FROM_UNSIGNED_TIMES: Final = 8
 class KnownNow:
     """The definitions of a state folder, with those of a file and a server if the options name them.
 
-    `journal`: one that is not written, for what is given here counts for these entries alone.
+    `journal`: one that is not written, for what is given here counts for these entries alone. `masks`: those of the
+    consumer, whose key the options name.
     """
 
-    def __init__(self, journal: Journal, options: TailOptions) -> None:
+    def __init__(self, journal: Journal, options: TailOptions, masks: Masks = NO_MASKS) -> None:
         known = Definitions(journal, Selection(), tolerant=True)
         OutsideSources(options, known).give(None)
         self._history = known.history
-        self.newest_of = known.newest_of
+        self._masking = masking_of(masks, options.masks_and_key()[1])
+        self._newest_of = known.newest_of
         self._at = DefinitionsAtSpans(known.history)
         self._native = {r.key: r.definition for r in journal.read() if isinstance(r, DefinitionRecord)}
+
+    def newest_of(self, id: str) -> TableDefinition | None:
+        """The newest definition of a table by its id, as rows have it."""
+        newest = self._newest_of(id)
+        return None if newest is None else self._masking.masks.shown(newest)
 
     def rows(self, record: Kept) -> Batch:
         """The rows of an entry, as a run gives them that knew its definitions when it came by.
@@ -98,8 +108,9 @@ class KnownNow:
 
     def _read(self, record: Kept, data: bytes, definitions: DefinitionsById) -> Batch:
         place = Place(record.node, record.segment, [record.offset])
-        selection = Selection(record.tables or ())
-        prepared = prepare(definitions, selection.ids(definitions), unread=system_tables().keys() - definitions.keys())
+        selection = Selection(record.tables or (), self._masking.masks.tables)
+        unread = system_tables().keys() - definitions.keys()
+        prepared = prepare(definitions, selection.ids(definitions), unread=unread, masking=self._masking)
         starts, sizes = np.array([HEAD_BYTES], np.int64), np.array([len(data) - ENTRY_OVERHEAD], np.int64)
         if self._native:
             _check_alone(record, data, starts, sizes)

@@ -6,6 +6,7 @@ the answer whether the position may be saved. Knows no sink and no format.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +21,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tailer.errors import CdcError, SinkError, SystemFailedError
 from tailer.options.kinds import NAME
+from tailer.options.log_place import log_place
 from tailer.options.to_python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
 from tailer.tail.follow import steps
+from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 from tailer.tail.open import open_tail
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -78,7 +81,7 @@ class ToldDefinitions:
         wanted = task.selection.ids(known)
         news = {key: known[key] for key in known if key in wanted and self._told.get(key) != known[key]}
         self._told |= news
-        return tuple(news.values())
+        return tuple(map(task.masks.shown, news.values()))
 
 
 class Delivery:
@@ -132,7 +135,8 @@ def run(
     given = python_options({"tables": tables, **options}, program="tailer.run")
     consumer_name = None if name is None else NAME.take(name, "name")
     settings = replace(given, start=start, consumer=consumer_name).for_run(once=once)
-    with open_tail(Path(folder), settings) as tail, started(consumer, tail):
+    log = node_log(log_place(os.fspath(folder)), settings, PATIENCE_SECONDS)
+    with open_tail(log, settings) as tail, started(consumer, tail):
         delivery = Delivery(tail, consumer)
         for step in steps(tail, once=once, say=say, stopping=stopping):
             delivery.deliver(step)
@@ -143,7 +147,7 @@ def run(
 def begins_at(tail: Tail) -> ConsumerState:
     """What a consumer is told at its start."""
     options = tail.options
-    return ConsumerState(options.consumer, options.node, tail.folder, tail.offset.position, tail.resumed)
+    return ConsumerState(options.consumer, options.node, Path(tail.where), tail.offset.position, tail.resumed)
 
 
 @contextmanager

@@ -5,8 +5,18 @@ The lower half of `Tail`, which looks, plans and reads. Plans nothing.
 
 from __future__ import annotations
 
+import msgspec
+
 from tailer.errors import CdcError
-from tailer.planning.named_positions import check_there, check_within, named_position, standing
+from tailer.options.cassandra_yaml import server_settings
+from tailer.planning.named_positions import (
+    check_there,
+    check_within,
+    lowest_named,
+    named_position,
+    oldest_log,
+    standing,
+)
 from tailer.planning.restart import check_restart, restart_of
 from tailer.planning.two_positions import Target
 from tailer.position import Position
@@ -15,13 +25,13 @@ from tailer.rows.choice import AnyBatch
 from tailer.schema.typed import TypedTable
 from tailer.segments.view import View
 from tailer.state.consumers import NodeState
-from tailer.state.file_system import network_notices
 from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
 from tailer.tail.beginning import Beginning
 from tailer.tail.holding import Holding
-from tailer.tail.kept import KeptPosition, Saving
+from tailer.tail.kept import KeptPosition, Saving, Unsaved
 from tailer.tail.learning import Learning
+from tailer.tail.masked import MaskedTables
 from tailer.tail.named import NamedTables
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
@@ -32,13 +42,14 @@ class Standing:
     """Of one node's tail; see `Tail`."""
 
     def __init__(self, parts: TailParts, typed: TypedTable | None = None) -> None:
-        self.folder = parts.folder
+        self.where = parts.source.where
         self.options = parts.options
         self.offset = NodeOffset()
         self.memory = Memory()
         self.typed = typed
         self.resumed = False
         self.named = NamedTables(parts)
+        self.masked = MaskedTables(parts, self.named)
         self._beginning = Beginning(parts)
         self._learning = Learning(parts)
         self._parts = parts
@@ -47,11 +58,14 @@ class Standing:
         self._survey = parts.survey
         self._view: View = {}
         self._until: Position | None = None
-        self._notices = [] if parts.consumer is None else network_notices(parts.journal.folder)
+        self._notices = [*parts.notices]
+        if (file := parts.options.cassandra_yaml) is not None:
+            self._notices += server_settings(file).notices()
         self._rows = TakenRows(self.is_native)
         self._holding = Holding(parts.hold, self._needed, parts.wall)
         self._kept = KeptPosition(parts)
         self._saved: NodeOffset | None = None
+        self.unsaved: Unsaved | None = None
         self._others = parts.journal.foreign
         self._learning.take_over()
 
@@ -59,12 +73,7 @@ class Standing:
         """Find the position to begin at, and learn the definitions that lie before it."""
         node = self._kept.recall()
         if node is None:
-            with self._parts.taken.registering():
-                self.begin()
-                # Else a restart right here, behind a compaction, would look like one from before it.
-                self.offset = self._journal.stamped(self.offset)
-                self._kept.register(self.offset)
-                self.save()
+            self._parts.taken.registering(self._register)
         else:
             self.resumed = True
             self.go_on(node.offset, node.memory, node)
@@ -79,32 +88,56 @@ class Standing:
         if self.options.table is not None:
             self._fix_columns(self.options.table, None if node is None else self.offset.position)
 
+    def _register(self) -> None:
+        self.begin()
+        # Else a restart right here, behind a compaction, would look like one from before it.
+        self.offset = self._journal.stamped(self.offset)
+        self._kept.register(self.offset)
+        self.save()
+
     def begin(self) -> None:
         """A first start, where the options say."""
         with self._holding.beginning():
             self._find_place()
         self._learning.below(self.offset)
         self._parts.outside.give(None)
+        self._parts.placement.give()
         self.named.check(None)
+        self.masked.check(None)
 
     def _find_place(self) -> None:
         options, unread = self.options, self._parts.taken.unread
-        self._view = self._survey.look(self.offset)
-        found = named_position(options.start, self._view, self._parts.reacher, options.node, unread)
+        self._parts.older.begin(lowest_named(options.start, options.node))
+        self._look(self.offset)
+        written, times = self._survey.written, self._parts.times.kept.of
+        places = self._view, self._parts.reacher, options.node, unread, written, times
+        found = named_position(options.start, *places, now=self._parts.wall())
+        if found.how:
+            self._notices.append(found.how)
         self._journal.check_id(found.offset)
         if not (found.offset.done or options.accept_loss):
             check_there(found.offset.position, self._view)
         check_within(found.offset, self._survey)
         self.seek(standing(found.offset, self._view), found.memory)
+        if self._parts.older.any and self.offset.s:
+            # A transaction that is open here may have begun further back: it is of a history that is known.
+            self._parts.older.begin(self.restart().segment)
+            self._look(self.offset)
+            self.memory = msgspec.structs.replace(self.memory, start=oldest_log(self._view))
         if not options.accept_loss:
             check_restart(self.restart(), self.offset.position, self._view)
-        if options.start == "earliest":
+        if found.whole:
             self._beginning.began(self._view)
 
     @property
     def state_id(self) -> str:
         """The random id of the state that positions are kept in."""
         return self._journal.id
+
+    def tell_away(self, error: CdcError | None) -> None:
+        """For who asks for status: what the rows go to cannot be reached; None: it can again."""
+        if self._parts.consumer is not None:
+            self._parts.consumer.away.tell(error)
 
     def refuse_row(self, batch: AnyBatch, row: int, error: CdcError) -> None:
         """See `Faults.refuse_row`."""
@@ -119,10 +152,14 @@ class Standing:
         self.seek(offset, memory)
         if held is not None:
             self._learning.recall(held)
-        self._view = self._survey.look(offset)
+        begins = [offset.s, *(segment for segment, _ in offset.p)]
+        self._parts.older.begin(min([*begins, *(() if held is None else held.restart[:1])]))
+        self._look(offset)
         self._learning.around(offset, self.restart())
         self._parts.outside.give(offset.position)
+        self._parts.placement.give()
         self.named.check(offset.position)
+        self.masked.check(offset.position)
 
     def stand_at(self, target: Target | None, where: str) -> None:
         """Go on where the consumer's outlet is, which keeps `target`: what it lacks is read again for it.
@@ -136,14 +173,19 @@ class Standing:
         if memory is not None:
             self.go_on(offset, memory)
         else:
-            with self._parts.taken.registering():
-                if not offset.done:
-                    check_there(offset.position, self._survey.look(offset))
-                self.go_on(offset, self._parts.taken.fresh_memory(offset))
-                check_restart(self.restart(), offset.position, self._view)
-                self.save()
+            self._parts.taken.registering(lambda: self._go_back(offset))
         if self.options.table is not None:
             self._fix_columns(self.options.table, offset.position)
+
+    def _go_back(self, offset: NodeOffset) -> None:
+        """Stand at an offset that nobody held segments for until now."""
+        if not offset.done:
+            self._parts.older.begin(offset.s)
+            self._look(offset)
+            check_there(offset.position, self._view)
+        self.go_on(offset, self._parts.taken.fresh_memory(offset))
+        check_restart(self.restart(), offset.position, self._view)
+        self.save()
 
     def seek(self, offset: NodeOffset, memory: Memory) -> None:
         """Stand at an offset, with what the planner remembered there."""
@@ -196,8 +238,22 @@ class Standing:
         """`save`, of where the tail stood when it gave `what`. Another thread than the tail's may call it, as long as
         neither is in it at once."""
         if self._parts.consumer is not None:
+            self.unsaved = None if self._saved is None else Unsaved(self._saved, what)
             self._kept.save(what)
+            self.unsaved = None
         self._saved = what.offset
+
+    def catch_up(self, before: Unsaved) -> None:
+        """Save what an earlier tail of this process could not, and go on behind it: its rows were taken.
+
+        Nothing to do where the consumer stands elsewhere: somebody moved it, or it had been saved after all.
+        """
+        if self._saved is None or self._saved.places != before.saved.places:
+            return
+        self.save_as(before.what)
+        self.go_on(before.what.offset, before.what.memory)
+        if self.options.table is not None:
+            self._fix_columns(self.options.table, self.offset.position)
 
     def announce(self) -> None:
         """Before a target keeps `taken`: what a restart there must know is durable when this returns."""
@@ -215,6 +271,12 @@ class Standing:
         """Whether a segment is one of a service's own log."""
         return self._survey.is_native(segment)
 
+    def _look(self, offset: NodeOffset) -> None:
+        """What there is now; what was known of archived segments is in the journal when this returns."""
+        self._view = self._survey.look(offset)
+        if self._parts.older.journalled():
+            self._learning.take_over()
+
     def _memory_taken(self) -> Memory:
         return self.memory if self._rows.offset is None else self._rows.memory()
 
@@ -226,4 +288,5 @@ class Standing:
     def _fix_columns(self, table: str, planned: Position | None) -> None:
         """The typed form of this run: by everything that is there now, also ahead of the position."""
         self._learning.everything(self.offset, planned)
-        self.typed = self._definitions.typed(table, self.offset.position, self.options.typed)
+        fixed = self._definitions.typed(table, self.offset.position, self.options.typed)
+        self.typed = self._parts.masks.shown_typed(fixed)

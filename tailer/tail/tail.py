@@ -19,7 +19,7 @@ from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
-from tailer.planning.batch_tasks import FileTask, RowOptions, Shape
+from tailer.planning.batch_tasks import FileTask, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
@@ -30,8 +30,9 @@ from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
 from tailer.segments.run import Run
+from tailer.segments.segment import SegmentFile
 from tailer.segments.view import ids_of
-from tailer.segments.wake import Waker, open_waker
+from tailer.segments.wake import Waker
 from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.parts import TailParts
@@ -81,10 +82,12 @@ class Tail(Standing):
     def close(self) -> None:
         self._holding.let_go()
         self._survey.close()
-        if self._waker is not None:
-            self._waker.close()
+        # Before the way to where it is kept is closed.
         if self._parts.consumer is not None:
             self._parts.consumer.close()
+        if self._waker is not None:
+            self._waker.close()
+        self._parts.source.close()
 
     def __enter__(self) -> Tail:
         try:
@@ -97,13 +100,24 @@ class Tail(Standing):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def listen(self) -> bool:
+        """Hear of changes in the folder from now on. True where that has only begun: look again at once, or a change
+        between the look and the watch waits for the poll."""
+        if self._waker is not None:
+            return False
+        self._waker = self._parts.source.waker()
+        self._survey.listen(self._waker.names)
+        return True
+
+    @property
+    def descriptor(self) -> int | None:
+        """Readable while there is a hint of a change that no look has taken; None where nothing hints."""
+        return None if self._waker is None else self._waker.descriptor()
+
     def wait(self, seconds: float) -> bool:
         """Wait until something in the folder changes, or as long as is safe without a hint; True to look at once."""
         if self._waker is None:
-            # The first look came before the watch: look again at once, or a change in between waits for the poll.
-            self._waker = open_waker(self.folder)
-            self._survey.listen(self._waker.names)
-            return True
+            return self.listen()
         return self._waker.wait(seconds)
 
     def step(self, budget: int = STEP_BYTES) -> Step:
@@ -147,12 +161,18 @@ class Tail(Standing):
     def read(self, task: ReadTask) -> Iterator[AnyBatch]:
         """The task's rows, in log order. Where a definition is missing the server, if there is one, is asked again."""
         reader = self._parts.reader
-        if (file := self._parts.faults.file_of(task.span)) is None:
+        if self._parts.faults.file_of(task.span) is None:
             return
         self._stale.enter(task.span.segment, ids_of(self._view))
+        with self._survey.opened(task.span.segment) as file:
+            yield from self._read(task, file)
+        self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
+
+    def _read(self, task: ReadTask, file: SegmentFile) -> Iterator[AnyBatch]:
+        reader, on_fault = self._parts.reader, self._parts.faults.reading(self.offset.position)
         while True:
             try:
-                for batch in reader.read(task, file, self._parts.faults.reading(self.offset.position), self._survey):
+                for batch in reader.read(task, file, on_fault, self._survey):
                     self._rows.meet(batch)
                     self._holding.go_on()
                     yield batch
@@ -160,11 +180,10 @@ class Tail(Standing):
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))
-        self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
 
     def take_notices(self) -> list[str]:
         """What there is to say by now. A step has it with it."""
-        parts = (self._holding, self._survey, self._definitions, self._parts.faults)
+        parts = (self._holding, self._survey, self._definitions, self._parts.faults, self._parts.older)
         notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
         self._notices = []
         return notices
@@ -200,8 +219,9 @@ class Tail(Standing):
         return self._survey.log_name(segment)
 
     def definition(self, table: str) -> TableDefinition | None:
-        """The newest definition of a table, by its id as 32 hex digits."""
-        return self._definitions.newest_of(table)
+        """The newest definition of a table, by its id as 32 hex digits, as the rows have it."""
+        newest = self._definitions.newest_of(table)
+        return None if newest is None else self._parts.masks.shown(newest)
 
     def unfinished(self) -> list[int]:
         """Segments from the position on that may still grow, for all that was seen of them."""
@@ -209,11 +229,13 @@ class Tail(Standing):
         return [s for s in survey.segments() if s >= self.offset.s and survey.sighting(s).finished is None]
 
     def _look_and_plan(self, budget: int) -> Plan:
-        self._view = self._survey.look(self.offset)
-        self.memory = self._parts.taken.remembered(self.offset, self.memory)
+        self._look(self.offset)
+        for part in (self._parts.taken, self._parts.older):
+            self.memory = part.remembered(self.offset, self.memory)
         self._parts.log_ends.check_growth()
-        if (news := self._parts.outside.refresh(self._view, self.offset.position)) is not None:
-            self._notices.append(news)
+        self._parts.times.note(self._parts.log_ends.judged)
+        told = self._parts.outside.refresh(self._view, self.offset.position), self._parts.placement.refresh()
+        self._notices += [news for news in told if news is not None]
         wide, dropped = self._definitions.wide(), self._survey.dropped
         made = plan(
             self._view,
@@ -226,7 +248,7 @@ class Tail(Standing):
             forgotten=self._parts.taken.forgotten,
         )
         if self._survey.empty:
-            made = without_evidence(made, self._survey.cleaned, self.offset, self.memory)
+            made = without_evidence(made, self._survey.taken_away, self.offset, self.memory)
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
         else:
             self._absent = []
@@ -234,6 +256,7 @@ class Tail(Standing):
         return made
 
     def _as_step(self, made: Plan) -> Step:
+        self.masked.check_news()
         notices = [*made.notices, *self.take_notices()]
         spans, finished = clip(made.spans, self._until, made.offset.position)
         tasks = [task for task, _ in self._parts.batches.of(spans, self._shape(made.memory.start))]
@@ -246,12 +269,11 @@ class Tail(Standing):
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = msgspec.structs.replace(offset, s=self._until.segment, o=self._until.offset, done=False)
-        error = self._parts.taken.blame(made.error)
+        error = self._parts.older.blame(self._parts.taken.blame(made.error))
         held, waiting, absent = made.held, made.waiting, made.absent
         return Step(tasks, offset, made.memory, moved, notices, error, held, waiting, finished, absent, made.edges)
 
     def _shape(self, history_begins: int) -> Shape:
         """Rows of this run: in the form that its options ask for, by all that is known now."""
-        options = self.options
-        rows = RowOptions(options.selection.tables, options.schema_changes, options.server is not None, self.typed)
-        return Shape(rows, history_begins, self._definitions.at)
+        ring = self._parts.placement.ring()
+        return Shape(self._parts.row_options(self.typed), history_begins, self._definitions.at, ring)

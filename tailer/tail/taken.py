@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 
 from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.state.cleaned import Cleaned
-from tailer.state.lock import state_lock
+from tailer.state.home import Home
 from tailer.state.offset import Memory, NodeOffset
 
 
 class Taken:
-    """`registered`: the state folder that the consumer holds segments back from; None where nobody heeds it."""
+    """`registered`: the state in which the consumer holds segments back; None where nobody heeds it."""
 
-    def __init__(self, cleaned: Cleaned, consumer: str | None, registered: Path | None) -> None:
+    def __init__(self, cleaned: Cleaned, consumer: str | None, registered: Home | None) -> None:
         self._cleaned = cleaned
         self._consumer = str(consumer)
         self._registered = registered
@@ -28,14 +26,12 @@ class Taken:
         """Below which id a segment that appears is one of which nothing is known any more."""
         return self._cleaned.forgotten
 
-    @contextmanager
-    def registering(self) -> Iterator[None]:
-        """From finding where a consumer begins until that is saved, `clean` deletes nothing."""
+    def registering(self, begin: Callable[[], None]) -> None:
+        """Call `begin`: from finding where a consumer begins until that is saved, `clean` deletes nothing."""
         if self._registered is None:
-            yield
+            begin()
         else:
-            with state_lock(self._registered):
-                yield
+            self._registered.registering(begin)
 
     def fresh_memory(self, offset: NodeOffset) -> Memory:
         """What a position has to know that no consumer held until now: what `clean` took away ahead of it."""

@@ -162,6 +162,7 @@ NESTED: Final = (LIST, SET, MAP, TUPLE, UDT, VECTOR)
 
 BY_NAME: Final[Mapping[str, Native]] = {native.name: native for native in ROWS}
 CUSTOM: Final = BY_NAME["custom"]
+TEXT: Final = BY_NAME["text"]
 
 
 def _type(native: Native) -> CqlType:

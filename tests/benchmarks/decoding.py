@@ -27,11 +27,11 @@ from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.segments.segment import SegmentFile
 from tailer.sinks.json_lines import JsonLinesSink
-from tailer.tail.open import open_tail
 from tests.benchmarks.measured import CORES, Case, compile_ahead, schema_in, unpacked
 from tests.helpers.logs import codecs
 from tests.helpers.logs.folder import LogFolder, completed
 from tests.helpers.logs.frame import SegmentWriter
+from tests.helpers.tails import open_tail
 
 Form = Literal["typed", "arrow", "json"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -92,8 +92,8 @@ def one(log: Path, table: str) -> None:
     begun = time.perf_counter()
     from tailer.jit.ready import take_notices, twin_now
     from tailer.options.tail import TailOptions
-    from tailer.tail.open import open_tail
     from tests.benchmarks.start import first_rows
+    from tests.helpers.tails import open_tail
 
     options = TailOptions(schema_file=schema_in(log), start="earliest", table=table, stopped=True)
     with open_tail(log, options, writes=False) as tail:

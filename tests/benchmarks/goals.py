@@ -151,6 +151,14 @@ def _live() -> list[Goal]:
         ),
         Goal(
             subject,
+            "what metrics take of a follower that is idle, scraped once a second",
+            "% of a core",
+            "metrics",
+            line("idle, scraped once a second: metrics more", "% of a core"),
+            at_most=1.0,
+        ),
+        Goal(
+            subject,
             "on one live server: p50",
             "× Debezium's",
             "peers",

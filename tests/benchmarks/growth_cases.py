@@ -19,8 +19,8 @@ from tailer.schema.rows import put
 from tailer.state.cleaned import CleanedFile, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, SchemaRecord, SegmentEndRecord
 from tailer.state.log_folder import state_folder
 from tailer.state.modes import make_folder
@@ -102,7 +102,7 @@ def _create(segment: int, number: int) -> SchemaRecord:
 
 
 def _journal(growing: GrowingSegment, records: Iterator[AnyRecord]) -> None:
-    journal = Journal(state_folder(growing.folder))
+    journal = FolderJournal(state_folder(growing.folder))
     while some := list(islice(records, 10_000)):
         journal.append(some)
 

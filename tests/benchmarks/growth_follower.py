@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tailer.options.tail import TailOptions
 from tailer.tail.follow import WAIT_SECONDS
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.benchmarks.growth_cases import CONSUMER
+from tests.helpers.tails import open_tail
 
 
 def read(tail: Tail) -> int:

@@ -3,7 +3,8 @@
 One thread hands over one thing after another, with a pause in between, to another one that waits; counted is the time
 from right before the hand-over to the moment when the waiting thread has it. (a) `queue.Queue`: put and get. (b) the
 buffer that a log feeds after each fsync: feed and take, the section as it lies. (c) a whole subscription: the same, and
-the section made into an Arrow batch. Blocks of the three take turns.
+the section made into an Arrow batch. (d) a consumer object (`log.run`): the same, with rows decoded ahead in a thread
+and handed to another one, which calls `on_changes`. Blocks of the four take turns.
 
     python -m tests.benchmarks.handover --keep
 """
@@ -14,6 +15,7 @@ import queue
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -40,18 +42,25 @@ class Row(msgspec.Struct):
 TABLE = Table.of(Row, "shop.rows", key=["id"])
 
 
-class Waiting:
-    """A thread that takes what is handed over, and notes when it has it."""
+class Times:
+    """When each thing was there."""
 
-    def __init__(self, take: Callable[[], object]) -> None:
+    def __init__(self) -> None:
         self.times: list[float] = []
-        self._take = take
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
 
     def wait_for(self, count: int) -> None:
         while len(self.times) < count:
             time.sleep(0.0001)
+
+
+class Waiting(Times):
+    """A thread that takes what is handed over, and notes when it has it."""
+
+    def __init__(self, take: Callable[[], object]) -> None:
+        super().__init__()
+        self._take = take
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         while self._take() is not None:
@@ -99,32 +108,70 @@ class Fed:
                 return None
 
 
-class Subscribed:
-    """A log and its subscriber; counted from the moment when the fsync has returned."""
+class Read(ABC):
+    """A log and who reads it; counted from the moment when the fsync has returned."""
 
     def __init__(self, log: SegmentLog) -> None:
         self._log = log
         self._synced = 0.0
         log.hooks.append(self._note)
-        self._subscription = log.subscribe("latest")
-        self._waiting = Waiting(self._subscription.take)
+        self.waiting = self.read(log)
+
+    @abstractmethod
+    def read(self, log: SegmentLog) -> Times: ...
 
     def one(self, number: int) -> float:
         self._log.append(TABLE.insert(Row(number, "x" * 150))).wait()
-        self._waiting.wait_for(number + 1)
-        return self._waiting.times[number] - self._synced
+        self.waiting.wait_for(number + 1)
+        return self.waiting.times[number] - self._synced
 
     def _note(self, section: SyncedSection) -> None:
         self._synced = section.synced
 
 
+class Subscribed(Read):
+    """By a subscription."""
+
+    def read(self, log: SegmentLog) -> Waiting:
+        return Waiting(log.subscribe("latest").take)
+
+
+class Consumer(Times):
+    """A `ChangeConsumer` that notes when it has a row."""
+
+    def start(self, state: object) -> None: ...
+
+    def on_definitions(self, changes: object) -> None: ...
+
+    def on_changes(self, batch: object) -> bool:
+        self.times.append(time.monotonic())
+        return True
+
+    def stop(self) -> None: ...
+
+
+class Handed(Read):
+    """To a consumer object."""
+
+    def read(self, log: SegmentLog) -> Consumer:
+        consumer = Consumer()
+        log.run_in_thread(consumer, start="latest")
+        return consumer
+
+
 def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
     """Seconds of every hand-over, by case."""
-    with SegmentLog.open(folder, [TABLE], sync=batch()) as log:
+    for name in ("subscription", "consumer"):
+        (folder / name).mkdir()
+    with (
+        SegmentLog.open(folder / "subscription", [TABLE], sync=batch()) as log,
+        SegmentLog.open(folder / "consumer", [TABLE], sync=batch()) as other,
+    ):
         cases: dict[str, Callable[[int], float]] = {
             "queue": BareQueue().one,
             "buffer": Fed().one,
             "subscription": Subscribed(log).one,
+            "consumer object": Handed(other).one,
         }
         found: dict[str, list[float]] = {name: [] for name in cases}
         for block in range(rounds):
@@ -145,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = measure(options.rounds, Path(folder))
     milliseconds = {name: percentiles(times) for name, times in found.items()}
     figures = []
-    for name in ("buffer", "subscription"):
+    for name in ("buffer", "subscription", "consumer object"):
         for share in ("p50", "p99"):
             ratio = {"median": milliseconds[name][share] / milliseconds["queue"][share]}
             most = TARGETS["p99_to_queue"] if (name, share) == ("buffer", "p99") else None

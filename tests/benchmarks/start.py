@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from tailer.options.tail import TailOptions
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.benchmarks.copied_log import copies
 from tests.benchmarks.measured import ROOT, compile_ahead, figure, peak_mib, schema_in, unpacked
 from tests.benchmarks.script import Begun, perf_parser, published
+from tests.helpers.tails import open_tail
 
 NAME = "start"
 QUESTION = "How much memory does a start take beside a long log?"

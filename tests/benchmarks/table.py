@@ -28,6 +28,8 @@ TITLES = {
     "start": "A start beside a long log",
     "throughput": "A fresh process, all included",
     "outlets_files": "Data files beside plain output",
+    "metrics": "What metrics cost a follower",
+    "outlets_postgresql": "Changes in PostgreSQL, beside a bare COPY of the same rows",
     "fresh_machine": "A machine that never ran this: until compiled code gives the first row",
     "both_codes": "Compiled code of a wheel, beside code compiled for the very processor",
     "opening": "Opening a log, beside reading it",

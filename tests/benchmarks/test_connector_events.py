@@ -16,10 +16,10 @@ from tailer.sinks.base import Rows
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.tail.follow import follow
-from tailer.tail.open import open_tail
 from tests.benchmarks.peers.events import Event, compared, entries
 from tests.helpers.cli import ROOT
 from tests.helpers.sets import extract
+from tests.helpers.tails import open_tail
 
 RECORDED = ROOT / "fixtures" / "debezium" / "kinds.tar.xz"
 LOST = {

@@ -96,7 +96,7 @@ def test_a_bug_says_how_to_report_it_and_shows_the_traceback_when_asked(command:
         (["--nonsense"], "no such option: --nonsense"),
         (["inspect", "--nonsense", "."], "cdc-tail inspect --help"),
         (["nonsense"], "no such command 'nonsense'"),
-        (["inspect"], "missing argument"),
+        (["consumers"], "missing argument"),
         ([], "missing command"),
         (["inspect", ".", "--output", "xml"], "'xml'"),
         (["verify", ".", "--settle", "-1"], "--settle"),

@@ -12,13 +12,13 @@ import tailer
 from tailer.errors import DefinitionError
 from tailer.options.tail import TailOptions
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.conftest import FreshFolder
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.compare import same_rows, without_truncates
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 from tests.helpers.logs.growing import GrowingLog
+from tests.helpers.tails import open_tail
 from tests.oracle import expected
 
 FIRST = 1_700_000_000_001

@@ -190,6 +190,20 @@ class TestConsumers:
             assert run_cli(["consumers", folder.path, "seek", "billing", position]).code == 0
             assert len(follow(folder, "billing").lines) == count
 
+    def test_a_node_that_left_is_forgotten(self, folder: LogFolder) -> None:
+        """One state of several nodes: where the others stand stays."""
+        assert follow(folder, "billing", "--node", "n1").code == 0
+        assert run_cli(["consumers", folder.path, "forget-node", "billing", "n1"]).code == 2, "it has no other"
+        assert follow(folder, "billing", "--node", "n2", "--from", "latest").code == 0
+        assert run_cli(["consumers", folder.path, "forget-node", "billing", "n3"]).code == 2
+        gone = run_cli(["consumers", folder.path, "forget-node", "billing", "n1"])
+        assert gone.code == 0
+        assert "consumer billing has forgotten node n1, where it stood at" in gone.err
+        listed = [json.loads(line) for line in run_cli(["consumers", folder.path]).lines]
+        assert [(each["consumer"], each["node"]) for each in listed] == [("billing", "n2")]
+        assert follow(folder, "billing", "--node", "n2").lines == []
+        assert len(follow(folder, "billing", "--node", "n1").lines) == 4, "as a new one"
+
     @pytest.mark.usefixtures("later")
     def test_seek_to_what_was_cleaned(self, folder: LogFolder) -> None:
         follow(folder, "billing")
@@ -210,6 +224,9 @@ class TestConsumers:
             ["seek", "billing", "earliest", "--node", "other"],
             ["drop", "billing", "--node", "local"],
             ["drop", "../x"],
+            ["forget-node", "billing"],
+            ["forget-node", "nobody", "local"],
+            ["forget-node", "billing", "local", "--node", "local"],
         ],
     )
     def test_wrong_usage(self, words: list[str], folder: LogFolder) -> None:
@@ -232,6 +249,7 @@ class TestConsumers:
             assert holder.stdout.readline() == b"held\n"
             assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 6
             assert run_cli(["consumers", folder.path, "seek", "billing", "earliest"]).code == 6
+            assert run_cli(["consumers", folder.path, "forget-node", "billing", "local"]).code == 6
             assert json.loads(run_cli(["consumers", folder.path]).lines[0])["running"] is True
         Consumer(state, "billing").close()
 
@@ -253,6 +271,20 @@ class TestStatus:
         assert found["bytes"] == sum(file.stat().st_size for file in folder.path.iterdir())
         assert found["clean"]["refused"] == "no consumer is registered"
         assert found["cap"]["given"] is False
+
+    def test_a_node_that_is_away_hides_no_other(self, folder: LogFolder, tmp_path: Path) -> None:
+        follow(folder, "billing")
+        path = f"n1={folder.path},n2={tmp_path / 'n2' / 'cdc_raw'}"
+        lines = [json.loads(line) for line in run_cli(["status", path]).lines]
+        assert [(each["is"], each["node"]) for each in lines] == [("node", "n1"), ("away", "n2")]
+        assert lines[1]["problem"].startswith("no such folder")
+        pretty = run_cli(["status", path, "--output", "pretty"])
+        assert pretty.code == 0
+        assert "AWAY: no such folder" in pretty.out
+        checked = run_cli(["status", path, "--max-lag", "1h"])
+        assert checked.code == 8
+        assert "node n2 is away: no such folder" in checked.err
+        assert run_cli(["status", str(tmp_path / "n2" / "cdc_raw")]).code == 2
 
     def test_what_consumers_hold(self, folder: LogFolder) -> None:
         follow(folder, "billing")

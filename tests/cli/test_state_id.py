@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.log_folder import state_folder
 from tests.helpers.cli import Result, run_cli
@@ -34,7 +34,7 @@ def follow(folder: Path, *options: str) -> Result:
 def offset(folder: Path, **changed: object) -> str:
     state = state_folder(folder)
     held = read_consumer(consumer_path(state, "c"), "c").nodes["local"].offset
-    assert held.id == Journal(state, writable=False).id != ""
+    assert held.id == FolderJournal(state, writable=False).id != ""
     nodes = {"local": {**held.as_json(), "o": 0, "done": False, **changed}}
     return json.dumps({"v": 2, "t": 0, "nodes": nodes})
 
@@ -80,7 +80,7 @@ def test_a_state_that_was_restored_refuses_what_was_made_after_the_backup(folder
     """It has the same id, and a journal that ends before what those positions count."""
     state = state_folder(folder)
     shutil.copytree(state, tmp_path / "backup")
-    journal = Journal(state)
+    journal = FolderJournal(state)
     journal.append([SegmentEndRecord(segment=9, published=90, end=100, finished="completed")])
     later = offset(folder, j=journal.count)
     assert follow(folder, "--from", later, "--once").code == 0

@@ -19,6 +19,7 @@ from tailer.retention.status import (
     SegmentStatus,
     StateStatus,
 )
+from tailer.state.away import Away
 
 NOW = 1_795_257_900.0
 ONE = 1_795_257_859_471
@@ -53,6 +54,12 @@ def test_a_state_that_has_forgotten_says_up_to_where() -> None:
     lines = list(node_lines(node(consumers=[consumer()], state=state), NOW, 80))
     assert f"  state 3.0M, 812 records, forgot what is below segment {ONE}" in lines
     assert max(map(len, lines)) <= 80
+
+
+def test_a_target_that_is_away() -> None:
+    away = consumer(away=Away(NOW - 61, "table t of db on h: connection refused."))
+    assert "its target has been away for 61 s: table t of db on h:" in " ".join(consumer_lines([away], NOW, 80))
+    assert not any("away" in line for line in consumer_lines([consumer()], NOW, 80))
 
 
 def test_a_node() -> None:

@@ -20,7 +20,7 @@ from tailer.reading.reader import Reader
 from tailer.schema.model import TableDefinition
 from tailer.segments.run import Run, run_of
 from tailer.segments.segment import SegmentFile
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tests.damage.sample import SEGMENT
 from tests.helpers.log_writer import LogFolder, SegmentWriter, segment_of
 
@@ -42,7 +42,7 @@ def run(writer: SegmentWriter) -> Run:
 
 def learnt(folder: Path, segment: int, writer: SegmentWriter) -> Definitions:
     """What the definitions of a segment say, nothing else being known; raises what cannot be understood."""
-    known = Definitions(Journal(folder, writable=False), TailOptions().selection, tolerant=False)
+    known = Definitions(FolderJournal(folder, writable=False), TailOptions().selection, tolerant=False)
     known.collect(segment, run(writer))
     known.learn_collected(None)
     return known
@@ -62,7 +62,7 @@ class Decoding:
     def __init__(self, folder: Path, base: bytes) -> None:
         self._known = learnt(folder, SEGMENT - 1, segment_of(SEGMENT - 1, [[base]]))
         self._file = SegmentFile(LogFolder(folder).put(segment_of(SEGMENT, [[base]])), SEGMENT)
-        self._tasks = BatchTasks("local", Journal(folder, writable=False), None, lambda segment: self._file)
+        self._tasks = BatchTasks("local", FolderJournal(folder, writable=False), None, lambda segment: self._file)
         self._reader = Reader()
 
     def __enter__(self) -> Decoding:

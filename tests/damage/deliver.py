@@ -21,9 +21,9 @@ from tailer.segments.segment import KeySource, no_keys
 from tailer.state.quarantine import Quarantine
 from tailer.tail.faults import Faults
 from tailer.tail.follow import follow
-from tailer.tail.open import tail_parts
 from tailer.tail.parts import TailParts
 from tailer.tail.tail import Tail
+from tests.helpers.tails import tail_parts
 
 LONGEST_SECONDS = 120
 STEPS_MAX = 200

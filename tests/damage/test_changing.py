@@ -11,12 +11,12 @@ import pytest
 
 from tailer.errors import CdcError
 from tailer.options.tail import TailOptions
-from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.damage.deliver import deliver
 from tests.damage.sample import SECTIONS, SEGMENT, TABLE, make
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, insert_payload, live, restarted, segment_of
+from tests.helpers.tails import tail_parts
 
 pytestmark = pytest.mark.damage
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tailer.options.tail import TailOptions
-from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
@@ -33,6 +32,7 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
+from tests.helpers.tails import tail_parts
 
 pytestmark = pytest.mark.damage
 

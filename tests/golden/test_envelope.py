@@ -17,8 +17,9 @@ from tailer.schema.model import TableDefinition
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.messages import Message
 from tailer.sinks.envelope.options import EnvelopeOptions
-from tailer.tail.open import open_tail
+from tailer.state.node_log import folder_log
 from tests.helpers.sets import Place, copy_folder
+from tests.helpers.tails import open_tail
 
 SET = "50-cases"
 AT = 1_795_300_000_000
@@ -44,7 +45,7 @@ def folder(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def definitions(folder: Path) -> Mapping[str, TableDefinition]:
-    return learn(folder, OPTIONS, OPTIONS.keys()).history.newest
+    return learn(folder_log(folder), OPTIONS, OPTIONS.keys()).history.newest
 
 
 @pytest.fixture(scope="module")

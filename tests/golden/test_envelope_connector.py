@@ -14,6 +14,7 @@ from tailer.definitions.whole_folder import learn
 from tailer.options.tail import TailOptions
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.state.node_log import folder_log
 from tests.helpers.sets import extract
 
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "debezium" / "kinds.tar.xz"
@@ -56,7 +57,7 @@ def theirs(recorded: Path) -> list[Event]:
 @pytest.fixture(scope="module")
 def ours(recorded: Path) -> list[Event]:
     options = TailOptions(stopped=True).for_run(once=True)
-    definitions = learn(recorded / "cdc_raw", options, options.keys()).history.newest
+    definitions = learn(folder_log(recorded / "cdc_raw"), options, options.keys()).history.newest
     envelope = Envelope(EnvelopeOptions("debezium-cassandra", NAME), definitions.get)
     messages = (
         m for batch in tailer.open(recorded / "cdc_raw", stopped=True).read() for m in envelope.messages(batch, 1)

@@ -14,6 +14,7 @@ from tailer.definitions.whole_folder import learn
 from tailer.options.tail import TailOptions
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.state.node_log import folder_log
 from tests.helpers import flink
 from tests.helpers.sets import Place, copy_folder
 
@@ -39,7 +40,9 @@ def messages(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Messa
     folder = tmp_path_factory.mktemp("flink") / "cdc_raw"
     copy_folder(Place(SET).folder(sets_root), folder)
     options = TailOptions(stopped=True).for_run(once=True)
-    envelope = Envelope(EnvelopeOptions("debezium"), learn(folder, options, options.keys()).history.newest.get)
+    envelope = Envelope(
+        EnvelopeOptions("debezium"), learn(folder_log(folder), options, options.keys()).history.newest.get
+    )
     found: dict[str, list[tuple[str, dict[str, Any], bytes]]] = {}
     for batch in tailer.open(folder, tables=["cdc.filler", "cdc.deletes", "cdc.truncated"], stopped=True).read():
         for message in envelope.messages(batch, 1):

@@ -12,7 +12,7 @@ import pytest
 
 from tailer.options.tail import TailOptions
 from tailer.sinks.arrow import ArrowSink
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.tail.quarantine_replay import replay as run_replay
 from tailer.tail.quarantined import KnownNow
 from tests.conftest import FreshFolder
@@ -111,7 +111,7 @@ def test_arrow_has_the_column_too(sets_root: Path, fresh_folder: FreshFolder) ->
     options = TailOptions(schema_file=set_dir / "schema.cql")
     out = io.BytesIO()
     sink = ArrowSink(out, late=True)
-    done = run_replay(state, "billing", KnownNow(Journal(state, writable=False), options), sink)
+    done = run_replay(state, "billing", KnownNow(FolderJournal(state, writable=False), options), sink)
     sink.close()
     table = pa.ipc.open_stream(out.getvalue()).read_all()
     assert table.schema.names[-1] == "late"

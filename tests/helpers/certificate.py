@@ -1,37 +1,129 @@
-"""A certificate that signs itself, for a server of a test on one address: who is given it trusts that server."""
+"""Certificates for tests: one that signs itself, and an authority that issues them, for servers and for clients."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Issued(NamedTuple):
+    """Files in PEM. `both`: the certificate and its key."""
+
+    cert: Path
+    key: Path
+    both: Path
+
+
+class Authority:
+    """Signs certificates; who is given `ca` trusts them. Its files, and those that it issues, lie in `folder`."""
+
+    def __init__(self, folder: Path, name: str = "an authority under test") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.ca = folder / "ca.pem"
+        self._folder = folder
+        self._name = _named(name)
+        self._key = _new_key()
+        self._numbers = itertools.count(1)
+        now = datetime.now(UTC)
+        made = _signed(self._name, self._name, self._key, self._key, now - _HOUR, now + _DAY, [], authority=True)
+        self.ca.write_bytes(_pem(made))
+
+    def issue(
+        self,
+        name: str = "a server under test",
+        addresses: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        *,
+        expired: bool = False,
+    ) -> Issued:
+        """A certificate of a common name, for addresses and names; `expired` since a minute."""
+        from cryptography import x509
+
+        now, key = datetime.now(UTC), _new_key()
+        until = now - timedelta(minutes=1) if expired else now + _DAY
+        names: list[Any] = [x509.IPAddress(ip_address(each)) for each in addresses]
+        names += [x509.DNSName(each) for each in hosts]
+        made = _signed(_named(name), self._name, key, self._key, now - _HOUR, until, names, authority=False)
+        stem = f"issued-{next(self._numbers)}"
+        issued = Issued(*(self._folder / f"{stem}{end}" for end in (".pem", ".key", "-both.pem")))
+        issued.cert.write_bytes(_pem(made))
+        issued.key.write_bytes(_key_pem(key))
+        issued.both.write_bytes(_key_pem(key) + _pem(made))
+        return issued
 
 
 def make_certificate(folder: Path, address: str) -> tuple[Path, Path]:
-    """`certificate.pem`, and `key-and-certificate.pem` for the server."""
+    """`certificate.pem`, which signs itself, and `key-and-certificate.pem` for the server of that address."""
     from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
+
+    key, name, now = _new_key(), _named("a server under test"), datetime.now(UTC)
+    names = [x509.IPAddress(ip_address(address))]
+    made = _signed(name, name, key, key, now - _HOUR, now + _DAY, names, authority=True)
+    certificate, both = folder / "certificate.pem", folder / "key-and-certificate.pem"
+    certificate.write_bytes(_pem(made))
+    both.write_bytes(_key_pem(key) + _pem(made))
+    return certificate, both
+
+
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+
+
+def _new_key() -> Any:
     from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _named(name: str) -> Any:
+    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server under test")])
-    now = datetime.now(UTC)
-    made = (
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _signed(
+    subject: Any,
+    issuer: Any,
+    key: Any,
+    by: Any,
+    begin: datetime,
+    end: datetime,
+    names: Sequence[Any],
+    *,
+    authority: bool,
+) -> Any:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
+        .not_valid_before(begin)
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
     )
-    certificate, both = folder / "certificate.pem", folder / "key-and-certificate.pem"
-    text = made.public_bytes(Encoding.PEM)
-    certificate.write_bytes(text)
-    both.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + text)
-    return certificate, both
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(by, hashes.SHA256())
+
+
+def _pem(certificate: Any) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    data: bytes = certificate.public_bytes(Encoding.PEM)
+    return data
+
+
+def _key_pem(key: Any) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    data: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return data

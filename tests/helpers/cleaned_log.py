@@ -9,9 +9,9 @@ from tailer.options.tail import TailOptions
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 from tests.helpers.logs.model import Table
+from tests.helpers.tails import open_tail
 
 ONE = 1_700_000_000_000
 FIRST = simple_table("shop", "orders", 1)

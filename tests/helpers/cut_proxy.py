@@ -1,4 +1,5 @@
-"""A TCP proxy that cuts a connection at a moment that a test chooses: when a client's bytes hold certain ones.
+"""A TCP proxy that cuts a connection at a moment that a test chooses: when a client's bytes hold certain ones; or lets
+nobody through for a while; or lets the server's bytes through slowly.
 
 `after`: the server has had them, and has answered; its answer is not handed on. `late`: the client's connection is cut
 first, and the server has them some time later.
@@ -14,31 +15,53 @@ from typing import Literal
 
 When = Literal["after", "late"]
 
+PIECES_A_SECOND = 20
+"""In which what is slowed down goes on."""
+
 
 class CutProxy:
-    """In front of a port of this machine; listens on `port`. Cuts nothing until `arm`."""
+    """In front of a port of `host`, an address of this machine; listens there on `port`. Cuts nothing until `arm`.
 
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    `rate`: bytes a second from the server to each client, to be changed at any time; None is as fast as it goes.
+    """
+
+    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
+        self._target = (host, target)
+        self._listener = socket.create_server((host, 0))
         self.port = int(self._listener.getsockname()[1])
         self.cuts = 0
+        self.rate: float | None = None
         self._armed: tuple[bytes, When, float] | None = None
         self._skip = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._clients: list[socket.socket] = []
+        self._listen()
 
     def arm(self, needle: bytes, when: When, *, seconds: float = 0.0, skip: int = 0) -> None:
         """Cut once, where `needle` comes by, after `skip` times. `seconds`: how much later the server has it."""
         self._skip, self._armed = skip, (needle, when, seconds)
 
     def close(self) -> None:
-        self._listener.close()
+        """Connections are refused, and those that there are end."""
+        # A thread that waits for one is not woken by closing alone.
+        _end(self._listener)
+        for client in self._clients:
+            _end(client)
+        self._clients.clear()
 
-    def _accept(self) -> None:
+    def reopen(self) -> None:
+        """On the same port."""
+        self._listener = socket.create_server((self._target[0], self.port))
+        self._listen()
+
+    def _listen(self) -> None:
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
+                client, _ = listener.accept()
+                self._clients.append(client)
+                server = socket.create_connection(self._target)
                 threading.Thread(target=self._forth, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._back, args=(server, client), daemon=True).start()
 
@@ -74,8 +97,20 @@ class CutProxy:
     def _back(self, server: socket.socket, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
-                client.sendall(data)
+                while data:
+                    data = self._handed_on(client, data)
         _end(client)
+
+    def _handed_on(self, client: socket.socket, data: bytes) -> bytes:
+        """Sends what may go now; the rest."""
+        rate = self.rate
+        if rate is None:
+            client.sendall(data)
+            return b""
+        piece = max(1, int(rate / PIECES_A_SECOND))
+        client.sendall(data[:piece])
+        time.sleep(len(data[:piece]) / rate)
+        return data[piece:]
 
 
 def _end(connection: socket.socket) -> None:

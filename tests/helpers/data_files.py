@@ -17,8 +17,8 @@ from tailer.sinks.files.outlet import FilesOutlet, open_outlet
 from tailer.sinks.outlet import OutletContext, OutletKey, Place
 from tailer.tail.deliver import deliver
 from tailer.tail.feed import Feed
-from tailer.tail.open import open_tail
 from tailer.tail.patience import Patience
+from tests.helpers.tails import open_tail
 from tests.unit.sinks.rows import ORDINARY, batch, row
 
 KEY = OutletKey("5f4e", "n1", "billing")
@@ -116,4 +116,4 @@ def feed(log: Path, folder: Path, roll_bytes: int = 1, **more: Any) -> int:
     values = {**GIVEN, "roll_bytes": roll_bytes, **more}
     with open_tail(log, options) as tail:
         made = partial(open_outlet, f"files:{folder}", values)
-        return deliver([Feed(tail, made, Patience(0.0, [].append), [].append)], once=True, say=[].append)
+        return deliver(Feed(tail, made, Patience(0.0, [].append), [].append), once=True, say=[].append)

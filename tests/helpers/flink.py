@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.helpers.jvm.jars import Unavailable, cache
+from tests.helpers.jvm.jars import Unavailable, cache, lacking
 
 VERSION = "2.2.0"
 MAKE_SECONDS = 900
@@ -38,11 +38,7 @@ def python() -> Path:
 
 def available() -> str | None:
     """Why Flink cannot run here, or None."""
-    try:
-        python()
-    except Unavailable as reason:
-        return str(reason)
-    return None
+    return lacking(python)
 
 
 class Query(NamedTuple):

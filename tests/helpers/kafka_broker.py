@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.helpers.certificate import make_certificate
-from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of, java
+from tests.helpers.jvm.jars import Artifact, cache, jars_of, java, lacking
 from tests.helpers.jvm.program import Program, StartFailed, free_ports, own_address
 
 VERSION = "4.1.0"
@@ -44,11 +44,7 @@ def available() -> str | None:
     """Why there can be no broker and no client of it here, or None. Brings the jars at the first call (a minute)."""
     if importlib.util.find_spec("confluent_kafka") is None:
         return "the Python package confluent-kafka is not installed"
-    try:
-        jars()
-    except Unavailable as reason:
-        return str(reason)
-    return None
+    return lacking(jars)
 
 
 class Broker:
@@ -129,7 +125,8 @@ class Broker:
 
     def _format(self) -> None:
         """As `kafka-storage.sh format`: a data folder without an id is refused by the broker."""
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # An id may begin with a hyphen; the tool takes such a one for an option of its own, so Kafka makes none.
+        cluster = "c" + urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
         words = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file("server"))]
         command = [str(java()), *self._options, "-cp", f"{jars()}/*", *words]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=START_SECONDS)

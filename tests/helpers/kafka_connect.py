@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of
+from tests.helpers.jvm.jars import Artifact, cache, jars_of, lacking
 from tests.helpers.jvm.program import Program, free_ports
 from tests.helpers.kafka_broker import VERSION, Broker
 
@@ -25,11 +25,7 @@ def jars() -> Path:
 
 def available() -> str | None:
     """Why there can be none here, or None."""
-    try:
-        jars()
-    except Unavailable as reason:
-        return str(reason)
-    return None
+    return lacking(jars)
 
 
 class FileSink:

@@ -76,6 +76,17 @@ def settings_of(broker: Broker, topic: str) -> Mapping[str, str]:
     return {name: entry.value for name, entry in asked.result(PATIENCE_SECONDS).items()}
 
 
+def set_bound(broker: Broker, topic: str, message_bytes: int) -> None:
+    """How long a message of a topic may be from now on."""
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    wanted = ConfigEntry("max.message.bytes", str(message_bytes), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[wanted])
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (asked,) = admin.incremental_alter_configs([resource]).values()
+    asked.result(PATIENCE_SECONDS)
+
+
 @contextmanager
 def producer(broker: Broker, **settings: str) -> Iterator[Any]:
     """Another writer; with a `transactional_id` in a transaction, which is not committed. Settings with '_' for '.'."""

@@ -65,11 +65,14 @@ class MemoryOutlet:
         target.rows += self._held
         target.places[self._context.key] = behind
         target.commits.append(len(self._held))
-        self._held = []
         target.fails(number, "after")
+        self.settled()
+
+    def settled(self) -> None:
+        self._held = []
 
     def close(self) -> None:
-        self._held = []
+        self.settled()
 
 
 def away() -> TargetAwayError:

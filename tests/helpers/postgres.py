@@ -11,7 +11,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from tests.helpers.jvm.jars import cache
 
@@ -26,13 +29,17 @@ class UnavailableError(Exception):
 
 
 class Postgres:
-    """A running server. `url` is its JDBC URL, `to` the one for libpq; neither has a password. It listens on this
-    machine only."""
+    """A running server, in a folder of its own in `parent`; it listens on this machine only.
 
-    def __init__(self) -> None:
+    `url` is its JDBC URL, `to` the one for libpq; neither has a password. `fsync`: what it commits stays when the power
+    goes.
+    """
+
+    def __init__(self, parent: Path | None = None, *, fsync: bool = False) -> None:
         self._programs = programs()
         self._as = unprivileged()
-        self.folder = Path(tempfile.mkdtemp(prefix="cdc-tail-postgres-"))
+        self._fsync = fsync
+        self.folder = Path(tempfile.mkdtemp(prefix="cdc-tail-postgres-", dir=parent))
         self.port = free_port()
         self.url = f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
         self.to = f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
@@ -43,12 +50,25 @@ class Postgres:
         self._run("initdb", "-D", self._data, "-U", USER, "-A", "scram-sha-256", "--pwfile", str(secret), "-N")
 
     def start(self) -> None:
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} -c fsync=off"
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options += "" if self._fsync else " -c fsync=off"
         self._run("pg_ctl", "-D", self._data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
 
     def stop(self) -> None:
         """As a crash: nothing is finished or written out, the next start recovers from its log."""
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+
+    def kill(self) -> None:
+        """SIGKILL for the server and all its processes at once, as the kernel's killer or a power loss; gone when this
+        returns."""
+        head = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
+        head.suspend()  # it starts no more of them
+        processes = [head, *head.children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        _, left = psutil.wait_procs(processes, timeout=START_SECONDS)
+        assert all(process.status() == psutil.STATUS_ZOMBIE for process in left), left
 
     def remove(self) -> None:
         try:

@@ -26,6 +26,7 @@ from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
 from tailer.segments.keystore import keystore_keys
 from tailer.segments.segment import KeySource, no_keys
+from tailer.state.node_log import folder_log
 from tests.helpers.rebuilt_json import row_json
 from tests.helpers.sets import STAGES, key_options, stage_folders
 from tests.oracle.jsontext import Json, Number, dumps, loads
@@ -82,7 +83,7 @@ def recorded(name: str, root: Path) -> Recorded:
 
 def known_tables(folder: Path, options: TailOptions, keys: KeySource = no_keys) -> dict[str, Table]:
     """By id, the tables that are there at the end."""
-    learnt = learn(folder, options, keys)
+    learnt = learn(folder_log(folder), options, keys)
     assert not learnt.errors
     history: dict[str, list[TableDefinition]] = defaultdict(list)
     for event in learnt.history.events:

@@ -1,7 +1,8 @@
-"""One run of a shipper, in this process."""
+"""One run of a shipper, in this process; and how far one is."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +43,10 @@ def ship(
             shipper.close()
     finally:
         target.close()
+
+
+def sent(folder: Path, node: str, name: str = "ship") -> int:
+    """The number of a node's last file that a shipper of that name has sent, by its own file; 0 before the first."""
+    file = folder / ".cdc_tail" / "consumers" / f"{name}.json"
+    held = json.loads(file.read_text())["nodes"].get(node) if file.exists() else None
+    return 0 if held is None else int(held["upto"])

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,18 +101,15 @@ class Shared:
         env: Mapping[str, str] | None = None,
     ) -> Result:
         """A command of ours as a user, None for root as it is. `program`: Python that runs it, if not the usual."""
-        who = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
-        done = subprocess.run(
-            [self._python, "-c", program, *map(str, words)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(self.path), **self._environment, **(env or {})},
-            cwd=self.path,
-            capture_output=True,
-            timeout=300,
-            check=False,
-            umask=0o027,
-            **who,  # type: ignore[arg-type]  # each is what it asks for
-        )
+        command = [self._python, "-c", program, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, timeout=300, check=False, **self.how(user, env))
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def how(self, user: User | None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What `subprocess` is given for a process that is a user's, None for root."""
+        who = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+        ours = {"PYTHONPATH": str(ROOT), "HOME": str(self.path), **self._environment}
+        return {"env": {**os.environ, **ours, **(env or {})}, "cwd": self.path, "umask": 0o027, **who}
 
     @property
     def python(self) -> Path:

@@ -27,9 +27,9 @@ Answering = Callable[[Request], Reply]
 
 
 class Server:
-    """`requests`: all that came whole, in order. `answer` may be changed at any time."""
+    """`requests`: all that came whole, in order. `answer` may be changed at any time. `port`: 0 for a free one."""
 
-    def __init__(self, answer: Answering) -> None:
+    def __init__(self, answer: Answering, port: int = 0) -> None:
         self.requests: list[Request] = []
         self.answer = answer
         server = self
@@ -64,7 +64,7 @@ class Server:
             def handle_error(self, request: object, address: object) -> None:
                 """Connections of who is killed end as they may."""
 
-        self.http = Quiet(("127.0.0.1", 0), Handler)
+        self.http = Quiet(("127.0.0.1", port), Handler)
         self.http.daemon_threads = True
 
     @property

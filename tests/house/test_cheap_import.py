@@ -10,7 +10,18 @@ import pytest
 from tests.conftest import FreshFolder
 from tests.house.source_tree import ROOT
 
-HEAVY = {"numpy", "numba", "llvmlite", "pyarrow", "pyspark", "pandas", "cassandra", "cryptography", "rich"}
+HEAVY = {
+    "aiohttp",
+    "numpy",
+    "numba",
+    "llvmlite",
+    "pyarrow",
+    "pyspark",
+    "pandas",
+    "cassandra",
+    "cryptography",
+    "rich",
+} | {"yaml"}
 
 COMMAND = (
     "import sys; from tailer.cli.app import main; code = main(sys.argv[1:]); "

@@ -106,7 +106,7 @@ def test_every_exit_code_is_documented() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if "ExecStart=" in text_of(page)], ids=lambda page: page.name)
 def test_a_documented_unit_starts_again_what_a_restart_may_help(page: Path) -> None:
     """All but wrong usage, no permission among it, and what needs a person."""
-    worth = {errors.SinkError, errors.SystemFailedError, errors.HeldBackError}
+    worth = {errors.SinkError, errors.SystemFailedError, errors.NodeAwayError, errors.HeldBackError}
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.CdcError)]
     others = {kind.code for kind in classes if kind not in worth} - {errors.CdcError.code}
     for unit in blocks(page, "ini"):

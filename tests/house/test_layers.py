@@ -20,6 +20,7 @@ COMPILED = (
     "tailer.rows.typed.compiled",
 )
 HOMES = {
+    "aiohttp": ("tailer.node_page", "tailer.serve"),
     "confluent_kafka": ("tailer.sinks.kafka",),
     "delta": ("tailer.spark.delta", "tailer.spark.sinks.delta"),
     "py4j": ("tailer.spark",),
@@ -32,6 +33,7 @@ HOMES = {
     "prometheus_client": ("tailer.metrics.prometheus",),
     "typer": ("tailer.cli", "tailer.options.to_terminal"),
     "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
+    "yaml": ("tailer.options.cassandra_yaml",),
 }
 LOOSE_MAX = 9
 PURE = (

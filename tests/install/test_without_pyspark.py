@@ -41,6 +41,7 @@ TABLE = "CREATE TABLE shop.orders (id int PRIMARY KEY, article text) WITH cdc = 
 
 
 EXTRAS = {
+    "aiohttp": ("tailer.node_page.routes", "tailer.serve"),
     "confluent_kafka": ("tailer.sinks.kafka", "tailer.shipping"),
     "deltalake": ("tailer.sinks.deltalake",),
     "duckdb": ("tailer.sinks.database.duckdb",),
@@ -96,7 +97,7 @@ def test_every_compiled_form_can_be_imported(node: Environment, compiled_code: P
     assert json.loads(ran.out) == {}
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SPARK}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SPARK, "serve"}))
 def test_every_command_runs(command: str, node: Environment, fresh_folder: FreshFolder, tmp_path: Path) -> None:
     folder, schema = fresh_folder("50-cases"), tmp_path / "schema.cql"
     schema.write_text(TABLE)
@@ -150,6 +151,14 @@ def test_what_runs_a_query_says_what_to_install(
     assert ran.err.startswith("cdc-tail: this runs a Spark query, which needs PySpark: expected 4.0 or newer, found ")
     assert "pip install 'pyspark>=4.0'" in ran.err
     assert ran.err.count("\n") == 1
+    assert not folder.with_name("cdc_raw.cdc_tail").exists()
+
+
+def test_what_serves_a_log_says_what_to_install(node: Environment, fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    ran = python(node, RUN, "serve", folder, "--no-auth")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "cdc-tail: serve: there is no package aiohttp. Install it: pip install 'cdc-tail[serve]'.\n"
     assert not folder.with_name("cdc_raw.cdc_tail").exists()
 
 

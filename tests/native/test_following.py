@@ -17,7 +17,6 @@ from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.logs.folder import LogFolder
 from tests.helpers.logs.native import (
@@ -30,6 +29,7 @@ from tests.helpers.logs.native import (
     rollback_to,
     savepoint,
 )
+from tests.helpers.tails import open_tail
 from tests.native.logs import NAME, ORDERS, as_rows, folder_of, put, rows_of, short
 
 AT_ONCE = Ages(0.0, 0.0)

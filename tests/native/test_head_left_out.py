@@ -15,14 +15,15 @@ from tailer.planning.batch_tasks import BatchTasks
 from tailer.position import Position
 from tailer.reading.reader import Reader
 from tailer.segments.segment import SegmentFile
-from tailer.segments.segments import FolderSegments
-from tailer.state.journal import Journal
+from tailer.segments.segments import SourceSegments
+from tailer.segments.source import FolderSource
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
-from tailer.tail.open import open_tail
 from tests.helpers.cli import run_cli
 from tests.helpers.logs.codecs import FORMATS, PLAIN, Format
 from tests.helpers.logs.native import NativeWriter, commit, rollback_to, savepoint
+from tests.helpers.tails import open_tail
 from tests.native.logs import NAME, NOTES, ORDERS, as_rows, folder_of, put, rows_of, short
 
 WIDE = random.Random(1).randbytes(75_000).hex()
@@ -155,13 +156,13 @@ def test_a_batch_between_two_offsets_is_read_again_without_the_head(tmp_path: Pa
         after = tail.step().offset
     read.parts.clear()
     file = SegmentFile(next(folder.glob("*.log")), SEGMENT)
-    batches = BatchTasks("local", Journal(state_folder(folder), writable=False), "c", lambda segment: file)
+    batches = BatchTasks("local", FolderJournal(state_folder(folder), writable=False), "c", lambda segment: file)
     tasks = [task for task, _ in batches.tasks(before, after)]
 
     def refuse(at: Position, error: CdcError, data: bytes) -> None:
         raise error
 
-    segments = FolderSegments(folder)
+    segments = SourceSegments(FolderSource(folder))
     rows = [batch.to_arrow() for task in tasks for batch in Reader().read(task, file, refuse, segments)]
     assert told(as_rows(rows)) == BEHIND
     assert 0 < read.bytes < 100_000

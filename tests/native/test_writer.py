@@ -13,7 +13,7 @@ import tailer
 from tailer.options.tail import TailOptions
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages
-from tailer.tail.open import open_tail
+from tests.helpers.tails import open_tail
 from tests.native.logs import as_rows
 from writer_hooks import SegmentLog
 from writer_hooks.declared_table import Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
 
@@ -15,8 +15,8 @@ class Killed(BaseException):
 
 
 @contextmanager
-def killed_at(number: int) -> Iterator[list[str]]:
-    """Within the block the call with this number (from 0) raises Killed. Gives the calls that happened."""
+def killed_at(number: int, calls: Sequence[str] = CALLS) -> Iterator[list[str]]:
+    """Within the block the call of `calls` with this number (from 0) raises Killed. Gives those that happened."""
     happened: list[str] = []
 
     def wrapped(name: str) -> object:
@@ -30,5 +30,5 @@ def killed_at(number: int) -> Iterator[list[str]]:
 
         return call
 
-    with mock.patch.multiple(os, **{name: wrapped(name) for name in CALLS}):
+    with mock.patch.multiple(os, **{name: wrapped(name) for name in calls}):
         yield happened

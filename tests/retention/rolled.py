@@ -17,9 +17,9 @@ from tailer.options.tail import TailOptions
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
+from tests.helpers.tails import open_tail
 
 FIRST = 1_700_000_000_000
 CLEANED_EACH = 20

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tailer.archive.manifest import MANIFEST, the_identity
 from tailer.errors import CorruptError, RefusedError, SystemFailedError, UsageError
 from tailer.retention import clean as cleaning
-from tailer.retention.archive import MANIFEST
-from tailer.retention.archive_store import FolderStore
 from tailer.retention.clean import CleanOptions
 from tailer.retention.needed import Ages, Decision
-from tailer.retention.restore import restore, the_identity
+from tailer.retention.restore import restore
+from tailer.stores.folder_store import FolderStore
 from tests.conftest import FreshFolder
 from tests.helpers.cli import run_cli
 from tests.helpers.compare import same_rows, without_truncates
@@ -260,3 +260,16 @@ def test_without_an_id_of_the_state_nothing_is_archived(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="no id yet"):
         clean(folder.path, FolderStore(tmp_path / "archive"))
     assert len(list(folder.path.glob("*.log"))) == 1
+
+
+def test_what_else_lies_in_the_folder_is_passed_by(archived: FolderStore, tmp_path: Path) -> None:
+    where = Path(archived.where)
+    (where / "README.txt").write_text("ours")
+    (where / "0123456789abcdef").write_text("a file with the name of a log")
+    (where / the_identity(archived) / "1700000000009").write_text("a file with the name of a segment")
+    (where / the_identity(archived) / "notes").mkdir()
+    (where / "2024" / "12").mkdir(parents=True)
+    listed = run_cli(["archive", archived.where, "list", "--output", "json"])
+    assert (listed.code, len(listed.lines)) == (0, 3), listed.err
+    assert run_cli(["archive", archived.where, "restore", tmp_path / "back"]).code == 0
+    assert values(tmp_path / "back") == [0, 1, 2]

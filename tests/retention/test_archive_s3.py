@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tailer.errors import CorruptError, SystemFailedError, UsageError
-from tailer.retention.archive_store import ObjectStore, open_store
-from tailer.retention.restore import restore, the_identity
+from tailer.archive.manifest import the_identity
+from tailer.errors import CorruptError, UsageError
+from tailer.retention.restore import restore
+from tailer.stores.object_store import ObjectStore
+from tailer.stores.open import open_store
+from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder
 from tests.retention.test_archive import clean, log, values
 
@@ -54,8 +59,8 @@ def test_what_is_archived_comes_back(server: str, log: LogFolder, tmp_path: Path
         restore(store, identity, tmp_path / "again")
 
 
-def test_a_store_that_refuses_is_exit_8_and_nothing_goes(server: str, log: LogFolder) -> None:
-    with pytest.raises(SystemFailedError):
+def test_a_store_that_refuses_is_exit_2_and_nothing_goes(server: str, log: LogFolder) -> None:
+    with pytest.raises(UsageError, match="NO_SUCH_BUCKET"):
         clean(log.path, open_store(uri(server, "no-such-bucket")))
     assert values(log.path) == [0, 1, 2]
 
@@ -66,3 +71,17 @@ def test_an_address_that_is_none_is_exit_2() -> None:
     with pytest.raises(UsageError, match="key in it") as told:
         open_store("s3://user:secret@logs/cdc")
     assert "secret" not in told.value.sentence()
+
+
+def test_readers_go_on_from_it(server: str, log: LogFolder, tmp_path: Path) -> None:
+    where = uri(server).replace("/cdc?", "/read?")
+    store = open_store(where)
+    assert len(clean(log.path, store).logs) == 3
+    follow = ["follow", log.path, "--once", "--stopped", "--output", "json", "--archive"]
+    assert [json.loads(line)["columns"]["v"] for line in run_cli([*follow, where]).lines] == [0, 1, 2]
+    shutil.rmtree(log.path)
+    log.path.mkdir()
+    shutil.rmtree(log.path.with_name("cdc_raw.cdc_tail"))
+    one = where.replace("/read?", f"/read/{the_identity(store)}?")
+    alone = run_cli([*follow, one, "--consumer", "c"])
+    assert [json.loads(line)["columns"]["v"] for line in alone.lines] == [0, 1, 2], alone.err

@@ -15,16 +15,17 @@ from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_se
 from tailer.retention.gather import observe
 from tailer.retention.move_consumer import drop_consumer
 from tailer.retention.needed import Ages, Limits
+from tailer.segments.source import FolderSource
 from tailer.state.cleaned import FILE_NAME, CleanedFile, read_cleaned
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
 from tests.helpers.logs.native import NativeWriter
+from tests.helpers.tails import open_tail
 from tests.native.logs import ORDERS, put
 from tests.retention.killed import Killed, killed_at
 
@@ -88,7 +89,7 @@ class TestWhatGoes:
         read(folder, "quick")
         read(folder, "slow", steps=5)
         state = state_folder(folder.path)
-        slow = next(each for each in registered(state, Journal(state)) if each.name == "slow")
+        slow = next(each for each in registered(state, FolderJournal(state)) if each.name == "slow")
         position = slow.nodes["local"].offset.s - ONE
         assert 0 < position < 4
         assert run(folder) == list(range(position))
@@ -144,7 +145,7 @@ class TestWhatGoes:
         run(folder)
         folder.put(segment(2), completed(segment(2)))
         folder.put(segment(3))
-        survey = Survey(folder.path, cleaned=lambda: read_cleaned(state_folder(folder.path)).segments)
+        survey = Survey(FolderSource(folder.path), cleaned=lambda: read_cleaned(state_folder(folder.path)).segments)
         assert list(survey.look(NodeOffset())) == [ONE + 5]
         assert run(folder) == [2, 3]
         assert there(folder) == ([5], [5])

@@ -21,15 +21,15 @@ from tailer.retention.needed import Ages, Limits
 from tailer.spark.batch import CdcTailReader
 from tailer.spark.executor import read_job
 from tailer.spark.source import generic_schema
-from tailer.state.holds import Hold, read_holds
+from tailer.state.holds import FolderHolds, Hold, read_holds
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tailer.tail.follow import steps
 from tailer.tail.learning import Learning
-from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.cleaned_log import ONE, follow, log
 from tests.helpers.cli import run_cli
+from tests.helpers.tails import tail_parts
 
 AT_ONCE = Ages(0.0, 0.0)
 MUCH = 10_000
@@ -82,7 +82,7 @@ def test_a_read_that_is_left_lets_go(folder: Path) -> None:
 
 
 def test_a_lease_that_ran_out_holds_nothing_and_is_deleted(folder: Path) -> None:
-    hold = Hold(state_folder(folder), "local", "test", 60.0, "1")
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 60.0, "1")
     hold.take(ONE, time.time())
     assert cleaned(folder) == []
     assert cleaned(folder, after=59) == []
@@ -94,7 +94,7 @@ def test_a_lease_that_ran_out_holds_nothing_and_is_deleted(folder: Path) -> None
 def test_a_lease_is_renewed_while_it_is_read_and_moves_on(folder: Path) -> None:
     now = [time.time()]
     options = TailOptions(hold_seconds=100.0)
-    hold = Hold(state_folder(folder), "local", "test", 100.0, "1")
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 100.0, "1")
     with Tail(tail_parts(folder, options, writes=False, hold=hold, wall=lambda: now[0])) as tail:
         step = tail.step(1)
         tail.advance(step)
@@ -173,7 +173,7 @@ def test_without_the_right_to_write_one_notice_says_so(folder: Path) -> None:
 
 def test_an_ended_hold_that_cannot_be_deleted_stops_no_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of another user, in a folder that an earlier version made. The segments are gone by then."""
-    Hold(state_folder(folder), "local", "test", 1.0, "x").take(ONE, time.time())
+    Hold(FolderHolds(state_folder(folder)), "local", "test", 1.0, "x").take(ONE, time.time())
     unlink = Path.unlink
 
     def refused(path: Path, missing_ok: bool = False) -> None:
@@ -195,7 +195,7 @@ def test_nothing_is_held_where_that_was_asked_for(folder: Path) -> None:
 
 def test_a_lease_is_renewed_within_a_step(folder: Path) -> None:
     now = [time.time()]
-    hold = Hold(state_folder(folder), "local", "test", 100.0, "1")
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 100.0, "1")
     with Tail(tail_parts(folder, TailOptions(), writes=False, hold=hold, wall=lambda: now[0])) as tail:
         (task, *_) = tail.step().tasks
         now[0] += 60
@@ -207,7 +207,7 @@ def test_a_lease_is_renewed_within_a_step(folder: Path) -> None:
 def test_a_lease_that_stays_does_not_move_on(folder: Path) -> None:
     """What was planned first may be read last, by executors."""
     now = [time.time()]
-    hold = Hold(state_folder(folder), "local", "test", 100.0, "1", stays=True)
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 100.0, "1", stays=True)
     with Tail(tail_parts(folder, TailOptions(), writes=False, hold=hold, wall=lambda: now[0])) as tail:
         while tail.offset.s < ONE + 3:
             now[0] += 60
@@ -227,7 +227,7 @@ def test_what_is_taken_by_force_is_a_loss(folder: Path) -> None:
 
 def steps_of(folder: Path) -> Iterator[int]:
     """A batch read, one segment a step."""
-    hold = Hold(state_folder(folder), "local", "test", 100.0, "1")
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 100.0, "1")
     with Tail(tail_parts(folder, TailOptions(), writes=False, hold=hold)) as tail:
         while (step := tail.step(1)).tasks or step.moved:
             tail.advance(step)
@@ -273,7 +273,7 @@ def test_what_the_driver_carries_lets_go_of_its_own_hold_alone(folder: Path) -> 
 def test_a_hold_that_stays_never_moves_on(folder: Path) -> None:
     """Planning passes what executors have not read yet."""
     now = time.time()
-    hold = Hold(state_folder(folder), "local", "test", 100.0, "1", stays=True)
+    hold = Hold(FolderHolds(state_folder(folder)), "local", "test", 100.0, "1", stays=True)
     hold.take(ONE, now)
     hold.take(ONE + 3, now + 60)
     (held,) = read_holds(state_folder(folder), now)
@@ -287,7 +287,7 @@ def test_what_the_driver_carries_needs_no_hold_afterwards(folder: Path) -> None:
 
 
 def test_status_and_consumers_show_it(folder: Path) -> None:
-    Hold(state_folder(folder), "local", "tailer.open", 3600.0, "1").take(ONE + 2, time.time())
+    Hold(FolderHolds(state_folder(folder)), "local", "tailer.open", 3600.0, "1").take(ONE + 2, time.time())
     (read,) = observe("local", folder).reads
     assert (read.segment, read.program, read.process) == (ONE + 2, "tailer.open", os.getpid())
     told = run_cli(["status", folder, "--output", "pretty"])

@@ -26,9 +26,9 @@ from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.amount import examples
+from tests.helpers.tails import tail_parts
 from tests.retention.killed import Killed, killed_at
 from tests.retention.server import MadeServer
 
@@ -168,14 +168,14 @@ class Interleavings(RuleBasedStateMachine):
         """It forgets what it has not saved."""
         reader = self.readers.get(name)
         if reader is not None and reader.tail is not None:
-            reader.tail.close()
+            self._end(name, reader.tail)
             reader.tail = None
             reader.given = {segment: set(ranges) for segment, ranges in reader.kept.items()}
 
     @precondition(lambda self: self.readers)
     @rule(name=strategies.sampled_from(NAMES))
     def drop(self, name: str) -> None:
-        self.kill(name)
+        self._free(name)
         if self.readers.pop(name, None) is not None:
             drop_consumer(self.state, name)
 
@@ -189,7 +189,7 @@ class Interleavings(RuleBasedStateMachine):
         record = read_cleaned(self.state)
         if any(True for _ in record.segments.above(target)):
             return
-        self.kill(name)
+        self._free(name)
         seek_consumer(self.server.path, name, f"{target}:0", clock=later)
         self.readers[name] = Reader(target, {segment for segment in there if segment >= target})
 
@@ -264,12 +264,24 @@ class Interleavings(RuleBasedStateMachine):
         there = self._there()
         if reader is None and not there:
             return None
-        tail = Tail(tail_parts(self.server.path, TailOptions(consumer=name), wall=later))
-        tail.open()
+        tail = self._open(name)
         if reader is None:
             reader = self.readers[name] = Reader(min(there), there)
         reader.tail = tail
         return reader
+
+    def _open(self, name: str) -> Tail:
+        tail = Tail(tail_parts(self.server.path, TailOptions(consumer=name), wall=later))
+        tail.open()
+        return tail
+
+    def _end(self, name: str, tail: Tail) -> None:
+        """Its process ends."""
+        tail.close()
+
+    def _free(self, name: str) -> None:
+        """Nobody reads in this name when it returns."""
+        self.kill(name)
 
     def _step(self, reader: Reader) -> bool:
         assert reader.tail is not None
@@ -315,9 +327,9 @@ def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
 
 
-def interleave(count: int, steps: int) -> None:
+def interleave(count: int, steps: int, machine: type[Interleavings] = Interleavings) -> None:
     run_state_machine_as_test(
-        Interleavings, settings=settings(max_examples=examples(count), stateful_step_count=steps, deadline=None)
+        machine, settings=settings(max_examples=examples(count), stateful_step_count=steps, deadline=None)
     )
 
 

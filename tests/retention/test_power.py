@@ -18,12 +18,11 @@ from tailer.options.tail import TailOptions
 from tailer.retention import clean as cleaning
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import SkipRecord
 from tailer.state.log_folder import state_folder
 from tailer.state.quarantine import kept_in, quarantine_path
 from tailer.state.remembered import registered
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.amount import ALL
 from tests.helpers.log_writer import (
@@ -37,6 +36,7 @@ from tests.helpers.log_writer import (
     simple_table,
 )
 from tests.helpers.logs.model import Column
+from tests.helpers.tails import open_tail
 from tests.retention.power import ROOT, Shadow
 from tests.writer.crash.disk import everything_kept, nothing_kept, some_kept
 
@@ -114,7 +114,7 @@ def live_through(log: LogFolder, shadow: Shadow, given: list[dict[str, set[int]]
 def check(folder: Path, given: dict[str, set[int]]) -> None:
     """What a power loss left, opened as anybody would."""
     state = state_folder(folder)
-    journal = Journal(state, writable=False)
+    journal = FolderJournal(state, writable=False)
     known = registered(state, journal)
     for content in known:
         for held in content.nodes.values():

@@ -10,6 +10,9 @@ import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ClusteringPrefix;
 import org.apache.cassandra.db.DeletionTime;
 import org.apache.cassandra.db.LivenessInfo;
@@ -33,10 +36,12 @@ import org.apache.cassandra.db.rows.RangeTombstoneMarker;
 import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
+import org.apache.cassandra.hints.HintsService;
 import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.schema.ColumnMetadata;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.service.CassandraDaemon;
+import org.apache.cassandra.service.StorageProxy;
 import org.apache.cassandra.service.StorageService;
 import org.apache.cassandra.transport.ProtocolVersion;
 import org.apache.cassandra.utils.ByteBufferUtil;
@@ -77,7 +82,39 @@ public final class Node {
             case "quit": return "";
             case "dump": return "\t" + dump(new File(Path.of(words[1])), Path.of(words[2]));
             case "time": return time(new File(Path.of(words[1])), Integer.parseInt(words[2]));
+            default: return ofCluster(words);
+        }
+    }
+
+    /** What only a node among others is asked for. */
+    private static String ofCluster(String[] words) throws Exception {
+        switch (words[0]) {
+            case "repair": return "\t" + repair(words[1]);
+            case "decommission": StorageService.instance.decommission(true); return "";
+            case "mode": return "\t" + StorageService.instance.getOperationMode();
+            case "live": return words(StorageService.instance.getLiveNodesWithPort());
+            case "unreachable": return words(StorageService.instance.getUnreachableNodesWithPort());
+            case "hinted": return "\t" + HintsService.instance.getPendingHintsInfo().size();
+            case "handoff": StorageProxy.instance.setHintedHandoffEnabled(Boolean.parseBoolean(words[1])); return "";
+            case "cdc_on_repair": DatabaseDescriptor.setCDCOnRepairEnabled(Boolean.parseBoolean(words[1])); return "";
+            case "cdc_block": CommitLog.instance.setCDCBlockWrites(Boolean.parseBoolean(words[1])); return "";
             default: throw new IllegalArgumentException("no such command: " + words[0]);
+        }
+    }
+
+    private static String words(List<String> found) {
+        return found.isEmpty() ? "" : "\t" + String.join("\t", found);
+    }
+
+    /** A full, parallel repair of every range of the keyspace: the status that it ended with, and its text. */
+    private static String repair(String keyspace) throws InterruptedException {
+        Map<String, String> options = Map.of("parallelism", "parallel", "incremental", "false", "primaryRange", "false");
+        int number = StorageService.instance.repairAsync(keyspace, options);
+        while (true) {
+            List<String> status = StorageService.instance.getParentRepairStatus(number);
+            if (status != null && !status.isEmpty() && !status.get(0).equals("IN_PROGRESS"))
+                return String.join("\t", status).replace('\n', ' ');
+            Thread.sleep(100);
         }
     }
 

@@ -11,8 +11,9 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet
@@ -48,6 +49,16 @@ class CommandFollower:
         self.failures: list[str] = []
         self._interrupted = interrupted
         self._process: subprocess.Popen[bytes] | None = None
+        self._how: Mapping[str, Any] = {}
+        """What `subprocess` is given besides, where the process is somebody else's."""
+
+        self._given: list[str] = []
+        self._taken = 0
+
+    @property
+    def running(self) -> bool:
+        self._look_after()
+        return self._process is not None
 
     def start(self, cdc_raw: Path, work: Path) -> None:
         self._command = [sys.executable, "-c", "from tailer.cli.app import run; run()", *self.arguments(cdc_raw, work)]
@@ -68,19 +79,33 @@ class CommandFollower:
 
     def rows(self) -> list[str]:
         self._look_after()
-        whole, newline, _ = self._out.read_bytes().rpartition(b"\n")
-        return (whole + newline).decode().splitlines()
+        with self._out.open("rb") as out:
+            out.seek(self._taken)
+            whole, newline, _ = out.read().rpartition(b"\n")
+        self._taken += len(whole + newline)
+        self._given += (whole + newline).decode().splitlines()
+        return list(self._given)
 
     def stop(self) -> None:
         self._end()
 
+    def read_out(self) -> None:
+        """Stops, and reads what is left of a log that nobody writes any more."""
+        self._end()
+        with self._out.open("ab") as out, self._errors.open("ab") as errors:
+            command = [*self._command, "--once", "--stopped"]
+            code = subprocess.run(command, stdout=out, stderr=errors, check=False, timeout=END_SECONDS).returncode
+        if code != 0:
+            self._failed("by itself", code)
+
     def _look_after(self) -> None:
-        if self._process is not None and self._process.poll() is not None:
+        process = self._process
+        if process is not None and process.poll() is not None:
             self._end()
 
     def _run(self) -> None:
         with self._out.open("ab") as out, self._errors.open("ab") as errors:
-            self._process = subprocess.Popen(self._command, stdout=out, stderr=errors)
+            self._process = subprocess.Popen(self._command, stdout=out, stderr=errors, **self._how)
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -95,7 +120,10 @@ class CommandFollower:
             code = process.wait()
         if by_itself or code != 0:
             how = "by itself" if by_itself else "after SIGTERM"
-            self.failures.append(f"ended {how} with {code}: {self._errors.read_text(errors='replace')[-4000:]}")
+            self._failed(how, code)
+
+    def _failed(self, how: str, code: int) -> None:
+        self.failures.append(f"ended {how} with {code}: {self._errors.read_text(errors='replace')[-4000:]}")
 
 
 class SparkFollower(CommandFollower):

@@ -1,13 +1,13 @@
-"""A real one-node Cassandra 5.0 server with CDC, as a subprocess: start, commands, kill -9, start again, stop.
+"""A real Cassandra 5.0 server with CDC, as a subprocess: start, commands, kill -9, start again, stop.
 
-It listens on a loopback address of its own with free ports, and keeps everything in one folder. `Node.java` beside this
+It is a cluster of its own unless its settings say otherwise (`cluster/` has several). It listens on a loopback address
+of its own with free ports, and keeps everything in one folder. `Node.java` beside this
 file is the process; `library.py` says whether this machine can run it. Knows nothing of the log's format.
 """
 
 from __future__ import annotations
 
 import collections
-import importlib
 import json
 import os
 import queue
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tests.helpers.jvm.program import StartFailed, free_ports, own_address
+from tests.server.cql import cql_session
 from tests.server.library import Library, available, library
 
 __all__ = ["JAVA_17", "CommandFailed", "Node", "StartFailed", "available", "library"]
@@ -76,7 +77,11 @@ class CommandFailed(Exception):
 
 
 class Node:
-    """One server in `folder`. `settings` are cassandra.yaml keys over ours (None takes a key away)."""
+    """One server in `folder`. `settings` are cassandra.yaml keys over ours (None takes a key away).
+
+    `address`, `ports` (of CQL, of the other nodes): where it listens, instead of any free place. `logs`: the folder of
+    its commit log and of `cdc_raw`, which links to it and so has to be on the same file system.
+    """
 
     def __init__(
         self,
@@ -85,10 +90,14 @@ class Node:
         *,
         heap: str = "1g",
         options: Sequence[str] = (),
+        address: str | None = None,
+        ports: Sequence[int] | None = None,
+        logs: Path | None = None,
     ) -> None:
         self.folder = folder.resolve()
-        self.address = own_address()
-        self.cql_port, self.storage_port = free_ports(self.address, 2)
+        self.address = address or own_address()
+        self.cql_port, self.storage_port = ports or free_ports(self.address, 2)
+        self._logs = logs or self.folder
         self.drained = False
         self._heap = heap
         self._options = tuple(options)
@@ -98,11 +107,11 @@ class Node:
 
     @property
     def cdc_raw(self) -> Path:
-        return self.folder / "cdc_raw"
+        return self._logs / "cdc_raw"
 
     @property
     def commitlog(self) -> Path:
-        return self.folder / "commitlog"
+        return self._logs / "commitlog"
 
     @property
     def running(self) -> bool:
@@ -211,24 +220,8 @@ class Node:
     @contextmanager
     def session(self) -> Iterator[Any]:
         """A CQL session of cassandra-driver, for as long as the block lasts."""
-        # The driver has no types of its own, and only these tests need it: imported where it is used.
-        cluster_module = importlib.import_module("cassandra.cluster")
-        policies = importlib.import_module("cassandra.policies")
-        profile = cluster_module.ExecutionProfile(
-            load_balancing_policy=policies.WhiteListRoundRobinPolicy([self.address]), request_timeout=60
-        )
-        cluster = cluster_module.Cluster(
-            [self.address],
-            port=self.cql_port,
-            execution_profiles={cluster_module.EXEC_PROFILE_DEFAULT: profile},
-            protocol_version=5,
-            connect_timeout=30,
-            control_connection_timeout=30,
-        )
-        try:
-            yield cluster.connect()
-        finally:
-            cluster.shutdown()
+        with cql_session([self.address], self.cql_port) as session:
+            yield session
 
     def log_tail(self, lines: int = 25) -> str:
         """The last lines of the server's log and of its standard error."""

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.helpers.jvm.jars import Artifact, Unavailable, cache, compiled, jars_of, java
+from tests.helpers.jvm.jars import Artifact, Unavailable, cache, compiled, jars_of, java, lacking
 
 VERSION = "5.0.9"
 
@@ -39,11 +39,7 @@ def available() -> str | None:
 
     Resolves the jars on the way (minutes at the very first call, then nothing): only so is it known that it works.
     """
-    try:
-        library()
-    except Unavailable as reason:
-        return str(reason)
-    return None
+    return lacking(library)
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from scripts.grafana_board import BOARD, text
 from tailer.metrics.monitor import Monitor
 from tailer.metrics.streaming import Stream
 from tailer.options.listen import Listen
+from tailer.segments.source import FolderSource
 from tests.helpers.amount import ALL
 from tests.helpers.cli import ROOT
 from tests.helpers.jvm.program import free_ports, own_address
@@ -144,7 +145,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def query(followed: Followed) -> Iterator[str]:
     """The address of a Spark query's figures, by progress as Spark writes it."""
-    stream = Stream({"n1": followed.log.folder}, "lake", 1 << 30)
+    stream = Stream({"n1": FolderSource(followed.log.folder)}, "lake", 1 << 30)
     with Monitor(Listen(own_address(), 0), {}, lambda line: None) as monitor:
         monitor.add(stream)
         stream.turned()

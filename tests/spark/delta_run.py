@@ -7,10 +7,10 @@ A program, because a session with Delta's jar needs a JVM of its own:
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,10 @@ from tailer.spark.delta import DeltaMerge, live_rows
 from tailer.spark.state import table_definition
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
+from tests.helpers.cli import run_cli
 from tests.helpers.landed import land, some_tables
 from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
+from tests.spark.told import tell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,17 @@ if TYPE_CHECKING:
 CHOSEN = SETS if ALL else SETS[::6]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
+FOLLOWED = {
+    "generic": (
+        ["--table", "cdc.deletes"],
+        ["event_id", "op", "write_ts", "token", "segment", "offset", "partition_key", "clustering", "columns", "range"],
+    ),
+    "typed": (
+        ["--typed", "cdc.scalars", "--decimals", "string"],
+        ["_event_id", "_op", "_segment", "id", "c_int", "c_text", "c_boolean", "c_decimal"],
+    ),
+}
+"""By form: which rows are followed into a table, and which of its columns are looked at; the first is the row's id."""
 
 
 def session() -> SparkSession:
@@ -53,10 +66,6 @@ def session() -> SparkSession:
     spark: SparkSession = configure_spark_with_delta_pip(builder).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
-
-
-def tell(what: str, rows: list[str] | int, **more: object) -> None:
-    print(json.dumps({"what": what, "rows": rows, **more}), flush=True)
 
 
 class Merged:
@@ -165,6 +174,25 @@ def stream(spark: SparkSession, root: Path, work: Path) -> None:
         tell(run, spelled_rows(live_rows(spark, str(work / "streamed")).toArrow(), table))
 
 
+def without_a_jvm(spark: SparkSession, root: Path, work: Path) -> None:
+    """What Spark reads of tables that `follow --to delta:` wrote: as they are, and behind the first commit."""
+    if find_spec("deltalake") is None:
+        return
+    folder = work / "followed" / "cdc_raw"
+    shutil.copytree(root / "50-cases" / "cdc_raw", folder)
+    run = ["follow", str(folder), "--once", "--stopped", "--node", "n1", "--on-error", "quarantine"]
+    for form, (chosen, columns) in FOLLOWED.items():
+        target = work / f"followed-{form}"
+        for _ in range(2):
+            ran = run_cli([*run, *chosen, "--consumer", form, "--to", f"delta:{target}", "--commit-rows", "100"])
+            assert ran.code == 0, ran.err
+        printed = run_cli([*run, *chosen, "--output", "json"]).lines
+        read = spark.read.format("delta")
+        rows = read.load(str(target)).select(*columns).collect()
+        first = read.option("versionAsOf", "1").load(str(target)).count()
+        tell(f"followed {form}", [row.asDict() for row in rows], printed=printed, first=first)
+
+
 def main(work: Path, root: Path) -> None:
     spark = session()
     try:
@@ -173,6 +201,7 @@ def main(work: Path, root: Path) -> None:
         replay(spark, root, work)
         versions(spark, root, work)
         stream(spark, root, work)
+        without_a_jvm(spark, root, work)
     finally:
         spark.stop()
 

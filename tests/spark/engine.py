@@ -24,7 +24,7 @@ from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.form import typed_form
 from tailer.spark.offsets import decode_offset
 from tailer.spark.planner import Planner
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.log_folder import state_folder
 
 Json = dict[str, Any]
@@ -115,7 +115,7 @@ def planned_anew(folder: Path, start: Json, end: Json, consumer: str = "spark") 
         (log,) = folder.glob(f"CommitLog-*-{segment}.log")
         return SegmentFile(log, segment)
 
-    journal = Journal(state_folder(folder), writable=False)
+    journal = FolderJournal(state_folder(folder), writable=False)
     first, last = (decode_offset(offset).nodes["local"] for offset in (start, end))
     between = BatchTasks("local", journal, consumer, open_segment)
     jobs = [JobPacker().pack(task, folder, TailOptions()) for task in between.tasks(first, last)]

@@ -6,7 +6,6 @@ is in them. A program, because a session with Iceberg's jar needs a JVM of its o
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from tests.helpers.iceberg import CATALOG, settings
 from tests.helpers.landed import land, some_tables
 from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
 from tests.spark.test_sinks import Query, in_order
+from tests.spark.told import tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,10 +33,6 @@ CHOSEN = SETS if ALL else SETS[::9]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
 TRUNCATED, EXPIRING, DELETED = "cdc.truncated", "cdc.ttl", "cdc.deletes"
-
-
-def tell(what: str, rows: list[str] | int, **more: object) -> None:
-    print(json.dumps({"what": what, "rows": rows, **more}), flush=True)
 
 
 class Merged:

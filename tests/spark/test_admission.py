@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailer.errors import UsageError
+from tailer.spark import nodes
 from tests.conftest import FreshFolder
 from tests.helpers.compare import same_rows, without_truncates
 from tests.helpers.replay import Stage
@@ -92,10 +93,13 @@ def test_available_now_ends_with_what_was_there_at_its_start(limit: str, sets_ro
     same_rows(expected(sets_root / "50-live", stage.folder).rows, without_truncates(told))
 
 
-def test_a_node_whose_folder_comes_later_joins_the_query(sets_root: Path, fresh_folder: FreshFolder) -> None:
+def test_a_node_whose_folder_comes_later_joins_the_query(
+    sets_root: Path, fresh_folder: FreshFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "RETRY_SECONDS", 0.0)
     first, second = fresh_folder("50-cases"), fresh_folder("41-cases")
     hidden = second.rename(second.with_name("hidden"))
-    engine = Engine(f"a={first},b={second}", {"maxBytesPerTrigger": "100k"})
+    engine = Engine(f"a={first},b={second}", {"maxBytesPerTrigger": "100k", "waitMillis": "1000"})
     told: list[str] = []
     with engine.running() as planner:
         for rows in engine.batches(planner):
@@ -109,10 +113,14 @@ def test_a_node_whose_folder_comes_later_joins_the_query(sets_root: Path, fresh_
     assert len(without_truncates(by_node["a"])) == len(expected(sets_root / "50-cases", first).rows)
     assert len(without_truncates(by_node["b"])) == len(expected(sets_root / "41-cases", second).rows)
 
-    # Gone again, a node that the checkpoint knows is missed.
+    # Gone again, a node that the checkpoint knows is missed, or waited for.
     shutil.rmtree(second)
-    with engine.running() as planner, pytest.raises(UsageError, match="no such folder"):
-        planner.latest(engine.end(len(engine.offsets) - 1), None)
+    end = engine.end(len(engine.offsets) - 1)
+    with engine.running(onNodeLost="fail") as planner, pytest.raises(UsageError) as told_of:
+        planner.latest(end, None)
+    assert told_of.value.sentence().startswith(f"node b: no such folder ({second})")
+    with engine.running() as planner:
+        assert planner.latest(end, None) is end
 
 
 def test_a_query_without_any_folder_is_told_at_once(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,47 +15,29 @@ import pytest
 
 from tailer.errors import UsageError
 from tests.helpers.arrow_rows import without_empty
-from tests.helpers.cli import ROOT
 from tests.helpers.rebuilt import recorded, spelled
 from tests.oracle.jsontext import loads
-from tests.spark.delta_run import CHOSEN
+from tests.spark.delta_run import CHOSEN, FOLLOWED
+from tests.spark.told import Told, not_as_selected, of, told_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta, pytest.mark.oldest]
 
-SECONDS_MAX = 1500
-
 
 @pytest.fixture(scope="module")
-def told(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def told(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
     if find_spec("delta") is None:
         pytest.skip("delta-spark is not installed (it pins an older pyspark: pip install 'cdc-tail[delta]')")
-    work = tmp_path_factory.mktemp("delta")
-    command = [sys.executable, "-m", "tests.spark.delta_run", str(work), str(sets_root)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS_MAX)
-    if not ran.stdout and ("unresolved dependency" in ran.stderr or "Server access error" in ran.stderr):
-        pytest.skip("Delta's jar cannot be fetched here")
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    return told_by("tests.spark.delta_run", tmp_path_factory.mktemp("delta"), sets_root)
 
 
-def of(told: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    return [line for line in told if line["what"] == what]
-
-
-def test_tables_of_every_set_are_what_select_shows(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_tables_of_every_set_are_what_select_shows(told: Told, sets_root: Path) -> None:
     lines = of(told, "set")
-    wrong = [
-        (line["set"], line["table"])
-        for line in lines
-        if line["rows"] != without_empty(recorded(line["set"], sets_root).shown[line["table"]])
-    ]
-    assert wrong == []
+    assert not_as_selected(told, sets_root) == []
     assert {line["set"] for line in lines} == set(CHOSEN)
     assert len({line["table"] for line in lines}) > len(CHOSEN) // 2
 
 
-def test_a_batch_given_again_writes_nothing(told: list[dict[str, Any]]) -> None:
+def test_a_batch_given_again_writes_nothing(told: Told) -> None:
     assert {line["table"]: line["rows"] for line in of(told, "replay")} == {
         "cdc.truncated": 0,
         "cdc.ttl": 0,
@@ -65,7 +45,7 @@ def test_a_batch_given_again_writes_nothing(told: list[dict[str, Any]]) -> None:
     }
 
 
-def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_late_truncate_and_ttls(told: Told, sets_root: Path) -> None:
     """What expires within 50 seconds is what another server, asked that much later, no longer showed."""
     shown = recorded("50-cases", sets_root).shown
     for line in of(told, "table"):
@@ -78,13 +58,13 @@ def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -
     assert line["rows"] == refreshed["rows"] == sorted(spelled(loads(row)) for row in without_empty(later))
 
 
-def test_a_table_of_an_earlier_version_is_gone_on_with(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_table_of_an_earlier_version_is_gone_on_with(told: Told, sets_root: Path) -> None:
     (line,) = of(told, "earlier")
     assert line["rows"] == without_empty(recorded("50-cases", sets_root).shown["cdc.deletes"])
     assert (line["written"], line["version"]) == (0, 1)
 
 
-def test_a_table_of_a_later_version_is_refused_and_left_as_it_is(told: list[dict[str, Any]]) -> None:
+def test_a_table_of_a_later_version_is_refused_and_left_as_it_is(told: Told) -> None:
     refused = [line["rows"][0] for line in of(told, "refused")]
     assert len(refused) == 3, "a merge, a refresh, a read"
     for sentence in refused:
@@ -94,9 +74,30 @@ def test_a_table_of_a_later_version_is_refused_and_left_as_it_is(told: list[dict
     assert (left["rows"], left["altered"]) == (0, False)
 
 
-def test_a_stream_keeps_it_and_a_second_one_changes_nothing(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_stream_keeps_it_and_a_second_one_changes_nothing(told: Told, sets_root: Path) -> None:
     shown = without_empty(recorded("50-cases", sets_root).shown["cdc.altered"])
     assert [line["rows"] for what in ("first", "second") for line in of(told, what)] == [shown, shown]
+
+
+@pytest.mark.parametrize("form", FOLLOWED)
+def test_a_table_that_was_written_without_a_jvm_is_read(told: Told, form: str) -> None:
+    """What `follow --to delta:` wrote by delta-rs holds, for Spark too, the rows that `follow` prints."""
+    if not (lines := of(told, f"followed {form}")):
+        pytest.skip("deltalake is not installed here")
+    (line,) = lines
+    name, *columns = FOLLOWED[form][1]
+    printed = {row[name]: row for row in map(json.loads, line["printed"])}
+    assert 0 < line["first"] <= len(printed)
+    assert len(line["rows"]) == len(printed)
+    for row in line["rows"]:
+        expected = {column: printed[row[name]][column] for column in columns}
+        found = {column: json.loads(row[column]) if _is_json(expected[column]) else row[column] for column in columns}
+        assert found == expected
+
+
+def _is_json(value: object) -> bool:
+    """A text in the table, and what it says in `--output json`."""
+    return isinstance(value, dict)
 
 
 def test_without_delta_spark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

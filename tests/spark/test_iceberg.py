@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +13,6 @@ from tailer.errors import UsageError
 from tailer.spark.iceberg_columns import iceberg_name
 from tailer.spark.sinks.iceberg import iceberg_package
 from tests.helpers.arrow_rows import without_empty
-from tests.helpers.cli import ROOT
 from tests.helpers.compare import same_rows
 from tests.helpers.iceberg import jar
 from tests.helpers.jvm.jars import Unavailable
@@ -26,46 +20,31 @@ from tests.helpers.rebuilt import recorded, spelled
 from tests.oracle import expected
 from tests.oracle.jsontext import loads
 from tests.spark.iceberg_run import CHOSEN, DELETED, EXPIRING, TRUNCATED
+from tests.spark.told import Told, not_as_selected, of, told_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.oldest]
 
-SECONDS_MAX = 1500
-
 
 @pytest.fixture(scope="module")
-def told(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def told(sets_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
     try:
         jar()
     except Unavailable as reason:
         pytest.skip(str(reason))
-    work = tmp_path_factory.mktemp("iceberg")
-    command = [sys.executable, "-m", "tests.spark.iceberg_run", str(work), str(sets_root)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS_MAX)
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    return told_by("tests.spark.iceberg_run", tmp_path_factory.mktemp("iceberg"), sets_root)
 
 
-def of(told: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    return [line for line in told if line["what"] == what]
-
-
-def test_tables_of_sets_are_what_select_shows(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_tables_of_sets_are_what_select_shows(told: Told, sets_root: Path) -> None:
     lines = of(told, "set")
-    wrong = [
-        (line["set"], line["table"])
-        for line in lines
-        if line["rows"] != without_empty(recorded(line["set"], sets_root).shown[line["table"]])
-    ]
-    assert wrong == []
+    assert not_as_selected(told, sets_root) == []
     assert {line["set"] for line in lines} == set(CHOSEN)
 
 
-def test_a_batch_given_again_writes_nothing(told: list[dict[str, Any]]) -> None:
+def test_a_batch_given_again_writes_nothing(told: Told) -> None:
     assert {line["table"]: line["rows"] for line in of(told, "replay")} == {TRUNCATED: 0, EXPIRING: 0, DELETED: 0}
 
 
-def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_late_truncate_and_ttls(told: Told, sets_root: Path) -> None:
     """What expires within 50 seconds is what another server, asked that much later, no longer showed."""
     shown = recorded("50-cases", sets_root).shown
     for line in of(told, "table"):
@@ -76,14 +55,14 @@ def test_a_late_truncate_and_ttls(told: list[dict[str, Any]], sets_root: Path) -
     assert line["rows"] == sorted(spelled(loads(row)) for row in without_empty(later))
 
 
-def test_a_column_that_came_later_has_its_own_type(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_column_that_came_later_has_its_own_type(told: Told, sets_root: Path) -> None:
     """Iceberg keeps a smallint as int; who reads the table's rows has what the typed form has."""
     (line,) = of(told, "altered")
     assert line["rows"] == without_empty(recorded("50-cases", sets_root).shown[DELETED])
     assert line["kind"] == "array<smallint>"
 
 
-def test_a_stream_has_a_repeated_batch_once(told: list[dict[str, Any]], sets_root: Path) -> None:
+def test_a_stream_has_a_repeated_batch_once(told: Told, sets_root: Path) -> None:
     """Killed when the table had the last batch, and the checkpoint did not."""
     (line,) = of(told, "streamed")
     same_rows(expected(sets_root / "50-live", Path(line["folder"])).rows, line["rows"])

@@ -19,7 +19,7 @@ from tailer.state.offset import NodeOffset
 
 def test_defaults() -> None:
     options = parse_options({"path": "/var/lib/cassandra/cdc_raw"})
-    assert options.folders == (("local", Path("/var/lib/cassandra/cdc_raw")),)
+    assert options.places == (("local", Path("/var/lib/cassandra/cdc_raw")),)
     assert (options.tail.consumer, options.tail.start, options.ending) == ("spark", "earliest", "latest")
     assert (options.max_bytes, options.wait_seconds, options.tick_seconds) == (None, 0.5, 40)
     assert not options.tail.accept_loss
@@ -39,7 +39,7 @@ def test_names_are_not_case_sensitive_and_values_are_parsed() -> None:
             "startingOffsets": "17:20",
         }
     )
-    assert options.folders == (("a", Path("/a")), ("b", Path("/b")))
+    assert options.places == (("a", Path("/a")), ("b", Path("/b")))
     assert options.tail.tables == ("shop.*", "billing.invoices")
     assert options.tail.accept_loss
     assert options.tail.quarantine
@@ -78,7 +78,7 @@ def test_a_wrong_option_names_the_valid_ones(given: dict[str, str], words: list[
 
 
 def test_a_folder_may_hold_an_equals_sign() -> None:
-    assert parse_options({"path": "/data/day=1/cdc_raw"}).folders == (("local", Path("/data/day=1/cdc_raw")),)
+    assert parse_options({"path": "/data/day=1/cdc_raw"}).places == (("local", Path("/data/day=1/cdc_raw")),)
 
 
 def test_an_offset_has_keys_and_nodes_in_fixed_order() -> None:
@@ -102,7 +102,8 @@ def test_with_the_id_of_a_state_an_offset_is_of_the_second_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [{"v": 3, "t": 0, "nodes": {}}, {}, 7, {"v": 1, "t": "x", "nodes": {}}, {"v": 1, "t": 0, "nodes": {"a": 1}}]
+    "data",
+    [{"v": 99, "t": 0, "nodes": {}}, {}, 7, {"v": 1, "t": "x", "nodes": {}}, {"v": 1, "t": 0, "nodes": {"a": 1}}],
 )
 def test_offsets_of_others_are_refused(data: Any) -> None:
     with pytest.raises(RefusedError):

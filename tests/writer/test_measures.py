@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import time
 import urllib.error
 import urllib.request
 from contextlib import closing
@@ -82,6 +83,67 @@ def test_subscribers_are_told_of_while_they_are_open(folder: Path, registry: Any
             assert value(registry, folder, "subscription_switches_total", consumer="screen") == 1
             assert value(registry, folder, "subscription_lag_bytes", consumer="screen") == 0
         assert value(registry, folder, "subscription_rows_total", consumer="screen") is None
+
+
+def told(registry: Any, folder: Path, name: str, consumer: str, **labels: str) -> float:
+    """Of a reader's rows."""
+    found = registry.get_sample_value(f"cdc_tail_{name}", {"consumer": consumer, "node": str(folder), **labels})
+    return float(found or 0)
+
+
+def test_the_rows_of_a_subscription_are_told_of(folder: Path, registry: Any) -> None:
+    with SegmentLog.open(folder, [ORDERS], metrics=registry) as log, log.subscribe(consumer="screen") as subscription:
+        log.append_many([order(1), order(2)])
+        log.append(order(3)).wait()
+        got = 0
+        while got < 3:
+            rows = subscription.take(10)
+            assert rows is not None
+            got += rows.num_rows
+        kind = {"keyspace": "shop", "table": "orders", "op": "insert"}
+        assert told(registry, folder, "rows_total", "screen", **kind) == 3
+        assert told(registry, folder, "delivered_rows_total", "screen") < 3
+        subscription.commit()
+        for name in ("delivered_rows_total", "read_to_delivered_seconds_count", "durable_to_read_seconds_count"):
+            assert told(registry, folder, name, "screen") == 3, name
+        assert told(registry, folder, "commits_total", "screen") == 1
+        assert 0 < told(registry, folder, "durable_to_read_seconds_sum", "screen") < 60
+
+
+class Slow:
+    """Says of the first batch that it is not safe yet."""
+
+    def __init__(self) -> None:
+        self.rows = self.batches = 0
+
+    def start(self, state: object) -> None: ...
+
+    def on_definitions(self, changes: object) -> None: ...
+
+    def on_changes(self, batch: Any) -> bool:
+        self.rows += batch.num_rows
+        self.batches += 1
+        return self.batches > 1
+
+    def stop(self) -> None: ...
+
+
+def test_the_rows_of_a_consumer_object_are_told_of(folder: Path, registry: Any) -> None:
+    consumer, kind = Slow(), {"keyspace": "shop", "table": "orders", "op": "insert"}
+    with SegmentLog.open(folder, [ORDERS], metrics=registry) as log:
+        running = log.run_in_thread(consumer, name="billing")
+        for number in (1, 2):
+            assert told(registry, folder, "delivered_rows_total", "billing") == 0
+            log.append(order(number)).wait()
+            deadline = time.monotonic() + 20
+            while told(registry, folder, "rows_total", "billing", **kind) < number:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        while not told(registry, folder, "commits_total", "billing"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert told(registry, folder, "delivered_rows_total", "billing") == consumer.rows == 2
+        running.stop()
 
 
 def get(address: str, path: str) -> tuple[int, str]:

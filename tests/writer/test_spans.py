@@ -11,7 +11,7 @@ import pytest
 
 from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.tail.open import open_tail
+from tests.helpers.tails import open_tail
 from tests.writer.crash.crashes import Recorder, raw_files
 from tests.writer.crash.log import LOG_NAME, parse_segment
 from tests.writer.crash.reader import Delivered, read_folder

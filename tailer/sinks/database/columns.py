@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from tailer.rows.batch import arrow_schema
 from tailer.schema.typed import TypedTable
+from tailer.sinks.arrow import schema_of
 
 ValueKind = Literal[
     "bool", "int8", "int16", "int32", "int64", "float", "double", "text", "binary", "date", "timestamp", "decimal",
@@ -63,14 +63,12 @@ class TargetForm(NamedTuple):
         return pa.schema([(column.name, column.arrow) for column in self.columns])
 
 
-def target_form(typed: TypedTable | None) -> TargetForm:
-    """The columns of change rows: of that typed form, or the generic ones (None)."""
+def target_form(typed: TypedTable | None, more: Sequence[str] = ()) -> TargetForm:
+    """The columns of change rows: of that typed form, or the generic ones (None). `more`: those behind all others."""
     if typed is None:
-        return _generic()
-    from tailer.rows.typed.form import form_of
-
+        return _generic(tuple(more))
     own = len(typed.columns)
-    fields = list(form_of(typed).schema)
+    fields = list(schema_of(typed, more))
     meta = {typed.prefix + name for name in _JSON}
     columns = [_column(field, number >= own and field.name in meta) for number, field in enumerate(fields)]
     return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
@@ -82,8 +80,8 @@ def columns_text(names: Sequence[str]) -> str:
 
 
 @cache
-def _generic() -> TargetForm:
-    columns = tuple(_column(field, field.name in _JSON) for field in arrow_schema())
+def _generic(more: tuple[str, ...]) -> TargetForm:
+    columns = tuple(_column(field, field.name in _JSON) for field in schema_of(None, more))
     return TargetForm(columns, _KEY, "segment", "offset")
 
 

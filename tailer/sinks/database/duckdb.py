@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
 from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.outlet import DatabaseOutlet, target_of
+from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
 
@@ -64,13 +64,11 @@ _SAYS: Final[tuple[tuple[str, type[CdcError], str], ...]] = (
 
 def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
     """`duckdb:FILE`."""
-    file = to.partition(":")[2].removeprefix("//")
-    if not file or ":memory:" in file:
-        raise UsageError("--to", expected="duckdb:FILE; memory is gone when the run ends", found=repr(to))
+    file = file_of(to)
     if file.startswith("md:"):
         raise UsageError("--to", expected="duckdb:FILE of this machine", found=repr(to))
     target = target_of(values, context)
-    return DatabaseOutlet(DuckdbStore(Path(file), target_form(context.typed)), target, values, context)
+    return DatabaseOutlet(DuckdbStore(Path(file), target_form(context.typed, context.more)), target, values, context)
 
 
 class DuckdbStore(Store):

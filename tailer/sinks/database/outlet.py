@@ -41,6 +41,15 @@ def target_of(values: Mapping[str, Any], context: OutletContext) -> Target:
     return Target(table, form_of_mode(values["mode"], context))
 
 
+def file_of(to: str) -> str:
+    """The path in `sqlite:FILE` and the like. UsageError."""
+    kind, _, file = to.partition(":")
+    file = file.removeprefix("//")
+    if not file or ":memory:" in file:
+        raise UsageError("--to", expected=f"{kind}:FILE; memory is gone when the run ends", found=repr(to))
+    return file
+
+
 def form_of_mode(mode: str, context: OutletContext) -> TargetForm:
     """What a target holds in this mode. UsageError for one that needs what rows do not have."""
     if mode != CHANGES:
@@ -48,7 +57,7 @@ def form_of_mode(mode: str, context: OutletContext) -> TargetForm:
             f"--mode {mode} needs whole rows (images), and change rows have only what each change set",
             remedy=f"Use --mode {CHANGES}, and put rows together where you read them: docs/tables.md says how.",
         )
-    return target_form(context.typed)
+    return target_form(context.typed, context.more)
 
 
 class DatabaseOutlet:
@@ -99,10 +108,13 @@ class DatabaseOutlet:
                 if not sum(self._leave_out(held) for held in self._held):
                     # None of them alone: it is something between rows, or is found at the end of a transaction only.
                     raise error
+        self.settled()
+
+    def settled(self) -> None:
         self._held, self._bytes = [], 0
 
     def close(self) -> None:
-        self._held, self._bytes = [], 0
+        self.settled()
         self._store.close()
 
     def _transact(self, before: Place | None, behind: Place) -> None:

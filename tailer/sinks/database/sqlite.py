@@ -13,7 +13,7 @@ import pyarrow as pa
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
 from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.outlet import DatabaseOutlet, target_of
+from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.database.texts import with_texts
 from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
@@ -45,13 +45,11 @@ _SYSTEM: Final = {
 
 def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
     """`sqlite:FILE`."""
-    file = to.partition(":")[2].removeprefix("//")
-    if not file or ":memory:" in file:
-        raise UsageError("--to", expected="sqlite:FILE; memory is gone when the run ends", found=repr(to))
+    file = file_of(to)
     target = target_of(values, context)
     if "." in target.table:
         raise UsageError("--into", expected="TABLE: a SQLite file has no schemas", found=repr(target.table))
-    form = target_form(context.typed)
+    form = target_form(context.typed, context.more)
     return DatabaseOutlet(SqliteStore(Path(file), form), target, values, context)
 
 

@@ -50,7 +50,7 @@ class DeltaFolder:
         check_names(self._form, self.name)
         try:
             if self._is_there():
-                self._table = DeltaTable(self._folder)
+                self._table = self._loaded()
                 return self._fit()
             self._table = DeltaTable.create(self._folder, self._form.schema)
             self._sync(0)
@@ -65,6 +65,7 @@ class DeltaFolder:
         """
         before = self.table.version()
         try:
+            self._check_there(before)
             added: list[AddAction | RemoveAction] = [] if rows is None else [self._data_file(rows, number)]
             self.table.create_write_transaction(
                 added,
@@ -72,6 +73,8 @@ class DeltaFolder:
                 self.table.schema(),
                 commit_properties=CommitProperties({FIELD: text}, app_transactions=[Transaction(app, number)]),
             )
+            # The commit stands behind the one before it, not where the disk was that was taken away meanwhile.
+            self._check_there(before)
             self.table.update_incremental()
             self._sync(before + 1)
         except (DeltaError, OSError) as error:
@@ -79,6 +82,8 @@ class DeltaFolder:
 
     def documented(self, error: Exception) -> CdcError:
         """What delta-rs or the disk says, as a documented error."""
+        if self._table is not None and not (self._folder / _LOG).is_dir():
+            return self._gone()
         sentence = " ".join(str(error).split()).removesuffix(".")
         if isinstance(error, OSError) and error.errno is not None:
             return system_error(f"{self.name} cannot be written", error, self._folder, writes=True)
@@ -89,7 +94,7 @@ class DeltaFolder:
                 f"{self.name}: somebody else writes under this consumer and node",
                 remedy="Is another run feeding it? Let one go on.",
             )
-        if isinstance(error, CommitFailedError | OSError) or not self._is_there():
+        if isinstance(error, CommitFailedError | OSError):
             return TargetAwayError(f"{self.name}: {sentence}")
         return SinkError(f"{self.name}: {sentence}", remedy="Restore it, or give --to another folder.")
 
@@ -97,10 +102,30 @@ class DeltaFolder:
         if (self._folder / _LOG).is_dir():
             return True
         if self._table is not None:
-            raise TargetAwayError(f"{self.name} is gone", remedy="Is it on a disk that was taken away?")
+            raise self._gone()
         if self._folder.is_dir() and any(self._folder.iterdir()):
             raise UsageError("--to delta", expected="a Delta table, or an empty folder", found=str(self._folder))
         return False
+
+    def _loaded(self) -> DeltaTable:
+        """The table; where there was one before, the same."""
+        if self._table is None:
+            return DeltaTable(self._folder)
+        try:
+            found = DeltaTable(self._folder)
+        except DeltaError as error:
+            raise self._gone() from error
+        if found.metadata().id != self._table.metadata().id:
+            raise self._gone()
+        return found
+
+    def _check_there(self, version: int) -> None:
+        """What is below a mount point is another folder: the table's own has the version that was seen last."""
+        if not any((self._folder / _LOG).glob(f"{version:020d}.*")):
+            raise self._gone()
+
+    def _gone(self) -> TargetAwayError:
+        return TargetAwayError(f"{self.name} is gone", remedy="Is it on a disk that was taken away?")
 
     def _fit(self) -> list[str]:
         fields = missing(self.table, self._form, self.name)

@@ -68,10 +68,13 @@ class DeltaOutlet:
         number = self._number + 1
         self._folder.append(rows, self._app, number, text_of(self._app, number, behind))
         self._number = number
+        self.settled()
+
+    def settled(self) -> None:
         self._held, self._bytes = [], 0
 
     def close(self) -> None:
-        self._held, self._bytes = [], 0
+        self.settled()
 
     def _place(self, number: int) -> Place:
         table = self._folder.table

@@ -1,8 +1,8 @@
 """The format `debezium-avro`: Debezium's envelope in Avro, its schema by the table's definition.
 
-With a registry a message is its wire form (a zero byte, four bytes of the schema's id, the record), for keys and
-values. Without one a value is an Avro object container of one record, which any Avro reader opens by itself, and keys
-are JSON. Needs fastavro; the extra is `avro`.
+With a registry a message is its wire form (a zero byte, four or eight bytes of the schema's id, the record), for keys
+and values. Without one a value is an Avro object container of one record, which any Avro reader opens by itself, and
+keys are JSON. Needs fastavro; the extra is `avro`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import fastavro
 import pyarrow as pa
 
+from tailer.schema.extras import PRIMARY
 from tailer.sinks.envelope.avro_values import AVRO, AvroTypes, avro_name, avro_names
 from tailer.sinks.envelope.changes import BYTES, Changes
 from tailer.sinks.envelope.debezium import CONNECTOR, Parts
@@ -36,7 +37,8 @@ class Registry(Protocol):
 
 
 class _Schemas(NamedTuple):
-    """Of a table: parsed schemas, what stands before a record, and the columns' names in Avro."""
+    """Of a table: parsed schemas, what stands before a record, the columns' names in Avro, and those of the
+    columns that rows have behind all others."""
 
     fields: TableFields
     key: Any
@@ -44,23 +46,27 @@ class _Schemas(NamedTuple):
     key_head: bytes
     value_head: bytes
     names: Mapping[str, str]
+    more: tuple[str, ...]
 
 
 class DebeziumAvro:
     """Makes keys and values. `name`: as `source` says it; namespaces begin with it. `topics`: what subjects are named
-    after (`TOPIC-key`, `TOPIC-value`)."""
+    after (`TOPIC-key`, `TOPIC-value`). `id_bytes`: of a schema's id in a message, 4 or 8."""
 
-    def __init__(self, version: str, name: str, topics: TopicNames, registry: Registry | None) -> None:
+    def __init__(
+        self, version: str, name: str, topics: TopicNames, registry: Registry | None, id_bytes: int = 4
+    ) -> None:
         self._about = {"version": version, "connector": CONNECTOR, "name": name}
         self._topics = topics
         self._registry = registry
+        self._id_bytes = id_bytes
         self._tables = TableFieldsBook(AVRO)
         self._known: dict[str, _Schemas] = {}
 
     def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
         """Keys and values of the rows. DefinitionError for a table that nothing defines, SinkError for a row that its
         definition does not fit or a schema that the registry refuses."""
-        tables = {id: self._schemas(id, fields) for id, fields in self._tables.of(changes).items()}
+        tables = {id: self._schemas(id, fields, changes.more) for id, fields in self._tables.of(changes).items()}
         ops = Parts(changes, "").op.cast(pa.string()).to_pylist()
         keys: list[bytes | None] = []
         values: list[bytes] = []
@@ -94,28 +100,31 @@ class DebeziumAvro:
             **self._about, **texts, "ts_ms": row.write_ms, "ts_us": row.write_ts, "keyspace": row.keyspace,
             "table": row.table, "node": row.node, "segment": row.segment, "offset": row.offset,
             "event_id": row.event_id, "partial": True, "static": row.is_static, "ttl": row.ttl,
-            "expires_at": row.expires_at,
+            "expires_at": row.expires_at, **row.extras,
         }  # fmt: skip
 
-    def _schemas(self, id: str, fields: TableFields) -> _Schemas:
+    def _schemas(self, id: str, fields: TableFields, more: tuple[str, ...]) -> _Schemas:
         known = self._known.get(id)
-        if known is None or known.fields is not fields:
-            known = self._known[id] = self._made(fields)
+        if known is None or known.fields is not fields or known.more != more:
+            known = self._known[id] = self._made(fields, more)
         return known
 
-    def _made(self, fields: TableFields) -> _Schemas:
+    def _made(self, fields: TableFields, more: tuple[str, ...]) -> _Schemas:
         definition = fields.definition
         parts = (self._about["name"], definition.keyspace, definition.table)
         namespace = ".".join(map(avro_name, parts))
         names = avro_names([column.name for column in (*fields.key, *fields.data)], definition.name)
-        key, value = key_schema(fields, namespace, names), value_schema(fields, namespace, names)
+        key, value = key_schema(fields, namespace, names), value_schema(fields, namespace, names, more)
         if self._registry is None:
             heads = b"", hashlib.md5(json.dumps(value).encode(), usedforsecurity=False).digest()
         else:
             topic = self._topics.of(definition.keyspace, definition.table)
-            ids = [self._registry.id_of(f"{topic}-{of}", json.dumps(it)) for of, it in (("key", key), ("value", value))]
-            heads = MAGIC + ids[0].to_bytes(4, "big"), MAGIC + ids[1].to_bytes(4, "big")
-        return _Schemas(fields, fastavro.parse_schema(key), fastavro.parse_schema(value), *heads, names)
+            heads = self._head(f"{topic}-key", key), self._head(f"{topic}-value", value)
+        return _Schemas(fields, fastavro.parse_schema(key), fastavro.parse_schema(value), *heads, names, more)
+
+    def _head(self, subject: str, schema: Mapping[str, Any]) -> bytes:
+        assert self._registry is not None
+        return MAGIC + self._registry.id_of(subject, json.dumps(schema)).to_bytes(self._id_bytes, "big")
 
 
 def key_schema(fields: TableFields, namespace: str, names: Mapping[str, str]) -> dict[str, Any]:
@@ -125,28 +134,31 @@ def key_schema(fields: TableFields, namespace: str, names: Mapping[str, str]) ->
     return {"type": "record", "name": "Key", "namespace": namespace, "fields": columns}
 
 
-def value_schema(fields: TableFields, namespace: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """Of a table's envelopes."""
+def value_schema(
+    fields: TableFields, namespace: str, names: Mapping[str, str], more: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Of a table's envelopes. `more`: of `source`."""
     types = AvroTypes(namespace)
     columns = [_column(names[each.name], types.nullable(each.type)) for each in (*fields.key, *fields.data)]
     row = {"type": "record", "name": "Value", "namespace": namespace, "fields": columns}
     described = [
         _column("before", ["null", row]),
         _column("after", ["null", f"{namespace}.Value"]),
-        {"name": "source", "type": _source_schema(namespace)},
+        {"name": "source", "type": _source_schema(namespace, more)},
         {"name": "op", "type": "string"},
         _column("ts_ms", ["null", "long"]),
     ]
     return {"type": "record", "name": "Envelope", "namespace": namespace, "fields": described}
 
 
-def _source_schema(namespace: str) -> dict[str, Any]:
+def _source_schema(namespace: str, more: Sequence[str]) -> dict[str, Any]:
     text, number = ["null", "string"], ["null", "long"]
     fields = {
         **dict.fromkeys(("version", "connector", "name"), "string"), "ts_ms": number, "ts_us": number,
         **dict.fromkeys(("keyspace", "table", "node"), "string"), "segment": "long", "offset": "long",
         "event_id": "string", "partial": "boolean", "static": "boolean", "ttl": ["null", "int"], "expires_at": number,
         **dict.fromkeys(_TEXTS, text),
+        **{name: ["null", "boolean"] if name == PRIMARY else text for name in more},
     }  # fmt: skip
     listed = [
         _column(name, type_) if isinstance(type_, list) else {"name": name, "type": type_}

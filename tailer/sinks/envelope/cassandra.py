@@ -77,6 +77,8 @@ class Connector:
             "keyspace": row.keyspace, "table": row.table, "node": row.node, "segment": row.segment,
             "offset": row.offset, "event_id": row.event_id,
         }  # fmt: skip
+        # `cluster` is the connector's own word: the name that was given, where nobody asked for the server's.
+        told |= row.extras
         if row.is_static:
             told["static"] = True
         if row.deltas is not None:

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailer.rows.arrow_texts import joined
+from tailer.rows.arrow_texts import joined, quoted
 from tailer.sinks.table_text import Tables
 
 BYTES: Final = pa.binary()
@@ -33,6 +33,16 @@ class Changes(ABC):
     @abstractmethod
     def column(self, name: str) -> pa.Array:
         """One of the columns that both forms have, by its name in the generic one."""
+
+    @property
+    @abstractmethod
+    def extras(self) -> list[tuple[str, pa.Array]]:
+        """The columns behind all others, by their names in the generic form."""
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """The names of these."""
+        return tuple(name for name, _ in self.extras)
 
     @abstractmethod
     def names(self) -> tuple[pa.Array, pa.Array]:
@@ -80,7 +90,7 @@ class Changes(ABC):
     def text(self, name: str) -> pa.Array:
         """One of the columns, as text; nulls stay."""
         values = self.column(name)
-        return values.cast(BYTES if pa.types.is_string(values.type) else pa.string()).cast(BYTES)
+        return (values if pa.types.is_string(values.type) else values.cast(pa.string())).view(BYTES)
 
     @property
     def _lone(self) -> pa.Array:
@@ -89,6 +99,12 @@ class Changes(ABC):
         found = [self.tables(each.replace("-", "")) for each in known.dictionary.to_pylist()]
         lone = [each is not None and not each.clustering for each in found]
         return pa.array(lone, pa.bool_()).take(known.indices)
+
+
+def json_texts(values: pa.Array) -> pa.Array:
+    """Texts and flags as JSON."""
+    texts = quoted(values.view(BYTES)) if pa.types.is_string(values.type) else values.cast(pa.string()).view(BYTES)
+    return texts.fill_null(b"null") if texts.null_count else texts
 
 
 def filled(fields: pa.Array) -> pa.Array:
@@ -116,5 +132,5 @@ def and_more(fields: pa.Array, more: pa.Array) -> pa.Array:
 
 def fields_of(objects: pa.Array) -> pa.Array:
     """The fields of JSON objects; none of null."""
-    inside = pc.binary_slice(objects.cast(BYTES), 1, -1)
+    inside = pc.binary_slice(objects.view(BYTES), 1, -1)
     return inside.fill_null(b"") if inside.null_count else inside

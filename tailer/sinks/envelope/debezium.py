@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined, quoted
-from tailer.sinks.envelope.changes import BYTES, Changes, and_more, where
+from tailer.sinks.envelope.changes import BYTES, Changes, and_more, json_texts, where
 from tailer.types import quote
 
 CONNECTOR: Final = "cdc-tail"
@@ -96,6 +96,8 @@ class Parts:
             if values.null_count < len(values):
                 text = quoted(values) if name in self._quoted else values
                 parts.append(joined(f',"{name}":', text).fill_null(b""))
+        for name, values in changes.extras:
+            parts += [f',"{name}":', json_texts(values)]
         return joined(*parts, "}")
 
 

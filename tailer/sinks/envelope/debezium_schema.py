@@ -8,7 +8,7 @@ is slower than without.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from tailer.rows.arrow_texts import joined
+from tailer.schema.extras import PRIMARY
 from tailer.sinks.envelope.changes import BYTES, Changes
 from tailer.sinks.envelope.connect_values import CONNECT, JSON_TEXT, TEXT, connect_type, struct
 from tailer.sinks.envelope.debezium import Parts, about
@@ -40,14 +41,19 @@ SOURCE: Final[Mapping[str, Mapping[str, Any]]] = {
 """The fields of `source`."""
 
 
+def source_fields(more: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """The same, and those of columns that were asked for besides."""
+    return {**SOURCE, **{name: _FLAG if name == PRIMARY else TEXT for name in more}}
+
+
 class DebeziumWithSchema:
     """Makes keys and values. `version`, `name`: as `source` says them; names of schemas begin with `name`."""
 
     def __init__(self, version: str, name: str) -> None:
         self._about = about(version, name)
         self._tables = TableFieldsBook(CONNECT)
-        self._schemas: Callable[[TableFields], tuple[bytes, bytes]] = lru_cache(maxsize=256)(
-            lambda table: schemas_of(table, name)
+        self._schemas: Callable[[TableFields, tuple[str, ...]], tuple[bytes, bytes]] = lru_cache(maxsize=256)(
+            lambda table, more: schemas_of(table, name, more)
         )
 
     def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
@@ -56,7 +62,7 @@ class DebeziumWithSchema:
         tables = self._tables.of(changes)
         keys, before, after = _payloads(changes, tables)
         ids = changes.column("table_id").dictionary_encode()
-        schemas = [self._schemas(tables[id]) for id in ids.dictionary.to_pylist()]
+        schemas = [self._schemas(tables[id], changes.more) for id in ids.dictionary.to_pylist()]
         of_key, of_value = (pa.array([pair[side] for pair in schemas], BYTES).take(ids.indices) for side in (0, 1))
         parts = Parts(changes, self._about, flat=True)
         payload = ('{"before":', before, ',"after":', after, ',"source":', parts.source)
@@ -65,8 +71,8 @@ class DebeziumWithSchema:
         return key, joined(*told, ',"op":"', parts.op, f'","ts_ms":{at_ms}}}}}')
 
 
-def schemas_of(table: TableFields, name: str) -> tuple[bytes, bytes]:
-    """The schemas of a table's keys and values."""
+def schemas_of(table: TableFields, name: str, more: Sequence[str] = ()) -> tuple[bytes, bytes]:
+    """The schemas of a table's keys and values. `more`: of `source`."""
     begin = f"{name}.{table.definition.keyspace}.{table.definition.table}"
     key = {
         column.name: {**connect_type(column.type, begin), "optional": number >= table.partition}
@@ -76,7 +82,7 @@ def schemas_of(table: TableFields, name: str) -> tuple[bytes, bytes]:
     fields = {
         "before": struct(f"{begin}.Value", row, optional=True),
         "after": struct(f"{begin}.Value", row, optional=True),
-        "source": struct(f"{name}.Source", SOURCE),
+        "source": struct(f"{name}.Source", source_fields(more)),
         "op": {"type": "string", "optional": False},
         "ts_ms": _NUMBER,
     }

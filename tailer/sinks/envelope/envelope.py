@@ -138,4 +138,5 @@ def _avro(options: EnvelopeOptions) -> Format:
             f"--format {AVRO} needs the package {error.name}", remedy="Install it: pip install 'cdc-tail[avro]'."
         ) from error
     registry = None if options.registry is None else HttpRegistry(options.registry)
-    return DebeziumAvro(version(), options.name, TopicNames(options.topic, options.node), registry)
+    topics = TopicNames(options.topic, options.node)
+    return DebeziumAvro(version(), options.name, topics, registry, options.registry_ids)

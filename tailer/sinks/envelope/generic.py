@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailer.rows.arrow_texts import joined, quoted
 from tailer.rows.batch import COLUMNS
-from tailer.sinks.envelope.changes import BYTES, Changes, fields_of
+from tailer.sinks.envelope.changes import Changes, fields_of, json_texts
 from tailer.sinks.envelope.elements import Split, multi_columns, split
 
 _JSON: Final = frozenset({"partition_key", "clustering", "columns", "range", "cells", "attrs"})
@@ -22,6 +22,11 @@ class GenericChanges(Changes):
 
     def column(self, name: str) -> pa.Array:
         return self.batch.column(COLUMNS.index(name))
+
+    @property
+    def extras(self) -> list[tuple[str, pa.Array]]:
+        own = len(COLUMNS)
+        return list(zip(self.batch.schema.names[own:], self.batch.columns[own:], strict=True))
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         return self.column("keyspace"), self.column("table")
@@ -69,6 +74,8 @@ class GenericChanges(Changes):
         for name in COLUMNS:
             parts += [f'{begin}"{name}":', self._json(name)]
             begin = ","
+        for name, values in self.extras:
+            parts += [f',"{name}":', json_texts(values)]
         return joined(*parts, "}")
 
     def _json(self, name: str) -> pa.Array | str:
@@ -79,4 +86,4 @@ class GenericChanges(Changes):
         text = self.text(name)
         if pa.types.is_string(values.type) and name not in _JSON:
             text = quoted(text)
-        return text.fill_null(b"null") if text.null_count else text.cast(BYTES)
+        return text.fill_null(b"null") if text.null_count else text

@@ -15,7 +15,7 @@ class EnvelopeOptions(msgspec.Struct, frozen=True):
 
     `topic`: see `topics.TopicNames`, of node `node`; a registry tells schemas apart by it. `tombstones`: a message
     without value behind each that deletes one row, with the same key. `with_schema`: keys and values say their schema.
-    `registry`: the address of a schema registry, if there is one.
+    `registry`: the address of a schema registry, if there is one; `registry_ids`: bytes of its ids in a message.
     """
 
     format: str = "rows"
@@ -25,6 +25,7 @@ class EnvelopeOptions(msgspec.Struct, frozen=True):
     tombstones: bool = False
     with_schema: bool = False
     registry: str | None = None
+    registry_ids: int = 4
 
 
 def options_of(values: Mapping[str, Any], name: str, node: str) -> EnvelopeOptions:
@@ -37,4 +38,5 @@ def options_of(values: Mapping[str, Any], name: str, node: str) -> EnvelopeOptio
         tombstones=values["tombstones"],
         with_schema=values["with_schema"],
         registry=values["registry"],
+        registry_ids=int(values["registry_ids"]),
     )

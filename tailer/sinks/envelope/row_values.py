@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from itertools import repeat
+from typing import Any, Final, NamedTuple
 
 from tailer.errors import SinkError
 from tailer.position import Position
@@ -39,6 +40,8 @@ class RowValues(NamedTuple):
     event_id: str
     txn: str | None
     attrs: str | None
+    extras: dict[str, Any]
+    """The columns behind all others, by name."""
 
     @property
     def write_ms(self) -> int | None:
@@ -58,5 +61,8 @@ def rows_of(changes: Changes) -> Iterator[RowValues]:
     """The rows in order."""
     made = (changes.partition, changes.clustering, changes.assigned, changes.deltas, changes.deletes_row)
     columns = [*made, *changes.names(), *map(changes.column, _COLUMNS)]
-    for values in zip(*(column.to_pylist() for column in columns), strict=True):
-        yield RowValues(*values)
+    extras = changes.extras
+    names, more = [name for name, _ in extras], (values.to_pylist() for _, values in extras)
+    added = zip(*more, strict=True) if extras else repeat((), len(changes))
+    for values, said in zip(zip(*(column.to_pylist() for column in columns), strict=True), added, strict=True):
+        yield RowValues._make((*values, dict(zip(names, said, strict=True))))

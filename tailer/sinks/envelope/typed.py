@@ -14,7 +14,7 @@ from tailer.rows.arrow_texts import joined, lines_of
 from tailer.rows.typed.form import Form, FormColumn, form_of
 from tailer.rows.typed.lines import json_lines, own_texts
 from tailer.schema.typed import META, TypedTable
-from tailer.sinks.envelope.changes import BYTES, NO_FIELDS, Changes, and_more, where
+from tailer.sinks.envelope.changes import BYTES, NO_FIELDS, Changes, and_more, json_texts, where
 from tailer.sinks.table_text import Tables
 from tailer.sinks.typed_rows import bare, holds_texts
 from tailer.types import Shape, quote
@@ -29,12 +29,20 @@ class TypedChanges(Changes):
     """A batch of one typed form."""
 
     def __init__(self, batch: pa.RecordBatch, tables: Tables, typed: TypedTable) -> None:
-        super().__init__(batch, tables)
         self._form: Form = form_of(typed)
+        own = len(self._form.schema)
+        names = [name.removeprefix(typed.prefix) for name in batch.schema.names[own:]]
+        self._extras = list(zip(names, batch.columns[own:], strict=True))
+        alone = pa.RecordBatch.from_arrays(batch.columns[:own], schema=self._form.schema) if names else batch
+        super().__init__(alone, tables)
         self._counters = {each.name for each in self._form.columns if each.type.shape is Shape.COUNTER}
 
     def column(self, name: str) -> pa.Array:
         return self.batch.column(len(self._form.columns) + META.index(name))
+
+    @property
+    def extras(self) -> list[tuple[str, pa.Array]]:
+        return self._extras
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         keyspace, _, table = self._form.typed.table.partition(".")
@@ -71,7 +79,11 @@ class TypedChanges(Changes):
         return self.column("deltas").cast(BYTES)
 
     def lines(self) -> pa.Array:
-        return lines_of(json_lines(self._form, self.batch))
+        lines = lines_of(json_lines(self._form, self.batch))
+        parts: list[pa.Array | str] = []
+        for name, values in self._extras:
+            parts += [f",{quote(self._form.typed.prefix + name)}:", json_texts(values)]
+        return joined(pc.binary_slice(lines.view(BYTES), 0, -1), *parts, "}") if parts else lines
 
     @cached_property
     def _has_key(self) -> pa.Array:

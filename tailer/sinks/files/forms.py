@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from tailer.limits import KIB
@@ -96,10 +97,10 @@ class ArrowWriter:
 
     suffix = "arrow"
 
-    def __init__(self, out: NewFile, typed: TypedTable | None) -> None:
+    def __init__(self, out: NewFile, typed: TypedTable | None, more: Sequence[str] = ()) -> None:
         import pyarrow
 
-        self._schema = schema_of(typed)
+        self._schema = schema_of(typed, more)
         options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
         self._writer: Any = pyarrow.ipc.new_file(out, self._schema, options=options)
         self._waiting: list[pyarrow.RecordBatch] = []
@@ -139,5 +140,5 @@ def has_form(form: str) -> bool:
 def form_writer(options: EnvelopeOptions, out: NewFile, context: OutletContext) -> FormWriter:
     """The writer of a form. `options`: the form, and what is asked of envelopes; `context`: of the outlet."""
     if options.format == "arrow":
-        return ArrowWriter(out, context.typed)
+        return ArrowWriter(out, context.typed, context.more)
     return LinesWriter(out) if options.format == "rows" else EnvelopeWriter(out, options, context)

@@ -106,6 +106,9 @@ class FilesOutlet:
             self._file, self._writer = None, None
             self._counts.clear()
 
+    def settled(self) -> None:
+        """See Outlet. A folder is never away: a commit that failed ends the run."""
+
     def close(self) -> None:
         try:
             if self._file is not None:

@@ -8,6 +8,7 @@ Reads; writes nothing.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,6 +120,11 @@ class Series:
         """Of the files that have an index, ascending."""
         return indexed_numbers(self.names())
 
+    def begun(self) -> bool:
+        """Whether there is an index, at the cost of finding one."""
+        with told("cannot list the data files", self.folder), os.scandir(self.folder) as found:
+            return any(is_index(file.name) for file in found)
+
     def names(self) -> list[str]:
         """All names in the folder; none where there is no folder."""
         try:
@@ -154,7 +160,7 @@ def series_in(folder: Path) -> list[Series]:
     for path in entries:
         if not path.name.startswith(".") and path.is_dir():
             series = Series(path)
-            if series.numbers():
+            if series.begun():
                 found.append(series)
     return found
 

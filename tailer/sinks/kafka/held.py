@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -44,16 +45,24 @@ def hold(batch: Rows, messages: Messages) -> Held:
     sizes = np.full(len(messages), _FRAME, np.int64)
     for name in ("key", "value", *_HEADERS):
         sizes += _lengths(getattr(messages, name))
-    tables = pa.table({"keyspace": messages.keyspace, "table": messages.table}).group_by(["keyspace", "table"])
-    named = tables.aggregate([]).to_pydict()
     return Held(
         batch,
         messages,
         int(sizes.sum()),
         int(sizes.max(initial=0)),
-        frozenset(zip(named["keyspace"], named["table"], strict=True)),
+        _tables(messages.keyspace, messages.table),
         messages.key.null_count > 0,
     )
+
+
+def _tables(keyspaces: pa.Array, tables: pa.Array) -> frozenset[tuple[str, str]]:
+    """The pairs that there are."""
+    known, named = keyspaces.unique().to_pylist(), tables.unique().to_pylist()
+    if min(len(known), len(named)) <= 1:
+        # Of a batch of few rows finding this out is most of the work: so it is asked without a query.
+        return frozenset(product(known, named))
+    pairs = pa.table({"keyspace": keyspaces, "table": tables}).group_by(["keyspace", "table"]).aggregate([]).to_pydict()
+    return frozenset(zip(pairs["keyspace"], pairs["table"], strict=True))
 
 
 def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:

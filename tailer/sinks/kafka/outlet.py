@@ -99,6 +99,10 @@ class KafkaOutlet:
         self._leave_out_refused(topics)
         sending.send(self._outgoing(topics, behind))
         self._stands = behind
+        self.settled()
+
+    def settled(self) -> None:
+        """See Outlet."""
         self._held.clear()
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.errors import CdcError, RefusedError
-from tailer.rows.batch import ChangeBatch
+from tailer.rows.batch import COLUMNS, ChangeBatch
+from tailer.rows.widened import with_columns
 from tailer.sinks.base import Rows
 from tailer.spark.sinks.base import PlainSink
 from tailer.state.consumers import replace_file
@@ -36,7 +37,9 @@ Make = Callable[["pyarrow.Table"], Rows]
 
 def change_rows(table: pyarrow.Table) -> Rows:
     """Rows of the generic form."""
-    return ChangeBatch(tuple(column.to_pylist() for column in table.columns))
+    columns = table.to_pydict()
+    alone = ChangeBatch(tuple(columns.pop(name) for name in COLUMNS))
+    return with_columns(alone, columns)
 
 
 def typed_rows(table: TypedTable) -> Make:
@@ -49,7 +52,9 @@ def typed_rows(table: TypedTable) -> Make:
 
     def make(rows: pyarrow.Table) -> Rows:
         (batch,) = rows.combine_chunks().to_batches()
-        return TypedBatch(form, fit(batch, form.schema))
+        more = batch.select(batch.schema.names[len(form.schema) :]).to_pydict()
+        extras = {name.removeprefix(table.prefix): values for name, values in more.items()}
+        return with_columns(TypedBatch(form, fit(batch, form.schema)), extras)
 
     return make
 

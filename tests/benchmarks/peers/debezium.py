@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.helpers.jvm.jars import Artifact, Unavailable, cache, jars_of
+from tests.helpers.jvm.jars import Artifact, cache, jars_of, lacking
 from tests.helpers.jvm.program import Program, free_ports
 from tests.helpers.kafka_broker import Broker
 from tests.server.harness import JAVA_17, Node
@@ -66,11 +66,7 @@ def jars() -> Path:
 
 def available() -> str | None:
     """Why the connector cannot run here, or None."""
-    try:
-        jars()
-    except Unavailable as reason:
-        return str(reason)
-    return None
+    return lacking(jars)
 
 
 class Debezium:

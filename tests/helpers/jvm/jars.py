@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,15 @@ _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
 class Unavailable(Exception):
     """This machine cannot run the program; the text says what is missing."""
+
+
+def lacking(bring: Callable[[], object]) -> str | None:
+    """Why what `bring` brings is not to be had here, or None: then it is there."""
+    try:
+        bring()
+    except Unavailable as reason:
+        return str(reason)
+    return None
 
 
 class Artifact(NamedTuple):

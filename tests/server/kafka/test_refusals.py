@@ -88,7 +88,7 @@ def opened(broker: Broker, consumer: str, topic: str, refused: Any = None) -> An
     values = {
         "brokers": broker.bootstrap, "kafka_config": None, "at_least_once": False, "create_topics": True,
         "partitions": None, "topic": "{keyspace}.{table}", "tombstones": False, "positions_topic": topic,
-        "format": "rows", "with_schema": False, "registry": None,
+        "format": "rows", "with_schema": False, "registry": None, "registry_ids": "4",
         "commit_rows": 100, "commit_bytes": 1 << 20, "commit_seconds": 0.0,
     }  # fmt: skip
     context = OutletContext(OutletKey("5a1f", "n1", consumer), lambda table_id: None, None, refused, [].append)

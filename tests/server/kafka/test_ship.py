@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli import Result, run_cli
-from tests.helpers.data_files import indexes
+from tests.helpers.data_files import indexes, lines_of
 from tests.helpers.kafka_broker import Broker
-from tests.helpers.kafka_topics import places, read
+from tests.helpers.kafka_topics import make_topic, places, read, set_bound
 from tests.server.kafka.logs import log_of, table
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -22,9 +22,14 @@ def files_of(log: Path, folder: Path, *more: str) -> None:
     assert ran.code == 0, ran.err
 
 
+def shipping(broker: Broker, folder: Path) -> list[str]:
+    """The words of a shipper that goes on and on."""
+    words = ["ship", str(folder), "--to", "kafka", "--brokers", broker.bootstrap, "--keep", "100"]
+    return [*words, "--positions-topic", f"positions-{folder.parent.name}", "--create-topics"]
+
+
 def ship(broker: Broker, folder: Path, *more: str) -> Result:
-    words = ["ship", folder, "--once", "--to", "kafka", "--brokers", broker.bootstrap, "--keep", "100"]
-    return run_cli([*words, "--positions-topic", f"positions-{folder.parent.name}", "--create-topics", *more])
+    return run_cli([*shipping(broker, folder), "--once", *more])
 
 
 @pytest.mark.parametrize("form", ["rows", "arrow"])
@@ -69,3 +74,17 @@ def test_a_target_that_has_nothing_of_what_was_sent(broker: Broker, tmp_path: Pa
     assert ship(broker, out).code == 0
     told = ship(broker, out, "--positions-topic", f"others-{tmp_path.name}")
     assert (told.code, "has none of the data files of node n1" in told.err) == (6, True)
+
+
+def test_a_row_that_is_too_large_ends_it_and_stays(broker: Broker, tmp_path: Path) -> None:
+    """A shipper has no quarantine: the files stay, and go when the topic takes them."""
+    log, out = log_of(tmp_path / "cdc_raw", table("ship_large"), 20), tmp_path / "out"
+    files_of(log, out)
+    make_topic(broker, "ks.ship_large", max_message_bytes="200")
+    told = ship(broker, out)
+    assert (told.code, "is too large for topic ks.ship_large: expected at most 200 bytes" in told.err) == (7, True)
+    assert read(broker, "ks.ship_large", committed=False) == []
+    assert len(lines_of(out / "n1")) == 20
+    set_bound(broker, "ks.ship_large", 100_000)
+    assert ship(broker, out).code == 0
+    assert sorted(each.row["columns"]["v"] for each in read(broker, "ks.ship_large")) == list(range(20))

@@ -19,6 +19,7 @@ from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
 from tailer.segments.run import run_of
 from tailer.segments.segment import SegmentFile
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SchemaRecord
 from tests.oracle.schema import Follower
@@ -51,7 +52,7 @@ def ids(folder: Path) -> list[int]:
 
 
 def definitions_in(state: Path, *, writable: bool = True, tolerant: bool = False) -> Definitions:
-    return Definitions(Journal(state, writable=writable), Selection(), tolerant=tolerant)
+    return Definitions(FolderJournal(state, writable=writable), Selection(), tolerant=tolerant)
 
 
 def whole(folder: Path, segment: int, start: int | None = None) -> Span:
@@ -168,9 +169,9 @@ def test_what_a_task_needs_is_in_the_journal_before_the_task_is_made(
 ) -> None:
     known = definitions_in(tmp_path)
     collect(known, folder)
-    assert Journal(tmp_path, writable=False).count == 0, "what was collected is not known yet"
+    assert FolderJournal(tmp_path, writable=False).count == 0, "what was collected is not known yet"
     known.learn_collected(None)
-    written = [each for each in Journal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
+    written = [each for each in FolderJournal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
     ends = [Position(segment, line["end"]) for segment in ids(folder) for line in lines(set_dir, segment)]
     assert {each.at for each in written} <= set(ends)
     assert [each.at for each in written] == sorted(each.at for each in written)
@@ -229,7 +230,7 @@ def test_a_late_segment_counts_from_the_planner_on_and_at_once_inside_itself(
     known.learn_collected(planned)
     assert known.history.as_of(between) == before, "what was planned by this stays as it was"
     assert known.history.as_of(planned) != before
-    late = [each for each in Journal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
+    late = [each for each in FolderJournal(tmp_path, writable=False).read() if isinstance(each, SchemaRecord)]
     assert {each.at for each in late if each.at.segment == planned.segment} == {planned}
     inside = known.at(whole(folder, altering))
     assert [change.end for change in inside.changes if ALTERED in change.definitions] == altered_ends(set_dir, altering)
@@ -242,7 +243,7 @@ def test_a_file_counts_from_the_beginning_at_a_first_start(set_dir: Path, folder
     first = known.at(whole(folder, ids(folder)[0]))
     assert {each.name for each in first.valid[ALTERED].clustering} == {"clus"}
     assert first.changes == ()
-    (record,) = Journal(tmp_path, writable=False).read()
+    (record,) = FolderJournal(tmp_path, writable=False).read()
     assert isinstance(record, SchemaRecord)
     assert (record.at, record.source) == (Position(0, 0), "file schema.cql")
 
@@ -260,7 +261,7 @@ def test_a_file_given_later_counts_from_the_planner_on(
     # Given again at a later start: the same, and it counts from where it first did.
     again = definitions_in(tmp_path)
     OutsideSources(TailOptions(schema_file=set_dir / "schema.cql"), again).give(Position(altering, 5000))
-    assert Journal(tmp_path, writable=False).count == 1
+    assert FolderJournal(tmp_path, writable=False).count == 1
 
 
 def test_a_base_stands_below_the_log(tmp_path: Path) -> None:
@@ -288,8 +289,8 @@ def test_the_file_given_last_counts(tmp_path: Path) -> None:
 
     for type_, records in (("text", 1), ("text", 1), ("blob", 2), ("text", 3), ("text", 3), ("blob", 4)):
         definitions_in(tmp_path).add(base(type_), f"file {type_}.cql", start)
-        assert (type_of_v(), Journal(tmp_path, writable=False).count) == (type_, records)
-    Journal(tmp_path).append_retract(4)
+        assert (type_of_v(), FolderJournal(tmp_path, writable=False).count) == (type_, records)
+    FolderJournal(tmp_path).append_retract(4)
     assert type_of_v() == "text"
     definitions_in(tmp_path).add(base("blob"), "file blob.cql", start)
     assert type_of_v() == "blob", "given again, it counts again"

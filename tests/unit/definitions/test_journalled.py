@@ -10,12 +10,13 @@ from tailer.definitions.learning import Definitions
 from tailer.position import Position
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.selection import Selection
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
+from tailer.state.home import FolderHome
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, create, data
 
 
 def journal(state: Path, id: str, ts: int, **columns: str) -> None:
-    known = Definitions(Journal(state), Selection(), tolerant=False)
+    known = Definitions(FolderJournal(state), Selection(), tolerant=False)
     known.add(
         create("t", id, ts, SIMPLE | {name: data(type_) for name, type_ in columns.items()}), "log", Position(7, ts)
     )
@@ -28,7 +29,7 @@ def columns(tables: JournalledTables, id: str) -> list[str] | None:
 
 def test_what_is_journalled_while_rows_come_is_found(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    tables = JournalledTables([one, other])
+    tables = JournalledTables([FolderHome(tmp_path, one), FolderHome(tmp_path, other)])
     assert columns(tables, ID_A) is None
     assert list(tmp_path.iterdir()) == []
     journal(one, ID_A, 10)
@@ -43,4 +44,4 @@ def test_what_is_journalled_while_rows_come_is_found(tmp_path: Path) -> None:
 
 def test_the_server_s_own_tables_need_no_journal(tmp_path: Path) -> None:
     (id,) = [id for id, held in builtin_definitions().items() if held.name == "system.local"]
-    assert "truncated_at" in (columns(JournalledTables([tmp_path]), id) or [])
+    assert "truncated_at" in (columns(JournalledTables([FolderHome(tmp_path, tmp_path)]), id) or [])

@@ -9,6 +9,7 @@ import pytest
 
 from tailer.metrics.folder import FolderLook, Waiting
 from tailer.retention.status import default_cap
+from tailer.segments.source import FolderSource
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import LogFolder, completed, live, one_row_log, one_row_segment, simple_table
 
@@ -24,7 +25,7 @@ class Watched:
         self.now = NOW
         self.folder = one_row_log(path, TABLE, FIRST, count)
         self.writers = [one_row_segment(TABLE, FIRST, number) for number in range(count)]
-        self.look = FolderLook(path, 1000, lambda: self.now)
+        self.look = FolderLook(FolderSource(path), 1000, lambda: self.now)
         for number in range(count):
             self.published(number, NOW - 100 + number)
 
@@ -77,7 +78,7 @@ def test_how_full_it_is(watched: Watched, tmp_path: Path) -> None:
     assert found is not None
     assert (found.segments, found.cap) == (4, 1000)
     assert found.bytes == sum(file.stat().st_size for file in tmp_path.glob("cdc_raw/*.log"))
-    guessed = FolderLook(watched.folder.path).look(None)
+    guessed = FolderLook(FolderSource(watched.folder.path)).look(None)
     assert guessed is not None
     volume = os.statvfs(tmp_path)
     assert guessed.cap == default_cap(volume.f_blocks * volume.f_frsize)
@@ -87,7 +88,7 @@ def test_a_service_says_its_cap_itself(tmp_path: Path) -> None:
     folder = LogFolder(tmp_path / "cdc_raw")
     writer = one_row_segment(TABLE, FIRST, 1)
     folder.put(writer, f"48 {writer.end} {FIRST}:{writer.end}")
-    found = FolderLook(folder.path).look(None)
+    found = FolderLook(FolderSource(folder.path)).look(None)
     assert found is not None
     assert found.cap is None
 

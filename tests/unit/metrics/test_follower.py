@@ -15,10 +15,10 @@ from tailer.metrics.follower import Follower
 from tailer.metrics.health import STUCK_SECONDS
 from tailer.metrics.samples import BOUNDS, Counted
 from tailer.options.tail import TailOptions
+from tailer.segments.source import FolderSource
 from tailer.sinks.base import Rows
 from tailer.state.offset import NodeOffset
 from tailer.tail.follow import follow
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
@@ -29,6 +29,7 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
+from tests.helpers.tails import open_tail
 
 FIRST = 1_700_000_000_001
 TABLE, OTHER = simple_table("ks", "t"), simple_table("ks", "other", 2)
@@ -46,7 +47,9 @@ class Run:
         self.fails = False
         self.seen: list[dict[Metric, dict[tuple[str, ...], Any]]] = []
         self.folder = LogFolder(parent / "cdc_raw")
-        self.follower = Follower(self.folder.path, "local", "billing", 10**9, lambda: self.now, lambda: self.now)
+        self.follower = Follower(
+            FolderSource(self.folder.path), "local", "billing", 10**9, lambda: self.now, lambda: self.now
+        )
 
     def put(self, writer: SegmentWriter, sidecar: str, when: float) -> None:
         self.folder.put(writer, sidecar)

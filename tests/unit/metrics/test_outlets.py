@@ -10,13 +10,14 @@ from tailer.metrics import declared as m
 from tailer.metrics.declared import Metric
 from tailer.metrics.follower import Follower
 from tailer.options.tail import TailOptions
+from tailer.segments.source import FolderSource
 from tailer.sinks.outlet import Bounds
 from tailer.tail.deliver import deliver
 from tailer.tail.feed import Feed
-from tailer.tail.open import open_tail
 from tailer.tail.patience import Patience
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
 from tests.helpers.outlets import MemoryOutlet, Target, away
+from tests.helpers.tails import open_tail
 
 TABLE = simple_table("ks", "t")
 RUN = ("billing", "local")
@@ -40,12 +41,12 @@ def run(
     folder: Path, target: Target, sleeps: Callable[[Follower], None] = lambda follower: None, **options: Any
 ) -> Follower:
     """One run that does not wait. `sleeps`: called where it waits for its target."""
-    follower = Follower(folder, "local", "billing", 10**9)
+    follower = Follower(FolderSource(folder), "local", "billing", 10**9)
     chosen = TailOptions(consumer="billing", settle_seconds=0.0, outlet=True, **options)
     with open_tail(folder, chosen) as tail:
-        patience = Patience(60.0, [].append, watch=follower, sleep=lambda seconds: sleeps(follower))
+        patience = Patience(60.0, [].append, told=(follower.away,), sleep=lambda seconds: sleeps(follower))
         feed = Feed(tail, lambda context: MemoryOutlet(target, context, Bounds(rows=3)), patience, [].append, follower)
-        deliver([feed], once=True, say=[].append)
+        deliver(feed, once=True, say=[].append)
     return follower
 
 
@@ -81,11 +82,11 @@ def test_a_target_that_is_away_shows_until_it_is_there(tmp_path: Path) -> None:
 
 def test_rows_that_are_refused_are_counted(tmp_path: Path) -> None:
     target = Target(refuses=lambda row: row["columns"]["v"] == 4)
-    follower = Follower(tmp_path / "cdc_raw", "local", "billing", 10**9)
+    follower = Follower(FolderSource(tmp_path / "cdc_raw"), "local", "billing", 10**9)
     chosen = TailOptions(consumer="billing", settle_seconds=0.0, outlet=True, on_error="quarantine")
     with open_tail(log(tmp_path), chosen) as tail:
         patience = Patience(60.0, [].append)
         feed = Feed(tail, lambda context: MemoryOutlet(target, context, Bounds()), patience, [].append, follower)
-        deliver([feed], once=True, say=[].append)
+        deliver(feed, once=True, say=[].append)
     assert len(target.rows) == ROWS - 1
     assert value(follower, m.REFUSED_ROWS) == 1

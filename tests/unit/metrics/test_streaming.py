@@ -11,6 +11,7 @@ import pytest
 
 from tailer.metrics import declared as m
 from tailer.metrics.streaming import GivenUp, Stream
+from tailer.segments.source import FolderSource
 from tests.helpers.log_writer import one_row_log, one_row_segment, simple_table
 
 FIRST = 1_700_000_000_001
@@ -35,7 +36,7 @@ def test_progress_becomes_numbers(tmp_path: Path, form: Callable[[Any], Any]) ->
     folder = one_row_log(tmp_path / "cdc_raw", TABLE, FIRST, 3)
     now = [100.0]
     before = {"n1": GivenUp(losses=1, quarantined=4)}
-    stream = Stream({"n1": folder.path}, "lake", 10**9, before, lambda: now[0])
+    stream = Stream({"n1": FolderSource(folder.path)}, "lake", 10**9, before, lambda: now[0])
     assert stream.unready() == ["the query has not begun"]
     run = ("lake", "n1")
     assert (m.LAG_BYTES, *run) not in values(stream)
@@ -55,9 +56,21 @@ def test_progress_becomes_numbers(tmp_path: Path, form: Callable[[Any], Any]) ->
     assert values(stream)[m.READY, *run] == 0
 
 
+def test_a_node_that_was_removed_is_told_of_no_more(tmp_path: Path) -> None:
+    folder = one_row_log(tmp_path / "cdc_raw", TABLE, FIRST, 3)
+    stream = Stream({"n1": FolderSource(folder.path), "n2": FolderSource(folder.path)}, "lake", 10**9)
+    both = offset(FIRST, 0, done=True)
+    both["nodes"]["n2"] = both["nodes"]["n1"]
+    stream.take(progress(both, None))
+    assert (m.LAG_BYTES, "lake", "n2") in values(stream)
+    stream.take(progress({**both, "v": 3, "nodes": {**both["nodes"], "n2": {"removed": "ab"}}}, None))
+    assert (m.LAG_BYTES, "lake", "n2") not in values(stream)
+    assert (m.LAG_BYTES, "lake", "n1") in values(stream)
+
+
 def test_what_older_versions_do_not_tell_is_left_out(tmp_path: Path) -> None:
     folder = one_row_log(tmp_path / "cdc_raw", TABLE, FIRST, 2)
-    stream = Stream({"n1": folder.path}, None)
+    stream = Stream({"n1": FolderSource(folder.path)}, None)
     stream.turned()
     stream.take(progress(offset(FIRST, 0, done=False), "null"))
     found = values(stream)

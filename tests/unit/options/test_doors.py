@@ -21,6 +21,10 @@ WRONG = {
     "node": "a b",
     "schema_changes": "maybe",
     "tables_may_come": "maybe",
+    "masks_may_come": "maybe",
+    "with_origin": "maybe",
+    "with_primary": "maybe",
+    "replicas": "first",
     "on_schema_change": "fial",
     "decimals": "text",
     "meta_prefix": "a b",
@@ -35,8 +39,9 @@ WRONG = {
     "start": "yesterday",
     "until": "tomorrow",
 }
-FREE = {"tables", "table", "schema_file", "server", "state", "keystore", "keystore_password_file"} | {
-    "server_ca", "server_cert", "server_key"
+FREE = {"archive", "cassandra_yaml", "tables", "table", "schema_file", "server", "state", "keystore"} | {
+    "server_ca", "server_cert", "server_key", "mask", "exclude", "mask_key", "keystore_password_file", "cluster", "dc",
+    "rack", "node_ca", "node_cert", "node_key", "token_file",
 }  # fmt: skip
 """Any text may be one; who uses it finds out."""
 

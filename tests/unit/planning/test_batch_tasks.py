@@ -14,15 +14,17 @@ from tailer.planning.batch_tasks import BatchTasks, FileTask, RowOptions, parts,
 from tailer.position import Position
 from tailer.reading.reader import Reader
 from tailer.segments.segment import SegmentFile
-from tailer.segments.segments import FolderSegments
+from tailer.segments.segments import SourceSegments
+from tailer.segments.source import FolderSource
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord, SkipRecord
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.replay import Stage
 from tests.helpers.sets import Place, stages
+from tests.helpers.tails import open_tail
 from tests.native.logs import ORDERS, folder_of, put
 from tests.native.test_following import EXPECTED, mixed_log
 
@@ -39,7 +41,11 @@ def between(folder: Path, consumer: str | None = "c", journal: Journal | None = 
         return SegmentFile(found, segment)
 
     return BatchTasks(
-        "local", journal or Journal(state_folder(folder), writable=bool(options)), consumer, open_segment, **options
+        "local",
+        journal or FolderJournal(state_folder(folder), writable=bool(options)),
+        consumer,
+        open_segment,
+        **options,
     )
 
 
@@ -60,13 +66,13 @@ def rows(folder: Path, tasks: Sequence[FileTask]) -> list[str]:
     told: list[str] = []
     for task, file in tasks:
         with SegmentFile(folder / file, task.span.segment) as opened:
-            for batch in Reader().read(task, opened, refuse, FolderSegments(folder)):
+            for batch in Reader().read(task, opened, refuse, SourceSegments(FolderSource(folder))):
                 told += batch.to_arrow().to_pylist()
     return told
 
 
 def journal_ends(folder: Path) -> list[SegmentEndRecord]:
-    records = Journal(state_folder(folder), writable=False).read()
+    records = FolderJournal(state_folder(folder), writable=False).read()
     return [record for record in records if isinstance(record, SegmentEndRecord)]
 
 
@@ -101,7 +107,7 @@ class TestSteps:
     def test_of_a_native_log(self, tmp_path: Path, budget: int) -> None:
         folder = folder_of(tmp_path, *mixed_log())
         with open_tail(folder, TailOptions(consumer="c")) as tail:
-            pin_start(Journal(state_folder(folder)), "c", 7)
+            pin_start(FolderJournal(state_folder(folder)), "c", 7)
             made = list(moves(tail, budget))
         assert sum(len(tasks) for *_, tasks in made) >= 3
         told: list[str] = []
@@ -171,7 +177,7 @@ class TestRecords:
         self, folder: Path, ends: tuple[NodeOffset, NodeOffset]
     ) -> None:
         start, end = ends
-        journal = Journal(state_folder(folder))
+        journal = FolderJournal(state_folder(folder))
         journal.append([RowOptions(("shop.notes",)).record("c"), RowOptions(("other.*",)).record("somebody")])
         later = NodeOffset(journal.count, end.s, end.o, end.done, end.p)
         assert {task.selection.tables for task, _ in between(folder).tasks(start, end)} == {()}
@@ -181,7 +187,7 @@ class TestRecords:
         start, end = ends
         before = between(folder).tasks(start, end)
         at = Position(7, before[0].task.span.lower)
-        journal = Journal(state_folder(folder))
+        journal = FolderJournal(state_folder(folder))
         journal.append_skip("somebody", at, ERROR, 10)
         assert between(folder).tasks(start, end) == before
         journal.append_skip("c", at, ERROR, 10)
@@ -192,7 +198,7 @@ class TestRecords:
     def test_those_of_a_run_without_consumer_stay_in_memory(
         self, folder: Path, ends: tuple[NodeOffset, NodeOffset]
     ) -> None:
-        journal = Journal(state_folder(folder))
+        journal = FolderJournal(state_folder(folder))
         written = (state_folder(folder) / "journal").read_bytes()
         first = between(folder, None, journal).tasks(*ends)[0].task.span.lower
         journal.append_skip(None, Position(7, first), ERROR, 10)
@@ -204,7 +210,7 @@ class TestRecords:
     def test_a_batch_that_never_succeeded_counts_what_came_since(
         self, folder: Path, ends: tuple[NodeOffset, NodeOffset]
     ) -> None:
-        Journal(state_folder(folder)).append([RowOptions(schema_changes=True).record("c")])
+        FolderJournal(state_folder(folder)).append([RowOptions(schema_changes=True).record("c")])
         made = between(folder, accept_loss=False)
         assert not made.options(ends[1]).schema_changes
         made.recount(ends[1])

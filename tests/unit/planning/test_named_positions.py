@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+
 import pytest
 
 from tailer.errors import CorruptError, LossError, UsageError
-from tailer.planning.named_positions import clip, named_position, standing
+from tailer.options.amounts import moment_of
+from tailer.planning.named_positions import WRITTEN_SLACK, clip, lowest_named, named_position, standing
 from tailer.planning.plan import Reach
 from tailer.position import Position, Span
 from tailer.segments.view import SegmentView
@@ -195,3 +200,51 @@ class TestStanding:
 
     def test_an_end_stays_where_it_was_named(self) -> None:
         assert resolve("6:100", done(5), bare(6), live(8)) == NodeOffset(0, 6, 100, False)
+
+
+class TestTime:
+    VIEWS = (done(3), done(5), done(7), live(8))
+    WRITTEN: Mapping[int, float | None] = MappingProxyType({3: 1000.0, 5: 3000.0, 7: 2000.0, 8: None})
+    """5 was finished after 7: the flush thread closes segments out of order."""
+
+    def since(self, seconds: float, *views: SegmentView) -> NodeOffset:
+        text = datetime.fromtimestamp(seconds, UTC).isoformat()
+        view = folder(*(views or self.VIEWS))
+        return named_position(text, view, reach, written=self.WRITTEN.__getitem__).offset
+
+    def test_begins_with_the_first_segment_that_may_hold_something_of_then(self) -> None:
+        assert self.since(500) == self.since(1000) == NodeOffset(0, 3, 0, False)
+        assert self.since(1000 + WRITTEN_SLACK) == NodeOffset(0, 3, 0, False)
+        assert self.since(1001 + WRITTEN_SLACK) == self.since(3000) == NodeOffset(0, 5, 0, False)
+        assert self.since(9000) == NodeOffset(0, 8, 0, False), "what is not finished may still be written"
+
+    def test_is_the_end_where_nothing_was_written_since(self) -> None:
+        assert self.since(9000, done(3), done(5), done(7)) == NodeOffset(0, 7, 300, True)
+
+    def test_is_no_end(self) -> None:
+        with pytest.raises(UsageError, match="latest, or a node's JSON"):
+            resolve("1970-01-01T00:00Z", *self.VIEWS)
+
+    def test_says_where_it_may_be_too_late(self) -> None:
+        view = folder(*self.VIEWS)
+        told = [
+            named_position(f"1970-01-01T00:{minute}Z", view, reach, written=self.WRITTEN.get) for minute in (10, 30)
+        ]
+        assert [each.whole for each in told] == [True, False]
+
+    @pytest.mark.parametrize(
+        "text", ["2026-11-20T10:00", "2026-11-20", "2026-13-01T00:00Z", "10:00Z", "1700", "yesterday"]
+    )
+    def test_other_texts_are_none(self, text: str) -> None:
+        assert moment_of(text) is None
+        with pytest.raises(UsageError, match="a time"):
+            named_position(text, folder(*self.VIEWS), reach, written=self.WRITTEN.get)
+
+    def test_every_clock_is_the_same(self) -> None:
+        assert moment_of("2026-11-20T10:00Z") == moment_of("2026-11-20 11:00:00+01:00") == 1795168800.0
+
+    def test_how_far_back_a_start_may_read(self) -> None:
+        named = [lowest_named(text, "local") for text in ("earliest", "2026-11-20T10:00Z", "7:20")]
+        assert named == [0, 0, 7]
+        assert lowest_named('{"s":9,"o":0,"done":true,"p":[[4,0]]}', "local") == 4
+        assert lowest_named("latest", "local") > 2**62

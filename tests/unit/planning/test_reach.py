@@ -16,6 +16,7 @@ from tailer.planning.sighting import Closed
 from tailer.planning.survey import FEW_SIGHTINGS, Survey
 from tailer.position import Position, Span
 from tailer.segments.run import Run
+from tailer.segments.source import FolderSource
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import (
     FORMATS,
@@ -59,7 +60,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.folder = LogFolder(self.path)
-        self.survey = Survey(self.path, keys=lambda alias: KEY, stopped=self.stopped)
+        self.survey = Survey(FolderSource(self.path), keys=lambda alias: KEY, stopped=self.stopped)
         self.reacher = Reacher(
             self.survey,
             self.collect,

@@ -9,6 +9,7 @@ import pytest
 
 from tailer.planning.sighting import Closed
 from tailer.planning.survey import LONE_SECONDS, Survey
+from tailer.segments.source import FolderSource
 from tailer.segments.view import SegmentView, View
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
@@ -27,7 +28,7 @@ def segment(number: int = ONE, sections: int = 2, padded: int = 0) -> SegmentWri
 
 @pytest.fixture
 def survey(folder: LogFolder, clock: Clock) -> Iterator[Survey]:
-    made = Survey(folder.path, clock=clock)
+    made = Survey(FolderSource(folder.path), clock=clock)
     yield made
     made.close()
 
@@ -107,7 +108,7 @@ class TestFinished:
 
     def test_by_stopped(self, folder: LogFolder) -> None:
         folder.put(segment())
-        survey = Survey(folder.path, stopped=True)
+        survey = Survey(FolderSource(folder.path), stopped=True)
         assert see(survey).finished == "stopped"
         survey.close()
 
@@ -116,7 +117,7 @@ class TestFinished:
         paths = [folder.put(writer, live(writer)) for writer in (old, new)]
         for path in [*paths, *(folder.path / writer.sidecar_name for writer in (old, new))]:
             os.utime(path, (clock.now, clock.now))
-        survey = Survey(folder.path, quiet_seconds=30, clock=clock)
+        survey = Survey(FolderSource(folder.path), quiet_seconds=30, clock=clock)
         clock.now += 29
         assert see(survey).finished is None
         clock.now += 1
@@ -225,7 +226,7 @@ class TestGone:
         first = survey.file(ONE)
         look(survey, NodeOffset(0, ONE + 1, 20, False))
         with pytest.raises(OSError, match="Bad file descriptor"):
-            first.stat()
+            first.status()
 
     def test_a_late_one_on_record_is_shown_though_it_is_gone(self, folder: LogFolder, survey: Survey) -> None:
         """After a restart of this program: what was delivered to its end and then deleted is no loss."""

@@ -15,12 +15,13 @@ from tailer.planning.sighting import Closed
 from tailer.planning.survey import Survey
 from tailer.segments import looks
 from tailer.segments.looks import LIST_SECONDS
+from tailer.segments.source import FolderSource
 from tailer.segments.wake import InotifyWaker
 from tailer.state.ids import Ids
 from tailer.state.offset import NodeOffset
-from tailer.tail.open import tail_parts
 from tests.helpers.amount import examples
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, restarted, segment_of
+from tests.helpers.tails import tail_parts
 from tests.unit.planning.conftest import Clock
 
 FIRST = 1_700_000_000_000
@@ -74,7 +75,7 @@ class Life:
                 self.now += self.random.choice([0.1, 0.4, 700.0])
 
     def survey(self) -> Survey:
-        return Survey(self.folder.path, cleaned=lambda: self.cleaned, quiet_seconds=600, clock=self.clock)
+        return Survey(FolderSource(self.folder.path), cleaned=lambda: self.cleaned, quiet_seconds=600, clock=self.clock)
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
@@ -121,7 +122,7 @@ def heard() -> Heard:
 
 @pytest.fixture
 def survey(folder: LogFolder, clock: Clock, heard: Heard) -> Iterator[Survey]:
-    made = Survey(folder.path, clock=clock)
+    made = Survey(FolderSource(folder.path), clock=clock)
     made.look(START)
     made.listen(heard)
     made.look(START)
@@ -151,7 +152,7 @@ def test_an_overflow_lists_at_once(folder: LogFolder, survey: Survey, heard: Hea
 
 def test_whoever_begins_to_listen_lists_once_more(folder: LogFolder, clock: Clock, heard: Heard) -> None:
     """What came between the last look and the watch nobody heard."""
-    survey = Survey(folder.path, clock=clock)
+    survey = Survey(FolderSource(folder.path), clock=clock)
     survey.look(START)
     folder.put(writer_of(1), completed(writer_of(1)))
     survey.listen(heard)

@@ -15,7 +15,6 @@ from tailer.position import Position
 from tailer.reading import in_force, reader
 from tailer.reading.in_force import InForce
 from tailer.schema.model import TableDefinition
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
     TS,
     Column,
@@ -30,6 +29,7 @@ from tests.helpers.log_writer import (
     insert,
     simple_table,
 )
+from tests.helpers.tails import open_tail
 
 SEGMENT = 1_700_000_000_001
 FEW, WHOLE = 1 << 40, 0

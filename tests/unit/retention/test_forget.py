@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.retention.forget import Floor, floor_of, wanted
+from tailer.schema.ring import Primaries
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.journal_records import (
@@ -21,13 +22,16 @@ from tailer.state.journal_records import (
     OptionsRecord,
     RecountRecord,
     RetractRecord,
+    RingRecord,
     SchemaRecord,
     SegmentEndRecord,
     SkipRecord,
     StartRecord,
+    TimesRecord,
 )
 from tailer.state.learnt import Learnt
 from tailer.state.offset import NodeOffset
+from tailer.state.segment_times import SegmentTimes
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, user_type
 
 SEGMENTS = range(1, 8)
@@ -237,3 +241,21 @@ def test_thousands_of_alters_leave_few_records() -> None:
         records.append(schema((number, 1), [column("t", "v", data("text"), number), heading("t", ID_A, number)]))
         records.append(end(number))
     assert len(wanted(numbered(records), Floor(5001, len(records)))) <= 2
+
+
+def ring(node: str, number: int, consumer: str = "c") -> RingRecord:
+    return RingRecord(consumer=consumer, node=node, source="server", primaries=Primaries({"ks": 0}, (((0, number),),)))
+
+
+def test_of_each_nodes_ring_the_last_counts_and_what_an_offset_still_counts() -> None:
+    records = [ring("a", 1), ring("b", 1), ring("a", 2), ring("a", 3)]
+    assert left(records, 5) == [2, 4]
+    assert left([*records, ring("a", 4, "other")], 5) == [2, 4, 5]
+    assert left(records, 5, j=3) == [2, 3, 4]
+    assert left(records, 5, j=1) == [1, 2, 3, 4]
+
+
+def test_of_a_segments_times_the_last_record_has_what_those_before_it_had() -> None:
+    told = [TimesRecord(segment=segment, times=SegmentTimes(((10, 5.0),))) for segment in (3, 5, 5, 6)]
+    assert left(told, 5) == [3, 4]
+    assert left(told, 7) == []

@@ -19,8 +19,8 @@ from tailer.retention.needed import Ages
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.journal_records import AnyRecord, MemoryRecord, OptionsRecord
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import Memory, NodeOffset
@@ -108,13 +108,13 @@ class TestPutTogether:
             )
             held.save("local", NodeState(NodeOffset(0, 3 * number + 1, 0), memory), moved=0.0, program="")
             if number % 7 == 0:
-                journal = Journal(tmp_path)
+                journal = FolderJournal(tmp_path)
                 known = registered(tmp_path, journal)
                 made = journal.compact(0, lambda records, known=known: put_together(records, known, 0))  # type: ignore[misc]
                 assert made is not None
                 assert made.j == 0, "no offset counts them"
         held.close()
-        assert len([r for r in Journal(tmp_path).read() if isinstance(r, MemoryRecord)]) <= 4
+        assert len([r for r in FolderJournal(tmp_path).read() if isinstance(r, MemoryRecord)]) <= 4
         again = Consumer(tmp_path, "c")
         state = again.node("local")
         assert state is not None
@@ -264,7 +264,7 @@ def test_gaps_alone_are_worth_a_compaction(tmp_path: Path) -> None:
     consumer.close()
     before = (state / "journal").stat().st_size
     clean(folder.path, clock=lambda: NOW)
-    (known,) = registered(state, Journal(state))
+    (known,) = registered(state, FolderJournal(state))
     assert known.nodes["local"].memory.holes == Ids(holes.ranges[2000:])
     assert read_cleaned(state).forgotten == holes.ranges[2000][0]
     assert (state / "journal").stat().st_size + (state / "journal.base").stat().st_size < before / 2

@@ -22,7 +22,7 @@ from tailer.retention.needed import Ages
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
 from tailer.spark.planner import UNLIMITED
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
 from tests.helpers.amount import examples
@@ -105,7 +105,7 @@ class Query:
     def read(self, number: int) -> Rows:
         node = self.started()
         found = node.tasks(self.ends[number - 1], self.ends[number])
-        jobs = [JobPacker().pack(task, node.folder, node.options, None) for task in found]
+        jobs = [JobPacker().pack(task, node.place, node.options, None) for task in found]
         return [row for job in jobs for batch in read_job(job) for row in batch.to_pylist()]
 
     def commit(self) -> None:
@@ -173,7 +173,7 @@ def test_no_replay_changes(tmp_path: Path, queries: tuple[Query, Query], seed: i
     for query in queries:
         query.check()
         assert sum(len(rows) for rows in query.rows.values()) == 2 * server.segments
-    base = Journal(state_folder(server.log.path), writable=False).base
+    base = FolderJournal(state_folder(server.log.path), writable=False).base
     assert base.segment == min(query.ends[query.committed].s for query in queries)
 
 
@@ -193,7 +193,7 @@ def test_a_checkpoint_from_before_is_refused_by_the_floor(tmp_path: Path, querie
     read_ahead(server, fast, 12)
     old, older = fast.ends[2], fast.ends[0]
     clean(server.log.path)
-    journal = Journal(state_folder(server.log.path), writable=False)
+    journal = FolderJournal(state_folder(server.log.path), writable=False)
     assert journal.base.segment == fast.ends[-2].s
     for restored in (old, older):
         slow.ends[:] = [restored]

@@ -13,8 +13,8 @@ from tailer.options.tail import TailOptions
 from tailer.rows import mutations
 from tailer.rows.choice import Made
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
 from tests.helpers.sets import STAGES, Place, folders, key_options
+from tests.helpers.tails import open_tail
 from tests.oracle import recording
 from tests.unit.rows.twins import build_both
 from tests.unit.scan.compiled.twins import compiled_only
@@ -30,7 +30,7 @@ LAST = {name: count - 1 for name, count in STAGES.items()}
 def test_every_table_of_every_set(place: Place, sets_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reader loads it too, in a thread: two at once can meet a module that is half there.
     import_module("tailer.rows.generic.compiled.build")
-    monkeypatch.setattr(mutations, "build_rows", lambda *what: Made(*build_both(*what[:-1])))
+    monkeypatch.setattr(mutations, "shown_rows", lambda *what: Made(*build_both(*what[:-1])))
     options, environment = key_options(sets_root / place.set)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

@@ -14,7 +14,7 @@ from tailer.options.tail import TailOptions
 from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.batch import _counted
 from tailer.tail.follow import steps
-from tailer.tail.open import open_tail
+from tests.helpers.tails import open_tail
 from tests.oracle import expected
 
 SET = "50-cases"

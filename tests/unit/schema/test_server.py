@@ -23,7 +23,7 @@ from tailer.options.to_spark import parse_options
 from tailer.schema.follow import SchemaState
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.server import Server, Tls, as_base, read_server, read_session
-from tailer.tail.open import open_tail
+from tests.helpers.tails import open_tail
 from tests.unit.schema.made import ID_A
 
 ANSWERS: dict[str, list[tuple[Any, ...]]] = {

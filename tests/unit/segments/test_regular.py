@@ -13,7 +13,8 @@ from tailer.segments.folder import DROPPED
 from tailer.segments.looks import Looks, look
 from tailer.segments.regular import open_regular
 from tailer.segments.segment import SegmentFile
-from tailer.segments.segments import FolderSegments
+from tailer.segments.segments import SourceSegments
+from tailer.segments.source import FolderSource
 from tailer.state.offset import NodeOffset
 from tests.helpers.log_writer import LogFolder, completed, segment_of
 from tests.helpers.other_files import OTHERS
@@ -35,7 +36,7 @@ def test_what_is_no_regular_file_counts_as_none(tmp_path: Path, kind: str) -> No
         open_regular(tmp_path / LOG)
     with pytest.raises(FileNotFoundError):
         SegmentFile(tmp_path / LOG, SEGMENT)
-    with pytest.raises(FileNotFoundError), FolderSegments(tmp_path).opened(SEGMENT):
+    with pytest.raises(FileNotFoundError), SourceSegments(FolderSource(tmp_path)).opened(SEGMENT):
         pass
     assert len(list(Path("/proc/self/fd").iterdir())) == open_files
 
@@ -79,7 +80,7 @@ def test_the_writers_own_file_of_what_it_dropped_may_be_none(tmp_path: Path, kin
 def test_a_survey_says_so_once(tmp_path: Path) -> None:
     """Also where it looks again and again, and a second name comes later."""
     os.mkfifo(tmp_path / "CommitLog-7-5.log")
-    survey = Survey(tmp_path)
+    survey = Survey(FolderSource(tmp_path))
     said = []
     for _ in range(3):
         assert survey.look(NodeOffset()) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import select
 import sys
 import threading
 import time
@@ -16,7 +17,6 @@ import pytest
 
 from tailer.options.tail import TailOptions
 from tailer.segments.wake import InotifyWaker, PollWaker, Waker, open_waker
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import (
     LogFolder,
     SegmentWriter,
@@ -26,10 +26,27 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
+from tests.helpers.tails import open_tail
 
 ID = 1_700_000_000_001
 TABLE = simple_table("ks", "t")
 LONG = 5.0
+
+
+def readable(waker: Waker) -> bool:
+    descriptor = waker.descriptor()
+    assert descriptor is not None
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
+def test_a_descriptor_is_readable_until_the_hint_is_taken(waker: Waker, tmp_path: Path) -> None:
+    assert not readable(waker)
+    (tmp_path / "a").touch()
+    assert readable(waker)
+    assert readable(waker), "looking takes nothing"
+    assert waker.names() == {"a"}
+    assert not readable(waker)
+    assert PollWaker().descriptor() is None
 
 
 @pytest.fixture
@@ -218,7 +235,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_whatever_wakes_us(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer in another thread appends, syncs, publishes; the follower gets every row once, in order."""
-    monkeypatch.setattr("tailer.tail.tail.open_waker", KINDS[kind])
+    monkeypatch.setattr("tailer.segments.source.open_waker", KINDS[kind])
     folder = LogFolder(tmp_path / "cdc_raw")
     writer = segment_of(ID, [[create_payload(TABLE)]])
     folder.put(writer, live(writer))

@@ -12,6 +12,7 @@ from tailer.errors import CorruptError, LossError, RefusedError, SystemFailedErr
 from tailer.shipping import to_folder
 from tailer.shipping.shippers import Shipper, drop, registered
 from tailer.sinks.files.new_file import NewFile
+from tailer.sinks.files.series import Series
 from tests.helpers.data_files import KEY, indexes, place, stands, values_of, write_files
 from tests.helpers.shipping import ship
 
@@ -207,3 +208,19 @@ def test_a_full_disk_at_the_target(folder: Path, tmp_path: Path, monkeypatch: py
     assert [path.name for path in (two / "n1").iterdir()] == ["lock"]
     assert ship(folder, f"files:{two}") == 3
     assert stands(two) == place(5)
+
+
+def test_what_waits_is_not_listed_for_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a target that was away for long there are many files: each costs what one does."""
+    write_files(tmp_path / "out", *([number] for number in range(120)))
+    listed = []
+    names = Series.names
+
+    def counted(series: Series) -> list[str]:
+        listed.append(series.folder)
+        return names(series)
+
+    monkeypatch.setattr(Series, "names", counted)
+    assert ship(tmp_path / "out", f"files:{tmp_path / 'two'}") == 120
+    assert listed.count(tmp_path / "out" / "n1") < 40
+    assert numbers(tmp_path / "out" / "n1") == [120]

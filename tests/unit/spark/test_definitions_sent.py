@@ -302,3 +302,17 @@ def test_a_wanted_definition_that_cannot_be_used_is_told_wherever_its_rows_are(t
         with SegmentFile(tmp_path / segment_of(FIRST, []).name, FIRST) as file, pytest.raises(DefinitionError) as told:
             list(Reader().read(each, file, lambda at, error, data: None))
         assert "nonsense" in told.value.sentence()
+
+
+def test_a_task_of_two_tables_among_five_thousand_is_small(tmp_path: Path) -> None:
+    """With all definitions it is half a megabyte even where each has one column."""
+    own = tables("shop", 2)
+    run = run_in(tmp_path, [insert_payload(own[number % 2], number, "own", number) for number in range(10)])
+    tables_met, whole = TablesMet(), task_of(run, definitions(5000), Selection())
+    tables_met.note(FIRST, run, FirstIds(run).tables())
+    options = TailOptions()
+    narrow, all_of_them = (
+        len(JobPacker().pack(FileTask(task, "log"), tmp_path, options)) for task in (tables_met.narrowed(whole), whole)
+    )
+    assert narrow < 1000
+    assert all_of_them > 500 * narrow / 2

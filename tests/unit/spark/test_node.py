@@ -10,13 +10,13 @@ import pytest
 
 from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError
 from tailer.options.tail import TailOptions
-from tailer.planning.survey import CARRIED_MAX
+from tailer.planning.open_segments import CARRIED_MAX
 from tailer.position import Position
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
 from tailer.spark.planner import UNLIMITED
 from tailer.state.consumers import consumer_path, read_consumer
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import SkipRecord
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
@@ -77,7 +77,7 @@ def values(node: Node, begin: NodeOffset, end: NodeOffset, pieces: int = 1) -> l
     """What executors make of the batch."""
     found = []
     for task in node.tasks(begin, end, pieces):
-        job = JobPacker().pack(task, node.folder, node.options, node.carried(task))
+        job = JobPacker().pack(task, node.place, node.options, node.carried(task))
         found += [row["columns"] for batch in read_job(job) for row in batch.to_pylist()]
     return [text.removeprefix('{"v":"').removesuffix('"}') for text in found]
 
@@ -314,7 +314,7 @@ class TestRestart:
             with pytest.raises(DefinitionError):
                 values(stopping, first, end)
         told = values(start(on_error="quarantine"), first, end)
-        skips = [each for each in Journal(state_folder(log.path)).read() if isinstance(each, SkipRecord)]
+        skips = [each for each in FolderJournal(state_folder(log.path)).read() if isinstance(each, SkipRecord)]
         assert told == ["a", "c"]
         assert [each.at for each in skips] == [Position(7, writer.frame.sections[0].entries[2].start)]
         assert values(start(), first, end) == told, "decided once and for all"

@@ -15,13 +15,14 @@ from tailer.options.tail import TailOptions
 from tailer.planning.plan import plan
 from tailer.planning.survey import Survey
 from tailer.position import Position
+from tailer.segments.source import FolderSource
 from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile, read_cleaned, write_cleaned
 from tailer.state.ids import Ids
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import Memory, NodeOffset
-from tailer.tail.open import open_tail, tail_parts
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, SegmentWriter, completed, live, segment_of
+from tests.helpers.tails import open_tail, tail_parts
 
 ONE = 1_700_000_000_001
 
@@ -149,7 +150,7 @@ class TestSurvey:
     def test_a_cleaned_segment_is_gone_whatever_its_files_say(self, folder: LogFolder) -> None:
         for number in (ONE, ONE + 1):
             folder.put(segment(number), completed(segment(number)))
-        survey = Survey(folder.path, cleaned=lambda: Ids(((ONE, ONE),)))
+        survey = Survey(FolderSource(folder.path), cleaned=lambda: Ids(((ONE, ONE),)))
         assert list(survey.look(NodeOffset())) == [ONE + 1]
         assert list(survey.segments()) == [ONE + 1]
         here = survey.look(NodeOffset(s=ONE))[ONE]
@@ -161,7 +162,7 @@ class TestSurvey:
         folder.put(writer, live(writer))
         folder.hold(writer)
         cleaned: set[int] = set()
-        survey = Survey(folder.path, cleaned=lambda: cleaned)
+        survey = Survey(FolderSource(folder.path), cleaned=lambda: cleaned)
         at = NodeOffset(0, ONE, writer.end, False)
         survey.look(at)
         survey.file(ONE)
@@ -178,7 +179,7 @@ def test_a_witness_that_clean_took_is_no_loss(folder: LogFolder) -> None:
     at = NodeOffset(0, ONE, 100, True)
     memory = Memory(start=ONE, last_with_sidecar=ONE)
     for cleaned, lost in ((Ids(), True), (Ids(((ONE, ONE),)), False)):
-        survey = Survey(folder.path, cleaned=lambda cleaned=cleaned: cleaned)  # type: ignore[misc]
+        survey = Survey(FolderSource(folder.path), cleaned=lambda cleaned=cleaned: cleaned)  # type: ignore[misc]
         tail_reach = tail_parts(folder.path, TailOptions(), writes=False).reacher
         made = plan(survey.look(at), at, memory, tail_reach, 1)
         assert isinstance(made.error, LossError) is lost

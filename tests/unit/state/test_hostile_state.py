@@ -16,8 +16,8 @@ from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, is_running, read_consumer, replace_file
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.journal_base import read_base
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
@@ -41,7 +41,7 @@ def lock(state: Path) -> None:
 
 
 WRITES: dict[str, Callable[[Path], object]] = {
-    "journal": lambda state: Journal(state).append([END]),
+    "journal": lambda state: FolderJournal(state).append([END]),
     "lock": lock,
     "consumers/billing.lock": save_consumer,
     "quarantine/billing.jsonl": lambda state: Quarantine(state, "billing", "local").keep(
@@ -49,7 +49,7 @@ WRITES: dict[str, Callable[[Path], object]] = {
     ),
 }
 READS: dict[str, Callable[[Path], object]] = {
-    "journal": lambda state: Journal(state, writable=False),
+    "journal": lambda state: FolderJournal(state, writable=False),
     "journal.base": read_base,
     "cleaned.json": read_cleaned,
     "consumers/billing.json": lambda state: read_consumer(state / "consumers/billing.json", "billing"),

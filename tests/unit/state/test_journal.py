@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from tailer.errors import CdcError, CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
-from tailer.state import journal as journal_module
-from tailer.state.journal import Journal
+from tailer.state import folder_journal as journal_module
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import (
     AnyRecord,
     LossRecord,
@@ -53,8 +53,8 @@ def numbered(records: list[AnyRecord], start: int = 1) -> tuple[AnyRecord, ...]:
 
 
 def test_every_kind_comes_back_from_the_file(tmp_path: Path) -> None:
-    assert Journal(tmp_path / "state").append(RECORDS) == [1, 2, 3, 4, 5, 6]
-    journal = Journal(tmp_path / "state")
+    assert FolderJournal(tmp_path / "state").append(RECORDS) == [1, 2, 3, 4, 5, 6]
+    journal = FolderJournal(tmp_path / "state")
     assert journal.read() == numbered(RECORDS)
     assert journal.retracted == {1}
     assert journal.read(upto=2) == numbered(RECORDS[:2])
@@ -62,18 +62,18 @@ def test_every_kind_comes_back_from_the_file(tmp_path: Path) -> None:
 
 
 def test_a_line_is_a_checksum_and_compact_json_with_the_number_first(tmp_path: Path) -> None:
-    Journal(tmp_path).append([END, LossRecord(consumer="c", start=Position(7, 12), end=Position(9, 0))])
+    FolderJournal(tmp_path).append([END, LossRecord(consumer="c", start=Position(7, 12), end=Position(9, 0))])
     lines = (tmp_path / "journal").read_bytes().splitlines()
     assert re.fullmatch(rb'{"n":0,"kind":"state","begin":1,"id":"[0-9a-f]{16}"}', lines[0][9:])
     body = b'{"n":1,"kind":"segment_end","begin":1,"segment":7,"published":90,"end":100,"finished":"completed"}'
     assert lines[1] == b"%08x " % crc32(body) + body
     assert lines[2][9:] == b'{"n":2,"kind":"loss","begin":1,"consumer":"c","from":[7,12],"to":[9,0]}'
-    Journal(tmp_path).append([RetractRecord(of=1)])
+    FolderJournal(tmp_path).append([RetractRecord(of=1)])
     assert (tmp_path / "journal").read_bytes().splitlines()[3][9:] == b'{"n":3,"kind":"retract","of":1}'
 
 
 def test_an_equal_record_keeps_its_number_even_if_it_was_retracted(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     again = SchemaRecord(at=SCHEMA.at, source="file again.cql", deltas=SCHEMA.deltas)
     elsewhere = SchemaRecord(at=Position(7, 101), source="log", deltas=SCHEMA.deltas)
     assert journal.append([SCHEMA]) == [1]
@@ -85,7 +85,7 @@ def test_an_equal_record_keeps_its_number_even_if_it_was_retracted(tmp_path: Pat
 
 
 def test_decisions_of_a_run_without_consumer_are_not_journalled(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     journal.append_loss(None, Position(1, 0), Position(2, 0))
     journal.append_skip(None, Position(1, 0), DefinitionError("no definition"))
     assert journal.count == 0
@@ -96,7 +96,7 @@ def test_decisions_of_a_run_without_consumer_are_not_journalled(tmp_path: Path) 
 
 
 def test_an_end_that_rests_on_an_option_holds_for_its_consumer_alone(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     own = SegmentEndRecord(segment=8, published=10, end=50, finished="stopped", consumer="c")
     journal.append([END, own])
     assert [record.segment for record in journal.segment_ends("c")] == [7, 8]
@@ -104,7 +104,7 @@ def test_an_end_that_rests_on_an_option_holds_for_its_consumer_alone(tmp_path: P
 
 
 def test_a_reader_sees_what_another_process_appended_after_a_refresh(tmp_path: Path) -> None:
-    reader, writer = Journal(tmp_path), Journal(tmp_path)
+    reader, writer = FolderJournal(tmp_path), FolderJournal(tmp_path)
     writer.append([END])
     assert reader.count == 0
     assert reader.read(upto=1) == numbered([END])
@@ -115,7 +115,7 @@ def test_a_reader_sees_what_another_process_appended_after_a_refresh(tmp_path: P
 
 
 def test_a_refresh_opens_nothing_until_somebody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer, reader = Journal(tmp_path), Journal(tmp_path)
+    writer, reader = FolderJournal(tmp_path), FolderJournal(tmp_path)
     writer.append([END])
     for _ in range(2):
         reader.refresh()
@@ -133,33 +133,33 @@ def test_a_refresh_opens_nothing_until_somebody_wrote(tmp_path: Path, monkeypatc
 
 
 def test_more_records_than_there_are_is_refused(tmp_path: Path) -> None:
-    Journal(tmp_path).append([END])
+    FolderJournal(tmp_path).append([END])
     with pytest.raises(RefusedError, match="expected 2 records, found 1"):
-        Journal(tmp_path).read(upto=2)
+        FolderJournal(tmp_path).read(upto=2)
     (tmp_path / "journal").unlink()
     with pytest.raises(RefusedError, match="expected 1 records, found 0"):
-        Journal(tmp_path).read(upto=1)
+        FolderJournal(tmp_path).read(upto=1)
 
 
 def test_a_journal_deleted_and_made_again_is_read_anew(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     journal.append(RECORDS)
     (tmp_path / "journal").unlink()
     journal.refresh()
     assert journal.count == 0
     assert journal.append([END]) == [1]
-    Journal(tmp_path).append([SCHEMA])
+    FolderJournal(tmp_path).append([SCHEMA])
     journal.refresh()
     assert journal.count == 2
 
 
 def test_read_only_makes_nothing_and_keeps_its_own_records_in_memory(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "absent", writable=False)
+    journal = FolderJournal(tmp_path / "absent", writable=False)
     assert journal.append([END, SCHEMA, END]) == [1, 2, 1]
     assert journal.count == 2
     assert not (tmp_path / "absent").exists()
-    Journal(tmp_path / "there").append([END])
-    over = Journal(tmp_path / "there", writable=False)
+    FolderJournal(tmp_path / "there").append([END])
+    over = FolderJournal(tmp_path / "there", writable=False)
     before = (tmp_path / "there" / "journal").read_bytes()
     assert over.append([END, SCHEMA]) == [1, 2]
     over.refresh()
@@ -181,77 +181,77 @@ def test_read_only_makes_nothing_and_keeps_its_own_records_in_memory(tmp_path: P
 def test_a_torn_last_line_is_left_out_and_cut_by_the_next_writer(
     tmp_path: Path, tear: Callable[[bytes], bytes]
 ) -> None:
-    Journal(tmp_path).append([SCHEMA, END])
+    FolderJournal(tmp_path).append([SCHEMA, END])
     file = tmp_path / "journal"
     whole = file.read_bytes()
     file.write_bytes(tear(whole))
     torn = file.read_bytes()
     kept = 2 if torn.startswith(whole) else 1
-    assert Journal(tmp_path, writable=False).count == kept
+    assert FolderJournal(tmp_path, writable=False).count == kept
     assert file.read_bytes() == torn, "a reader changes nothing"
     last = RetractRecord(of=1)
-    assert Journal(tmp_path).append([last]) == [kept + 1]
+    assert FolderJournal(tmp_path).append([last]) == [kept + 1]
     both: list[AnyRecord] = [SCHEMA, END]
-    assert Journal(tmp_path).read() == numbered([*both[:kept], last])
+    assert FolderJournal(tmp_path).read() == numbered([*both[:kept], last])
 
 
 @pytest.mark.parametrize("lost", [(1,), (0,), (0, 2), (1, 2), (0, 1, 2, 3)])
 def test_an_append_that_was_torn_in_any_of_its_lines_never_was(tmp_path: Path, lost: tuple[int, ...]) -> None:
     """A disk writes the blocks of one append in any order."""
-    Journal(tmp_path).append([SCHEMA])
+    FolderJournal(tmp_path).append([SCHEMA])
     file = tmp_path / "journal"
     before = file.read_bytes()
     more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
-    Journal(tmp_path).append(more)
+    FolderJournal(tmp_path).append(more)
     lines = file.read_bytes()[len(before) :].splitlines(keepends=True)
     torn = [b"\0" * (len(line) - 1) + b"\n" if at in lost else line for at, line in enumerate(lines)]
     file.write_bytes(before + b"".join(torn))
     whole = min(lost)
-    assert Journal(tmp_path, writable=False).read() == numbered([SCHEMA, *more[:whole]])
-    assert Journal(tmp_path).append([END]) == [2 + whole]
-    assert Journal(tmp_path).read() == numbered([SCHEMA, *more[:whole], END])
+    assert FolderJournal(tmp_path, writable=False).read() == numbered([SCHEMA, *more[:whole]])
+    assert FolderJournal(tmp_path).append([END]) == [2 + whole]
+    assert FolderJournal(tmp_path).read() == numbered([SCHEMA, *more[:whole], END])
 
 
 def test_what_another_append_stands_behind_is_not_torn(tmp_path: Path) -> None:
     more: list[AnyRecord] = [SegmentEndRecord(segment=at, published=0, end=1, finished="completed") for at in range(4)]
-    Journal(tmp_path).append(more[:2])
-    Journal(tmp_path).append(more[2:])
+    FolderJournal(tmp_path).append(more[:2])
+    FolderJournal(tmp_path).append(more[2:])
     file = tmp_path / "journal"
     lines = file.read_bytes().splitlines(keepends=True)
     for at in range(3):
         damaged = [b"x" + line[1:] if number == at else line for number, line in enumerate(lines)]
         file.write_bytes(b"".join(damaged))
         with pytest.raises(CorruptError, match="the journal is damaged"):
-            Journal(tmp_path)
+            FolderJournal(tmp_path)
 
 
 class TestId:
     def test_the_first_writer_gives_it_and_it_stays(self, tmp_path: Path) -> None:
-        reader = Journal(tmp_path, writable=False)
+        reader = FolderJournal(tmp_path, writable=False)
         reader.identify()
         assert reader.id == ""
         assert not (tmp_path / "journal").exists(), "a reader makes none"
-        first = Journal(tmp_path)
+        first = FolderJournal(tmp_path)
         first.identify()
         assert re.fullmatch("[0-9a-f]{16}", first.id)
         assert (first.count, first.read()) == (0, ()), "it has no number"
-        other = Journal(tmp_path)
+        other = FolderJournal(tmp_path)
         other.identify()
         other.append([END])
         reader.refresh()
-        assert {first.id, other.id, reader.id, Journal(tmp_path).id} == {first.id}
+        assert {first.id, other.id, reader.id, FolderJournal(tmp_path).id} == {first.id}
         assert (tmp_path / "journal").read_bytes().count(b'"state"') == 1
 
     def test_a_state_of_an_earlier_version_gets_one_with_the_next_append(self, tmp_path: Path) -> None:
         (tmp_path / "journal").write_bytes(b"".join(map(encode, numbered([SCHEMA, END]))))
-        assert Journal(tmp_path).id == ""
-        Journal(tmp_path, writable=False).check(NodeOffset(2, 7, 0))
-        assert Journal(tmp_path).append([RetractRecord(of=1)]) == [3]
-        assert Journal(tmp_path).id
-        assert Journal(tmp_path).count == 3
+        assert FolderJournal(tmp_path).id == ""
+        FolderJournal(tmp_path, writable=False).check(NodeOffset(2, 7, 0))
+        assert FolderJournal(tmp_path).append([RetractRecord(of=1)]) == [3]
+        assert FolderJournal(tmp_path).id
+        assert FolderJournal(tmp_path).count == 3
 
     def test_an_offset_of_another_state_is_refused_and_one_without_is_taken(self, tmp_path: Path) -> None:
-        mine, other = Journal(tmp_path / "mine"), Journal(tmp_path / "other")
+        mine, other = FolderJournal(tmp_path / "mine"), FolderJournal(tmp_path / "other")
         for journal in (mine, other):
             journal.append([END])
         offset = mine.stamped(NodeOffset(0, 7, 100, False))
@@ -263,45 +263,45 @@ class TestId:
         assert (caught.value.expected, caught.value.found) == (f"one of state {other.id}", f"one of state {mine.id}")
 
     def test_a_compaction_keeps_it_and_a_journal_made_anew_has_another(self, tmp_path: Path) -> None:
-        journal = Journal(tmp_path)
+        journal = FolderJournal(tmp_path)
         journal.append([END])
         before = journal.id
         journal.compact(9, lambda records: [])
-        assert journal.id == Journal(tmp_path).id == before
+        assert journal.id == FolderJournal(tmp_path).id == before
         journal.append([SCHEMA])
-        assert Journal(tmp_path).id == before
+        assert FolderJournal(tmp_path).id == before
         for file in tmp_path.iterdir():
             file.unlink()
-        Journal(tmp_path).append([END])
+        FolderJournal(tmp_path).append([END])
         journal.refresh()
         assert journal.id not in ("", before)
 
 
 def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
-    Journal(tmp_path).append([SCHEMA, END, END])
-    Journal(tmp_path).append([RetractRecord(of=1)])
+    FolderJournal(tmp_path).append([SCHEMA, END, END])
+    FolderJournal(tmp_path).append([RetractRecord(of=1)])
     file = tmp_path / "journal"
     data = bytearray(file.read_bytes())
     data[20] ^= 1
     file.write_bytes(data)
     with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, record 1\)"):
-        Journal(tmp_path)
+        FolderJournal(tmp_path)
 
 
 def test_a_missing_line_is_corruption(tmp_path: Path) -> None:
-    Journal(tmp_path).append([SCHEMA, END, RetractRecord(of=1)])
+    FolderJournal(tmp_path).append([SCHEMA, END, RetractRecord(of=1)])
     file = tmp_path / "journal"
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(lines[0] + lines[1] + lines[3])
     with pytest.raises(CorruptError, match="expected record 2, found record 3"):
-        Journal(tmp_path)
+        FolderJournal(tmp_path)
 
 
 def test_a_kind_from_a_newer_version_is_told_as_that(tmp_path: Path) -> None:
     body = b'{"n":1,"kind":"novelty"}'
     (tmp_path / "journal").write_bytes(b"%08x %s\n" % (crc32(body), body))
     with pytest.raises(DefinitionError, match=r"does not know.*novelty.*newer version"):
-        Journal(tmp_path)
+        FolderJournal(tmp_path)
 
 
 @given(st.binary(max_size=60), st.integers(0, 400), st.booleans())
@@ -317,7 +317,7 @@ def test_any_bytes_give_records_or_a_documented_error(made: bytes, at: int, inse
 
 
 def append_many(folder: Path, who: int, count: int) -> None:
-    journal = Journal(folder)
+    journal = FolderJournal(folder)
     for at in range(count):
         whose = f"process {who}"
         journal.append([SegmentEndRecord(segment=at, published=0, end=who, finished="completed", consumer=whose)])
@@ -330,7 +330,7 @@ def test_processes_appending_at_once_share_one_numbering(tmp_path: Path) -> None
         worker.start()
     for worker in workers:
         worker.join()
-    records = Journal(tmp_path).read()
+    records = FolderJournal(tmp_path).read()
     assert [record.n for record in records] == list(range(1, 101))
     ends = [record for record in records if isinstance(record, SegmentEndRecord)]
     for who in range(4):
@@ -339,7 +339,7 @@ def test_processes_appending_at_once_share_one_numbering(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("broken", ["write", "fsync"])
 def test_a_disk_that_refuses_journals_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     journal.append([SCHEMA])
     before = (tmp_path / "journal").read_bytes()
 
@@ -352,7 +352,7 @@ def test_a_disk_that_refuses_journals_nothing(tmp_path: Path, monkeypatch: pytes
             journal.append([END])
     assert (tmp_path / "journal").read_bytes() == before
     assert journal.append([END]) == [2]
-    assert Journal(tmp_path).read() == numbered([SCHEMA, END])
+    assert FolderJournal(tmp_path).read() == numbered([SCHEMA, END])
 
 
 def test_a_write_is_synced_before_it_counts_and_so_is_the_folder_of_a_new_file(
@@ -366,13 +366,13 @@ def test_a_write_is_synced_before_it_counts_and_so_is_the_folder_of_a_new_file(
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", note)
-    journal = Journal(tmp_path / "state")
+    journal = FolderJournal(tmp_path / "state")
     journal.append([END])
     assert synced == ["folder", "folder", "file"]
     synced.clear()
     journal.append([SCHEMA])
     assert synced == ["file"]
-    Journal(tmp_path / "state")
+    FolderJournal(tmp_path / "state")
     assert synced == ["file", "file"], "what somebody else wrote may not be durable yet"
 
 
@@ -385,7 +385,7 @@ def test_a_state_folder_that_cannot_be_made_names_it_and_the_user(
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(UsageError, match=f"{why}.*{re.escape(str(tmp_path))}/state.*--state DIR"):
-        Journal(tmp_path / "state").append([END])
+        FolderJournal(tmp_path / "state").append([END])
 
 
 def test_the_state_folder_is_a_function_of_the_real_log_folder(tmp_path: Path) -> None:

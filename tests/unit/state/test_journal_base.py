@@ -13,6 +13,7 @@ import pytest
 
 from tailer.errors import CorruptError, RefusedError, UsageError
 from tailer.position import Position
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_base import FILE_NAME, Base
 from tailer.state.journal_records import AnyRecord, OptionsRecord, RetractRecord, SchemaRecord, SegmentEndRecord
@@ -38,7 +39,7 @@ def numbers(journal: Journal) -> list[int]:
 @pytest.fixture
 def ten(tmp_path: Path) -> Journal:
     """Ends of segments 1 to 9 and a definition, number 5."""
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     journal.append([*map(end, range(1, 5)), SCHEMA, *map(end, range(5, 10))])
     return journal
 
@@ -50,11 +51,11 @@ def test_what_is_left_keeps_its_numbers_and_the_journal_goes_on_behind_the_compa
     assert base is not None
     assert msgspec.structs.replace(base, id="") == Base(upto=11, segment=8, j=8, records=3)
     assert len(base.id) == 16
-    for journal in (ten, Journal(tmp_path), Journal(tmp_path, writable=False)):
+    for journal in (ten, FolderJournal(tmp_path), FolderJournal(tmp_path, writable=False)):
         assert (numbers(journal), journal.count) == ([5, 9, 10], 11)
     assert ten.append([end(10), end(9)]) == [12, 10], "what is known keeps its number"
-    assert numbers(Journal(tmp_path)) == [5, 9, 10, 12]
-    assert [record.n for record in Journal(tmp_path).read(upto=10, after=5)] == [9, 10]
+    assert numbers(FolderJournal(tmp_path)) == [5, 9, 10, 12]
+    assert [record.n for record in FolderJournal(tmp_path).read(upto=10, after=5)] == [9, 10]
     again = ten.compact(10, from_segment(10))
     assert again is not None
     assert msgspec.structs.replace(again, id=base.id) == Base(id=base.id, upto=13, segment=10, j=10, records=2)
@@ -71,7 +72,7 @@ def test_nothing_is_written_where_too_little_goes(tmp_path: Path, ten: Journal) 
 
 
 def test_a_reader_that_is_behind_sees_what_is_left_and_what_came_since(tmp_path: Path, ten: Journal) -> None:
-    behind, level = Journal(tmp_path, writable=False), Journal(tmp_path)
+    behind, level = FolderJournal(tmp_path, writable=False), FolderJournal(tmp_path)
     ten.append([end(10)])
     level.refresh()
     ten.compact(9, from_segment(9))
@@ -88,7 +89,7 @@ def test_who_reads_while_the_file_is_emptied_and_grows_again_reads_anew(
     tmp_path: Path, ten: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worst moment: between the look at the base and the read, by somebody who had read half of the old file."""
-    reader = Journal(tmp_path, writable=False)
+    reader = FolderJournal(tmp_path, writable=False)
     ten.append([end(10)])
     real = os.pread
     done: list[bool] = []
@@ -114,20 +115,20 @@ def test_killed_at_any_call_it_has_the_old_records_or_the_new_ones(tmp_path: Pat
             ten.compact(8, from_segment(8))
         except Killed:
             assert len(happened) == moment
-    after = Journal(tmp_path, writable=False)
+    after = FolderJournal(tmp_path, writable=False)
     assert after.read() in (before, tuple(from_segment(8)(before))), happened
-    fresh = Journal(tmp_path)
+    fresh = FolderJournal(tmp_path)
     (number,) = fresh.append([end(10)])
     assert number in (11, 12)
-    assert [*numbers(Journal(tmp_path))] == [*(record.n for record in after.read()), number]
+    assert [*numbers(FolderJournal(tmp_path))] == [*(record.n for record in after.read()), number]
     fresh.compact(9, from_segment(9))
-    assert numbers(Journal(tmp_path)) == [5, 10, number]
+    assert numbers(FolderJournal(tmp_path)) == [5, 10, number]
 
 
 @pytest.mark.parametrize("kept", [0, 40, None])
 def test_the_power_may_go_when_the_file_is_emptied_and_written_again(tmp_path: Path, kept: int | None) -> None:
     """The write is on the disk, whole or the first bytes of it, and what it was shortened by is there again."""
-    journal = Journal(tmp_path)
+    journal = FolderJournal(tmp_path)
     for segment in range(1, 11):
         journal.append([end(segment)])
     path = tmp_path / "journal"
@@ -135,10 +136,10 @@ def test_the_power_may_go_when_the_file_is_emptied_and_written_again(tmp_path: P
     journal.compact(8, from_segment(8))
     written = path.read_bytes()[:kept]
     path.write_bytes(written + before[len(written) :])
-    for journal in (Journal(tmp_path, writable=False), Journal(tmp_path)):
+    for journal in (FolderJournal(tmp_path, writable=False), FolderJournal(tmp_path)):
         assert (numbers(journal), journal.count) == ([8, 9, 10], 11)
-    assert Journal(tmp_path).append([end(11)]) == [12]
-    assert numbers(Journal(tmp_path)) == [8, 9, 10, 12]
+    assert FolderJournal(tmp_path).append([end(11)]) == [12]
+    assert numbers(FolderJournal(tmp_path)) == [8, 9, 10, 12]
 
 
 def test_offsets_from_before_are_good_where_nothing_is_missing_and_refused_elsewhere(ten: Journal) -> None:
@@ -176,8 +177,8 @@ def test_a_definition_of_the_log_whose_past_is_gone_cannot_be_retracted(ten: Jou
 def test_retracted_numbers_come_back_from_the_base(tmp_path: Path, ten: Journal) -> None:
     ten.append_retract(5)
     ten.compact(9, from_segment(9))
-    assert Journal(tmp_path).retracted == {5}
-    assert [record for record in Journal(tmp_path).read() if isinstance(record, RetractRecord)]
+    assert FolderJournal(tmp_path).retracted == {5}
+    assert [record for record in FolderJournal(tmp_path).read() if isinstance(record, RetractRecord)]
 
 
 @pytest.mark.parametrize(
@@ -199,13 +200,13 @@ def test_a_damaged_base_is_an_error_and_a_newer_one_is_told_as_that(
     file = tmp_path / FILE_NAME
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(error, match=told):
-        Journal(tmp_path)
+        FolderJournal(tmp_path)
 
 
 def test_a_base_that_is_missing_is_corruption(tmp_path: Path, ten: Journal) -> None:
     ten.compact(8, from_segment(8))
     (tmp_path / FILE_NAME).unlink()
-    for again in (ten.refresh, lambda: ten.append([end(10)]), lambda: Journal(tmp_path)):
+    for again in (ten.refresh, lambda: ten.append([end(10)]), lambda: FolderJournal(tmp_path)):
         with pytest.raises(CorruptError, match=r"expected record 1, found record 11 and no journal\.base"):
             again()
 
@@ -215,13 +216,13 @@ def line(body: bytes) -> bytes:
 
 
 def append_many(folder: Path, who: int, count: int) -> None:
-    journal = Journal(folder)
+    journal = FolderJournal(folder)
     for at in range(count):
         journal.append([SegmentEndRecord(segment=at, published=0, end=who, finished="completed", consumer=str(who))])
 
 
 def compact_often(folder: Path, times: int) -> None:
-    journal = Journal(folder)
+    journal = FolderJournal(folder)
     for _ in range(times):
         journal.compact(0, lambda records: [r for r in records if r.n % 3])
 
@@ -232,15 +233,15 @@ def test_appenders_beside_compactions_lose_nothing_that_was_to_stay(tmp_path: Pa
     workers.append(context.Process(target=compact_often, args=(tmp_path, 30)))
     for worker in workers:
         worker.start()
-    reader = Journal(tmp_path, writable=False)
+    reader = FolderJournal(tmp_path, writable=False)
     seen: dict[int, AnyRecord] = {}
     while any(worker.is_alive() for worker in workers):
         reader.refresh()
         for record in reader.read():
             assert seen.setdefault(record.n, record) == record, "a number is of one record"
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    Journal(tmp_path).compact(0, lambda records: [r for r in records if r.n % 3])
-    last = Journal(tmp_path)
+    FolderJournal(tmp_path).compact(0, lambda records: [r for r in records if r.n % 3])
+    last = FolderJournal(tmp_path)
     kept = {record.n for record in last.read()}
     seen.update((record.n, record) for record in last.read())
     assert all(n in kept for n in seen if n % 3)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import AnyRecord, MemoryRecord, SegmentEndRecord
 from tailer.state.offset import NodeOffset
 from tailer.state.remembered import registered
@@ -39,7 +39,12 @@ def from_segment(first: int) -> Callable[[Sequence[AnyRecord]], Sequence[AnyReco
 def test_every_order_of_calls(tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, int]]) -> None:
     """Numbers of what was appended never change, what is to stay stays, and everybody sees the same in the end."""
     folder = tmp_path_factory.mktemp("state")
-    one, two, compacting, reader = (Journal(folder), Journal(folder), Journal(folder), Journal(folder, writable=False))
+    one, two, compacting, reader = (
+        FolderJournal(folder),
+        FolderJournal(folder),
+        FolderJournal(folder),
+        FolderJournal(folder, writable=False),
+    )
     told: dict[int, tuple[int, str]] = {}
     segment = floor = 0
     for call, amount in calls:
@@ -50,7 +55,7 @@ def test_every_order_of_calls(tmp_path_factory: pytest.TempPathFactory, calls: l
                 for number, record in zip(journal.append(records), records, strict=True):
                     assert told.setdefault(number, (record.segment, name)) == (record.segment, name)
         if call == "start":
-            one = Journal(folder)
+            one = FolderJournal(folder)
         elif call == "read":
             reader.refresh()
         elif call == "compact":
@@ -60,7 +65,7 @@ def test_every_order_of_calls(tmp_path_factory: pytest.TempPathFactory, calls: l
             for known in journal.read():
                 assert isinstance(known, SegmentEndRecord)
                 assert told[known.n] == (known.segment, known.consumer)
-    for journal in (one, two, compacting, reader, Journal(folder)):
+    for journal in (one, two, compacting, reader, FolderJournal(folder)):
         journal.refresh()
         assert {n for n, (at, _) in told.items() if at >= floor} <= {record.n for record in journal.read()}
         assert journal.count == one.count
@@ -74,7 +79,7 @@ import msgspec
 from tailer.retention.forget_memory import put_together
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.remembered import registered
@@ -91,7 +96,7 @@ while True:
     consumer.save("local", held, moved=0.0, program="")
     os.write(1, f"{at}\\n".encode())
     if chance.random() < 0.3:
-        other = Journal(state)
+        other = FolderJournal(state)
         known = registered(state, other)
         (floor,) = [content.nodes["local"].offset.s for content in known]
         other.compact(floor, lambda records: put_together(
@@ -112,7 +117,7 @@ def test_killed_processes_leave_what_they_saved(tmp_path: Path) -> None:
             os.kill(life.pid, signal.SIGKILL)
             lines = [first, *life.stdout.read().splitlines(keepends=True)]
         stood += [int(line) for line in lines if line.endswith(b"\n")]
-        journal = Journal(tmp_path, writable=False)
+        journal = FolderJournal(tmp_path, writable=False)
         (content,) = registered(tmp_path, journal)
         state = content.nodes["local"]
         journal.check(state.offset)

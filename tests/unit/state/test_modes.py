@@ -14,8 +14,8 @@ from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
 from tailer.state.modes import make_folder, open_file
@@ -40,7 +40,7 @@ def write_everything(state: Path) -> None:
         consumer = Consumer(state, "billing")
         consumer.save("local", NodeState(NodeOffset(1, 7, 100)), moved=1.0, program="test")
         consumer.close()
-        Journal(state).append([END])
+        FolderJournal(state).append([END])
         with state_lock(state):
             write_cleaned(state, CleanedFile(segments=Ids([(1, 2)])))
         at = Position(7, 100)

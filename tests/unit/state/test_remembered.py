@@ -14,8 +14,8 @@ from tailer.errors import RefusedError
 from tailer.retention.forget_memory import put_together
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import Mark, NodeState, consumer_path, read_consumer
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
-from tailer.state.journal import Journal
 from tailer.state.journal_records import MemoryRecord
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
@@ -31,7 +31,7 @@ def save(consumer: Consumer, state: NodeState, node: str = "local") -> None:
 
 
 def records(state: Path) -> list[MemoryRecord]:
-    return [r for r in Journal(state, writable=False).read() if isinstance(r, MemoryRecord)]
+    return [r for r in FolderJournal(state, writable=False).read() if isinstance(r, MemoryRecord)]
 
 
 def bare_numbers(memory: Memory) -> Memory:
@@ -78,7 +78,7 @@ class TestFile:
         save(consumer, NodeState(NodeOffset(0, 8, 0), Memory(1, 10, Ids.of([9]), Ids(), Ids([(3, 4)]))))
         assert len(records(tmp_path)) == 1
         consumer.close()
-        assert recalled(read_consumer(consumer_path(tmp_path, "c"), "c"), Journal(tmp_path)).nodes[
+        assert recalled(read_consumer(consumer_path(tmp_path, "c"), "c"), FolderJournal(tmp_path)).nodes[
             "local"
         ].memory == Memory(1, 10, Ids.of([9]), Ids(), Ids([(3, 4)]), upto=1)
 
@@ -126,7 +126,7 @@ class TestFile:
             if at == 10:
                 before = consumer_path(tmp_path, "c").read_bytes()
         consumer.close()
-        journal = Journal(tmp_path)
+        journal = FolderJournal(tmp_path)
         known = registered(tmp_path, journal)
         assert journal.compact(0, lambda records: put_together(records, known, 0)) is not None
         consumer_path(tmp_path, "c").write_bytes(before)
@@ -190,7 +190,9 @@ def test_every_mark_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactor
             consumer = Consumer(state, "c")
         kept = NodeState(*first, ahead=tuple(Mark(*mark) for mark in rest))
         save(consumer, kept)
-        found = recalled(read_consumer(consumer_path(state, "c"), "c"), Journal(state, writable=False)).nodes["local"]
+        found = recalled(read_consumer(consumer_path(state, "c"), "c"), FolderJournal(state, writable=False)).nodes[
+            "local"
+        ]
         assert bare_numbers(found.memory) == kept.memory
         assert [bare_numbers(mark.memory) for mark in found.ahead] == [mark.memory for mark in kept.ahead]
     consumer.close()

@@ -49,7 +49,7 @@ def spark(folder: Path, look: Look) -> Iterator[int]:
         node.stand(end)
     for task in node.tasks(first, end, 1):
         look()
-        yield sum(batch.num_rows for batch in read_job(JobPacker().pack(task, node.folder, node.options, None)))
+        yield sum(batch.num_rows for batch in read_job(JobPacker().pack(task, node.place, node.options, None)))
     node.close()
 
 

@@ -12,10 +12,9 @@ from tailer.options.tail import TailOptions
 from tailer.retention import clean as cleaning
 from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.needed import Ages, Limits
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import LossRecord
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     LogFolder,
@@ -26,6 +25,7 @@ from tests.helpers.log_writer import (
     one_row_segment,
     simple_table,
 )
+from tests.helpers.tails import open_tail
 
 ONE = 1_700_000_000_001
 TABLE = simple_table("ks", "t")
@@ -74,7 +74,7 @@ def test_nothing_is_lost_and_nothing_is_written_off(folder: LogFolder, options: 
         assert (found.code, found.out) == (9, ""), found.err
         assert found.err.count("the folder is empty") == 2, "the notice, and the error"
         assert NOTICE.format(ONE + 2) in found.err
-    assert [each for each in Journal(state_folder(folder.path)).read() if isinstance(each, LossRecord)] == []
+    assert [each for each in FolderJournal(state_folder(folder.path)).read() if isinstance(each, LossRecord)] == []
     mount(folder, away)
     found = follow(folder, *options)
     assert found.code == 0
@@ -135,14 +135,14 @@ def test_clean_forgets_nothing_for_it(folder: LogFolder, monkeypatch: pytest.Mon
     monkeypatch.setattr(cleaning, "FORGOTTEN_AT_LEAST", 1)
     assert follow(folder).code == 0
     state = state_folder(folder.path)
-    known = Journal(state).segment_ends(None)
+    known = FolderJournal(state).segment_ends(None)
     assert len(known) == 2
     away = unmount(folder)
     clean(folder.path, ages=Ages(0, 0), clock=lambda: 1e11)
-    assert (Journal(state).segment_ends(None), Journal(state).base.segment) == (known, 0)
+    assert (FolderJournal(state).segment_ends(None), FolderJournal(state).base.segment) == (known, 0)
     mount(folder, away)
     clean(folder.path, ages=Ages(0, 0), clock=lambda: 1e11)
-    assert Journal(state).base.segment == ONE + 2
+    assert FolderJournal(state).base.segment == ONE + 2
 
 
 def test_a_segment_that_is_held_open_is_read_to_its_end(folder: LogFolder) -> None:

@@ -16,15 +16,15 @@ from tailer.errors import CorruptError, LossError, RefusedError, SinkError
 from tailer.options.tail import TailOptions
 from tailer.reading import reader
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
-from tailer.sinks.outlet import Bounds, OutletKey, Place, TargetAwayError
+from tailer.sinks.outlet import Bounds, Place, TargetAwayError
 from tailer.state.log_folder import state_folder
 from tailer.tail.deliver import deliver
 from tailer.tail.feed import Feed
 from tailer.tail.kept import KeptPosition
-from tailer.tail.open import open_tail
 from tailer.tail.patience import Patience
 from tests.helpers.log_writer import LogFolder, completed, create_payload, live, segment_of
 from tests.helpers.outlets import Killed, MemoryOutlet, Target, away
+from tests.helpers.tails import open_tail
 from tests.native.logs import folder_of
 from tests.native.test_following import EXPECTED, mixed_log
 from tests.unit.tail.test_taken import IN_BATCH, ONE, TABLE, rows, three_segments
@@ -53,7 +53,7 @@ def feed(
     with open_tail(folder, chosen) as tail:
         waits = Patience(patience, say, sleep=lambda seconds: None)
         one = Feed(tail, lambda context: MemoryOutlet(target, context, bounds, keeps_place), waits, say)
-        return deliver([one], once=True, say=say)
+        return deliver(one, once=True, say=say)
 
 
 def until_done(folder: Path, target: Target, **options: Any) -> int:
@@ -196,7 +196,7 @@ class TestAway:
             patience = Patience(30.0, [].append, clock=clock.__next__, sleep=lambda seconds: None)
             one = Feed(tail, lambda context: MemoryOutlet(target, context, FEW), patience, [].append)
             with pytest.raises(TargetAwayError) as raised:
-                deliver([one], once=True, say=[].append)
+                deliver(one, once=True, say=[].append)
         assert raised.value.code == 8
         assert 3 < len(calls) < 12
         target.fails = lambda at, where: None
@@ -372,22 +372,3 @@ class TestRefused:
         found = [msgspec.json.decode(line) for line in kept]
         assert [msgspec.json.decode(bytes.fromhex(each["bytes"]))["columns"]["v"] for each in found] == [4, 20]
         assert {each["row"] for each in found} == {0}
-
-
-def test_several_nodes(tmp_path: Path) -> None:
-    """Each has its own outlet and its own place."""
-    one, values = three_segments(tmp_path / "one")
-    two, _ = three_segments(tmp_path / "two")
-    target = Target()
-    feeds, tails = [], []
-    for node, folder in (("n1", one), ("n2", two)):
-        tails.append(open_tail(folder.path, TailOptions(node=node, consumer="c", settle_seconds=0.0, outlet=True)))
-        tail = tails[-1].__enter__()
-        feeds.append(Feed(tail, lambda context: MemoryOutlet(target, context, FEW), Patience(1, print), print))
-    assert deliver(feeds, once=True, say=[].append) == 2 * len(values)
-    for tail in tails:
-        tail.close()
-    for node in ("n1", "n2"):
-        assert [row["columns"]["v"] for row in target.rows if row["node"] == node] == values
-    assert {key.node for key in target.places} == {"n1", "n2"}
-    assert len({key for key in target.places if isinstance(key, OutletKey)}) == 2

@@ -9,16 +9,16 @@ import pytest
 
 from tailer.errors import LossError, SystemFailedError
 from tailer.options.tail import TailOptions
-from tailer.planning import survey
+from tailer.planning import open_segments
 from tailer.position import Position
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import LossRecord
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail
 from tailer.tail.tail import Tail
 from tests.helpers.cleaned_log import ONE, log
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder
+from tests.helpers.tails import open_tail
 
 GONE = ONE + 1
 
@@ -26,7 +26,7 @@ GONE = ONE + 1
 @pytest.fixture(autouse=True)
 def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with many late segments: none of those that were planned first is open any more."""
-    monkeypatch.setattr(survey, "OPEN_MAX", 2)
+    monkeypatch.setattr(open_segments, "OPEN_MAX", 2)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_one_that_was_accepted_is_journalled_and_told(folder: LogFolder) -> None
         (notice,) = (each for each in tail.last_notices() if "lost" in each)
     assert notice.startswith(f"warning: Changes are lost: segment {GONE} was deleted before it was read; ")
     assert notice.endswith("Accepted: reading goes on behind it.")
-    (loss,) = (each for each in Journal(state_folder(folder.path)).read() if isinstance(each, LossRecord))
+    (loss,) = (each for each in FolderJournal(state_folder(folder.path)).read() if isinstance(each, LossRecord))
     assert loss.start.segment == loss.end.segment == GONE
     assert loss.start < loss.end
     assert run_cli(["follow", folder.path, "--consumer", "c", "--once"]).code == 0
@@ -86,4 +86,4 @@ def test_an_empty_folder_is_no_evidence(folder: LogFolder) -> None:
         with pytest.raises(SystemFailedError, match=f"the folder is empty, and segment {ONE} is to be read"):
             list(tail.read(step.tasks[0]))
         assert tail.taken.position <= Position(ONE, 0)
-    assert not [each for each in Journal(state_folder(folder.path)).read() if isinstance(each, LossRecord)]
+    assert not [each for each in FolderJournal(state_folder(folder.path)).read() if isinstance(each, LossRecord)]

@@ -21,10 +21,10 @@ from tailer.position import Position
 from tailer.retention.forget import floor_of, wanted
 from tailer.segments.segment import SegmentFile
 from tailer.state.consumers import consumer_path, read_consumer
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LearntRecord, SchemaRecord
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail, tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.log_writer import (
     FORMATS,
@@ -46,6 +46,7 @@ from tests.helpers.log_writer import (
     simple_table,
 )
 from tests.helpers.logs.native import NativeWriter, begin, commit
+from tests.helpers.tails import open_tail, tail_parts
 from tests.native.logs import ORDERS, folder_of, put
 from tests.unit.tail.counted_runs import Place, count_runs
 
@@ -92,7 +93,7 @@ def alone(folder: Path, path: Path, **options: Any) -> Rows:
 
 
 def journal(folder: Path) -> Journal:
-    return Journal(state_folder(folder), writable=False)
+    return FolderJournal(state_folder(folder), writable=False)
 
 
 def learnt_of(folder: Path) -> list[int]:
@@ -266,7 +267,7 @@ class TestTheSameRows:
         taken(log.path, **OPTIONS[kind])
         (log.path / log.writers[0].name).unlink()
         (log.path / log.writers[0].sidecar_name).unlink()
-        known = Journal(state_folder(log.path))
+        known = FolderJournal(state_folder(log.path))
         holder = read_consumer(consumer_path(state_folder(log.path), "c"), "c")
         floor = floor_of([holder], [writer.segment for writer in log.writers[1:]], known.count)
         assert known.compact(floor.segment, lambda records: wanted(records, floor)) is not None
@@ -284,7 +285,7 @@ def test_a_definition_that_was_taken_back_stays_so(tmp_path: Path, read: Counter
     log.section(ALTER)
     log.put()
     taken(log.path, table="shop.orders")
-    known = Journal(state_folder(log.path))
+    known = FolderJournal(state_folder(log.path))
     (number,) = [r.n for r in known.read() if isinstance(r, SchemaRecord) and r.at.segment == log.last.segment]
     known.append_retract(number)
     read.clear()

@@ -19,8 +19,8 @@ from tailer.state.log_folder import state_folder
 from tailer.state.modes import make_folder
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.ranges import Ranges
-from tailer.tail.open import open_tail
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
+from tests.helpers.tails import open_tail
 
 NEXT = 1_700_000_000_000
 TABLE = simple_table("ks", "t")

@@ -12,7 +12,7 @@ from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.retention.forget import Floor, wanted
 from tailer.sinks.base import Rows
-from tailer.state.journal import Journal
+from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import ReplayedRecord
 from tailer.state.quarantine import Kept, Quarantine, quarantine_path, whole_records
 from tailer.tail import quarantine_replay
@@ -87,7 +87,7 @@ def state_of(log: LogFolder) -> Path:
 
 def again(log: LogFolder, sink: Taken) -> Replayed:
     state = state_of(log)
-    return replay(state, "c", KnownNow(Journal(state, writable=False), TailOptions()), sink)
+    return replay(state, "c", KnownNow(FolderJournal(state, writable=False), TailOptions()), sink)
 
 
 def test_nothing_comes_while_nothing_more_is_known(log: LogFolder) -> None:
@@ -225,7 +225,7 @@ class TestOfAServicesOwnLog:
         follow = ["follow", folder, "--once", "--output", "json", "--consumer", "c"]
         (row,) = map(json.loads, run_cli(follow).lines)
         state = folder.with_name("cdc_raw.cdc_tail")
-        known = KnownNow(Journal(state, writable=False), TailOptions())
+        known = KnownNow(FolderJournal(state, writable=False), TailOptions())
         (late,) = known.rows(self.kept(folder, alone, row["offset"])).json_lines().splitlines()
         assert json.loads(late) == row
         with pytest.raises(DefinitionError, match="a change of a transaction"):

@@ -11,8 +11,8 @@ import pytest
 from tailer.errors import RefusedError
 from tailer.options.tail import TailOptions
 from tailer.state.log_folder import state_folder
-from tailer.tail.open import open_tail
 from tests.helpers.cleaned_log import follow, log
+from tests.helpers.tails import open_tail
 
 
 def deleted(state: Path, other: Path) -> None:

@@ -19,7 +19,6 @@ from tailer.reading import reader, records
 from tailer.schema.model import TableDefinition
 from tailer.sinks.base import Rows
 from tailer.tail.follow import follow
-from tailer.tail.open import open_tail
 from tailer.tail.run import ConsumerState
 from tests.helpers.log_writer import (
     LogFolder,
@@ -32,6 +31,7 @@ from tests.helpers.log_writer import (
     simple_table,
 )
 from tests.helpers.logs.native import NativeWriter, commit
+from tests.helpers.tails import open_tail
 from tests.native.logs import ORDERS, as_rows, folder_of
 from tests.native.logs import put as put_native
 from tests.native.test_following import EXPECTED, mixed_log, told

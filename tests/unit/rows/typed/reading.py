@@ -30,8 +30,8 @@ from tailer.scan.mutation.scan import scan
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.group import Group, OnFault
 from tailer.tail.follow import steps
-from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
+from tests.helpers.tails import tail_parts
 
 OPTIONS = TypedOptions(decimals="string", case_sensitive=True)
 

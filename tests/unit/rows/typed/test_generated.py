@@ -8,44 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailer.rows.place import Place
-from tailer.rows.prepared import prepare
 from tailer.rows.typed.form import form_of
 from tailer.rows.typed.lines import fast_lines, plain_lines
 from tailer.rows.typed.plain import build_plain
-from tailer.scan.index import Status
-from tailer.scan.mutation.scan import scan
-from tailer.schema.model import Column, TableDefinition, TypeField
+from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tests.helpers.logs.model import Table, Update
-from tests.helpers.logs.mutation import encode_mutation
-from tests.unit.rows.typed.generated import TYPES, tables, updates
+from tests.unit.rows.typed.generated import tables, updates
 from tests.unit.rows.typed.reading import same_built
+from tests.unit.rows.typed.scanned import definition_of, scanned
 
 pytestmark = pytest.mark.slow
 
 fast = pytest.importorskip("tailer.rows.typed.compiled.fast", exc_type=ImportError)
 
 FEWER = max(settings.default.max_examples // 4, 1)
-
-
-def definition_of(table: Table) -> TableDefinition:
-    columns = tuple(Column(c.name, c.kind, c.type, c.position) for c in table.columns)
-    types = {name: tuple(TypeField(*field) for field in fields) for name, fields in TYPES}
-    return TableDefinition(table.id.hex, table.keyspace, table.name, columns, cdc=True, types=types)
-
-
-def scanned(definition: TableDefinition, mutations: list[tuple[Update, ...]]) -> tuple[Any, ...]:
-    data, starts, sizes = b"", [], []
-    for mutation in mutations:
-        payload = encode_mutation(mutation)
-        starts.append(len(data) + 8)
-        sizes.append(len(payload))
-        data += bytes(8) + payload + bytes(4)
-    prepared = prepare({definition.id: definition}, [definition.id])
-    index = scan(data, starts, sizes, prepared.scan_tables)
-    assert index.stopped.status == Status.OK, index.stopped
-    return index, data, prepared, Place("local", 1_700_000_000_001, [start - 8 for start in starts])
 
 
 def check(form: TypedTable, arguments: tuple[Any, ...]) -> None:

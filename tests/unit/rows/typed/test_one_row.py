@@ -35,7 +35,7 @@ from tests.helpers.log_writer import (
     simple_table,
 )
 from tests.unit.rows.typed.generated import clusterings, column_lists, keys, kind_of, mixed, tables, updates, values
-from tests.unit.rows.typed.test_generated import definition_of
+from tests.unit.rows.typed.scanned import definition_of
 
 reading = pytest.importorskip("tests.unit.rows.typed.reading", exc_type=ImportError)
 twins = pytest.importorskip("tests.unit.scan.compiled.twins")

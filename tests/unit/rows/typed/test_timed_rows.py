@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.helpers.log_writer import TS, Cell, Liveness, Row, Table, Update, encode_mutation, i32
 from tests.helpers.logs.wire import uvint
 from tests.unit.rows.typed.generated import NOW, clusterings, column_lists, keys, kind_of, mixed, tables, values
-from tests.unit.rows.typed.test_generated import definition_of
+from tests.unit.rows.typed.scanned import definition_of
 from tests.unit.rows.typed.test_one_row import FEWER, TABLE, read
 from tests.unit.scan.compiled.twins import compiled_only
 

@@ -15,7 +15,7 @@ from tests.helpers.logs.model import Bound, Cell, Column, Complex, Deletion, Liv
 from tests.helpers.logs.wire import i32
 from tests.unit.rows.typed.generated import ID, NOW, TS
 from tests.unit.rows.typed.reading import same_built
-from tests.unit.rows.typed.test_generated import definition_of, scanned
+from tests.unit.rows.typed.scanned import definition_of, scanned
 
 fast = pytest.importorskip("tailer.rows.typed.compiled.fast", exc_type=ImportError)
 

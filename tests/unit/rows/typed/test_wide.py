@@ -24,7 +24,8 @@ from tests.unit.rows.typed.generated import (
     own_cells,
     values,
 )
-from tests.unit.rows.typed.test_generated import check, definition_of, scanned
+from tests.unit.rows.typed.scanned import definition_of, scanned
+from tests.unit.rows.typed.test_generated import check
 from tests.unit.rows.typed.test_one_row import read
 from tests.unit.scan.compiled.twins import compiled_only
 

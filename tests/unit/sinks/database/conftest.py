@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.postgres import PASSWORD, Postgres, UnavailableError
-from tests.unit.sinks.database.targets import Deltalake, Duckdb, Postgresql, Sqlite, Target
+from tests.unit.sinks.database.targets import Deltalake, Duckdb, Files, Postgresql, Sqlite, Target
 
 _NUMBERS = itertools.count(1)
 
@@ -50,4 +50,4 @@ def any_target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
 
 
 def made(kind: str, folder: Path) -> Target:
-    return {"sqlite": Sqlite, "duckdb": Duckdb, "delta": Deltalake}[kind](folder)
+    return {"sqlite": Sqlite, "duckdb": Duckdb, "delta": Deltalake, "files": Files}[kind](folder)

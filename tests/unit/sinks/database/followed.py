@@ -26,14 +26,14 @@ def log(parent: Path, segments: int = 4, rows: int = 5) -> Path:
     return folder.path
 
 
-def words(folder: Path, target: Target, *more: str, into: str = "changes", consumer: str = "c") -> list[str]:
+def words(folder: Path, target: Target, *more: str, into: str | None = None, consumer: str = "c") -> list[str]:
     """The words of a run that does not wait."""
     run = ["follow", str(folder), "--once", "--stopped", "--node", NODE, "--consumer", consumer]
-    named = [] if target.kind == "delta" else ["--into", into]
-    return [*run, "--to", target.to, *named, "--retry-for", "10s", *more]
+    own = target.own if into is None else ("--into", into)
+    return [*run, "--to", target.to, *own, "--retry-for", "10s", *more]
 
 
-def follow(folder: Path, target: Target, *more: str, into: str = "changes", consumer: str = "c") -> Result:
+def follow(folder: Path, target: Target, *more: str, into: str | None = None, consumer: str = "c") -> Result:
     return run_cli(words(folder, target, *more, into=into, consumer=consumer))
 
 
@@ -43,9 +43,12 @@ def values(target: Target, table: str = "changes") -> list[int]:
 
 
 def agreed(target: Target, folder: Path, table: str = "changes") -> int:
-    """How many rows there are; they are exactly those before the position that stands beside them."""
-    position = target.position()
-    rows = values(target, table) if target.there(table) else []
+    """How many rows there are; they are exactly those before the position that stands beside them, also while a run
+    goes on: both are of one moment."""
+    before: object = object()
+    while (position := target.position()) != before:
+        before = position
+        rows = values(target, table) if target.there(table) else []
     if position is None:
         assert rows == []
         return 0
@@ -53,6 +56,6 @@ def agreed(target: Target, folder: Path, table: str = "changes") -> int:
     printed = [json.loads(line) for line in run_cli(["follow", str(folder), "--once", "--stopped"]).lines]
     # Behind the end of a segment its offset counts no more.
     offset = sys.maxsize if place.get("done") else place["o"]
-    before = [row["columns"]["v"] for row in printed if (row["segment"], row["offset"]) < (place["s"], offset)]
-    assert rows == before
+    expected = [row["columns"]["v"] for row in printed if (row["segment"], row["offset"]) < (place["s"], offset)]
+    assert rows == expected
     return len(rows)

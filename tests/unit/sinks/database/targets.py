@@ -1,4 +1,4 @@
-"""The databases that rows are written to in these tests, asked by their own drivers."""
+"""The databases that rows are written to in these tests, asked by their own drivers; and data files, as one more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import psycopg
 from deltalake import DeltaTable
 
 from tailer.sinks.database.names import listed
+from tests.helpers.data_files import indexes, lines_of
 from tests.helpers.postgres import Postgres
 
 NODE = "n1"
@@ -33,6 +34,8 @@ class Target(ABC):
     kind: str
     quiet: str
     """How a text is asked of a column."""
+    own: tuple[str, ...] = ("--into", "changes")
+    """What else the command is given."""
 
     @abstractmethod
     def ask(self, question: str) -> list[tuple[Any, ...]]: ...
@@ -96,7 +99,7 @@ class Duckdb(Target):
 class Deltalake(Target):
     """A Delta table; its folder is the table."""
 
-    kind = "delta"
+    kind, own = "delta", ()
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "changes"
@@ -123,6 +126,32 @@ class Deltalake(Target):
             if "cdcTail" in commit:
                 return str(json.loads(commit["cdcTail"])["offset"])
         return None
+
+
+class Files(Target):
+    """Data files, one of each batch."""
+
+    kind, own = "files", ("--roll-bytes", "1")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "out"
+        self.to = f"files:{self.folder}"
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def run(self, *statements: str) -> None:
+        raise NotImplementedError
+
+    def there(self, table: str) -> bool:
+        return self.folder.exists()
+
+    def rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        return [tuple(json.dumps(row[name]) for name in names) for row in lines_of(self.folder / NODE)]
+
+    def position(self) -> str | None:
+        found = indexes(self.folder / NODE)
+        return json.dumps(found[-1]["offset"]) if found else None
 
 
 class Postgresql(Target):

@@ -12,7 +12,7 @@ from tailer.errors import RefusedError
 from tailer.sinks.database.columns import target_form
 from tailer.sinks.deltalake.folder import DeltaFolder
 from tailer.sinks.deltalake.place_text import app_of, find, text_of
-from tailer.sinks.outlet import OutletKey, Place
+from tailer.sinks.outlet import OutletKey, Place, TargetAwayError
 from tests.unit.sinks.database.followed import follow, log, values
 from tests.unit.sinks.database.targets import Deltalake
 
@@ -51,6 +51,62 @@ def test_a_second_one_under_the_same_name_is_shut_out(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="somebody else"):
         other.append(None, app, 1, text_of(app, 1, place))
     assert DeltaTable(tmp_path / "changes").transaction_version(app) == 1
+
+
+def appended(folder: DeltaFolder, number: int) -> None:
+    app = app_of(OutletKey("folder", "n1", "c"))
+    folder.append(None, app, number, text_of(app, number, Place("{}", number)))
+
+
+def test_a_disk_that_is_taken_away_leaves_no_commit_in_its_place(tmp_path: Path) -> None:
+    """What is below a mount point is no table: what was written there would be hidden once the disk is back."""
+    table, aside = tmp_path / "changes", tmp_path / "aside"
+    folder = DeltaFolder(table, target_form(None))
+    folder.open()
+    appended(folder, 1)
+    table.rename(aside)
+    table.mkdir()
+    (table / "_delta_log").mkdir()
+    for again in (lambda: appended(folder, 2), folder.open):
+        with pytest.raises(TargetAwayError, match="is gone"):
+            again()
+    (table / "_delta_log").rmdir()
+    table.rmdir()
+    aside.rename(table)
+    folder.open()
+    appended(folder, 2)
+    assert DeltaTable(table).version() == 2
+
+
+def test_a_disk_that_is_taken_away_during_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, aside = tmp_path / "changes", tmp_path / "aside"
+    folder = DeltaFolder(table, target_form(None))
+    folder.open()
+    appended(folder, 1)
+    commit = DeltaTable.create_write_transaction
+
+    def taken_before(self: DeltaTable, *arguments: object, **more: object) -> None:
+        table.rename(aside)
+        commit(self, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", taken_before)
+    with pytest.raises(TargetAwayError, match="is gone"):
+        appended(folder, 2)
+    monkeypatch.undo()
+    aside.rename(table)
+    folder.open()
+    appended(folder, 2)
+    assert (DeltaTable(table).version(), len(list((table / "_delta_log").glob("*.json")))) == (2, 3)
+
+
+def test_another_table_in_its_place_is_another_one(tmp_path: Path) -> None:
+    table = tmp_path / "changes"
+    folder = DeltaFolder(table, target_form(None))
+    folder.open()
+    table.rename(tmp_path / "aside")
+    DeltaFolder(table, target_form(None)).open()
+    with pytest.raises(TargetAwayError, match="is gone"):
+        folder.open()
 
 
 def test_a_position_is_of_one_application_and_number() -> None:

@@ -1,4 +1,4 @@
-"""A run killed with SIGKILL while it commits, and a server that crashes under it: rows and position always agree.
+"""A run killed with SIGKILL while it commits, and a server that is killed under it: rows and position always agree.
 
 CI kills each three times, `make soak` as often as `COUNT` says: fifty.
 """
@@ -17,6 +17,7 @@ import pytest
 
 from tailer.state.log_folder import state_folder
 from tests.helpers.cli import ROOT
+from tests.unit.sinks.database.conftest import made
 from tests.unit.sinks.database.followed import agreed, log, values, words
 from tests.unit.sinks.database.targets import Postgresql, Target
 
@@ -42,30 +43,33 @@ def moved(folder: Path, since: float, process: subprocess.Popen[bytes]) -> float
     return since
 
 
-def test_killed_while_it_commits(any_target: Target, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "postgresql", "files"])
+def test_killed_while_it_commits(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    target: Target = made(kind, tmp_path) if kind != "postgresql" else request.getfixturevalue("postgresql")
     folder, chance, since = log(tmp_path, SEGMENTS, ROWS), random.Random(7), 0.0
     for _ in range(KILLS):
-        with started(folder, any_target) as process:
+        with started(folder, target) as process:
             since = moved(folder, since, process)
             time.sleep(chance.uniform(0, 0.05))
             process.kill()
-        agreed(any_target, folder)
-    with started(folder, any_target) as process:
+        agreed(target, folder)
+    with started(folder, target) as process:
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert agreed(any_target, folder) == len(ALL)
-    assert values(any_target) == ALL
+    assert agreed(target, folder) == len(ALL)
+    assert values(target) == ALL
 
 
-def test_the_server_crashes_under_it(postgresql: Postgresql, tmp_path: Path) -> None:
+def test_the_server_is_killed_under_it(postgresql: Postgresql, tmp_path: Path) -> None:
     """The run goes on by itself each time: nobody starts it again."""
     folder, chance, since = log(tmp_path, SEGMENTS, ROWS), random.Random(8), 0.0
     with started(folder, postgresql) as process:
         for _ in range(KILLS):
             since = moved(folder, since, process)
             time.sleep(chance.uniform(0, 0.05))
-            postgresql.server.stop()
+            postgresql.server.kill()
             postgresql.server.start()
+            agreed(postgresql, folder)
             if process.poll() is None:
                 moved(folder, since, process)
         _, said = process.communicate(timeout=120)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tailer.state.log_folder import state_folder
 from tests.conftest import FreshFolder
-from tests.unit.sinks.database.followed import follow, log, values
+from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of
+from tests.unit.sinks.database.followed import ONE, TABLE, follow, log, values
 from tests.unit.sinks.database.targets import Duckdb, Postgresql, Sqlite, Target
 
 REFUSING = {
@@ -43,6 +45,25 @@ def test_it_is_put_aside(target: Target, tmp_path: Path) -> None:
         assert values(target) == [value for value in range(1, 21) if value not in WRONG]
     kept = (state_folder(folder) / "quarantine" / "c.jsonl").read_text().splitlines()
     assert len(kept) == len(WRONG)
+
+
+def test_a_row_that_is_too_large(postgresql: Postgresql, tmp_path: Path) -> None:
+    """PostgreSQL has no bound on rows as these, but on what an index takes, which a table may have: it is named, or put
+    aside."""
+    postgresql.run(
+        "CREATE TABLE changes (event_id text PRIMARY KEY, clustering text, columns json)",
+        "CREATE INDEX ON changes (clustering)",
+    )
+    folder, large = LogFolder(tmp_path / "cdc_raw"), Random(1).randbytes(8000).hex()
+    rows = [insert_payload(TABLE, v, large if v == 2 else "a", v) for v in (1, 2, 3)]
+    made = segment_of(ONE, [[create_payload(TABLE)], rows])
+    folder.put(made, completed(made))
+    ran = follow(folder.path, postgresql)
+    assert ran.code == 7
+    assert f"refuses the row n1:{ONE}:" in ran.err
+    assert "maximum size" in ran.err
+    assert follow(folder.path, postgresql, "--on-error", "quarantine").code == 0
+    assert postgresql.ask("SELECT columns->>'v' FROM changes ORDER BY 1") == [("1",), ("3",)]
 
 
 def test_a_nul_in_a_text(postgresql: Postgresql, fresh_folder: FreshFolder) -> None:

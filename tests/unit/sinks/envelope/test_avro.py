@@ -81,6 +81,14 @@ def test_with_a_registry_keys_and_values_have_its_ids(stand_in: StandIn) -> None
     assert list(stand_in.subjects) == ["a.orders-key", "a.orders-value"]
 
 
+def test_ids_of_eight_bytes(stand_in: StandIn) -> None:
+    """As Apicurio's readers before 3.0 take them: `DefaultIdHandler`."""
+    plain, wide = (messages(row(), registry=stand_in.address, registry_ids=number)[0] for number in (4, 8))
+    for four, eight in ((plain.key, wide.key), (plain.value, wide.value)):
+        assert four is not None
+        assert eight == b"\0" + bytes(4) + four[1:]
+
+
 def test_a_schema_is_registered_once(stand_in: StandIn) -> None:
     envelope = Envelope(EnvelopeOptions("debezium-avro", registry=stand_in.address), TABLE)
     for _ in range(3):

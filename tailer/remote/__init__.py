@@ -1,0 +1,1 @@
+"""A log that another node serves: its segments, and its state, asked for by HTTP."""

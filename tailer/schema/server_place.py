@@ -1,0 +1,71 @@
+"""What a live server says of where it stands: cluster, data centre and rack, the ring, how keyspaces are replicated.
+
+Of its `system.local`, `system.peers` and `system_schema.keyspaces`: what this node knows, which is what it writes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tailer.errors import SystemFailedError, UsageError
+from tailer.schema.extras import Origin
+from tailer.schema.ring import MURMUR3, Host, Primaries, primaries
+from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
+
+_LOCAL = "SELECT cluster_name, data_center, rack, host_id, partitioner, tokens FROM system.local"
+_PEERS = "SELECT host_id, data_center, tokens FROM system.peers"
+_KEYSPACES = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
+
+
+class ServerPlace(NamedTuple):
+    """One node as it sees itself, and the others."""
+
+    origin: Origin
+    partitioner: str
+    own: Host
+    others: tuple[Host, ...]
+    replications: Mapping[str, Mapping[str, str]]
+
+    def primaries(self, server: object) -> Primaries:
+        """What it is the first replica of. UsageError for a partitioner by whose tokens rows are not told apart."""
+        if self.partitioner != MURMUR3:
+            raise UsageError(
+                "which replica a row's first one is cannot be told on this server: a row's token is Murmur3's",
+                file=str(server),
+                expected=MURMUR3,
+                found=self.partitioner,
+                remedy="Leave out replicas=primary and withPrimary (--replicas, --with-primary).",
+            )
+        return primaries(self.own, self.others, self.replications)
+
+
+def read_place(server: Server) -> ServerPlace:
+    """What the server says now. Raises as `read_server` does."""
+    with open_session(server) as session:
+        return place_of(session, server)
+
+
+def place_of(session: Session, server: object) -> ServerPlace:
+    """The same over a session that is open. SystemFailedError where it does not know itself yet."""
+    local = next(iter(session.execute(_LOCAL, timeout=TIMEOUT_SECONDS)), None)
+    if local is None or None in tuple(local):
+        raise SystemFailedError(
+            "the server does not say where it stands", file=str(server), remedy="Ask it again when it has joined."
+        )
+    cluster, dc, rack, id, partitioner, tokens = local
+    murmur3 = partitioner == MURMUR3
+    peers = [tuple(row) for row in session.execute(_PEERS, timeout=TIMEOUT_SECONDS)]
+    keyspaces = session.execute(_KEYSPACES, timeout=TIMEOUT_SECONDS)
+    return ServerPlace(
+        Origin(cluster, dc, rack),
+        partitioner,
+        Host(str(id), dc, _tokens(tokens) if murmur3 else ()),
+        # One without tokens has not joined; nor has one whose data centre nobody knows yet.
+        tuple(Host(str(id), dc, _tokens(ts)) for id, dc, ts in peers if id and dc and ts) if murmur3 else (),
+        {name: dict(replication) for name, replication in map(tuple, keyspaces)},
+    )
+
+
+def _tokens(texts: object) -> tuple[int, ...]:
+    return tuple(sorted(map(int, texts)))  # type: ignore[call-overload]  # a set of texts, whatever the driver's is

@@ -1,0 +1,135 @@
+"""Who may ask, and for what: clients by their certificate's names or by their token. Reads two files at the start.
+
+    [spark]                               # a name for people
+    certificate = "spark.prod.example"    # its common name, or one of its alternative names; or:
+    token = "..."                         # at least 16 letters, in the file of tokens
+    prefix = "spark-"                     # of its consumers' names; without it any
+    consumers = 8                         # how many there may be of that prefix
+    read_only = false
+
+Tokens are compared in constant time, and stand in no line that is printed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tailer.errors import UsageError
+from tailer.system_errors import system_error
+
+CONSUMERS_MAX: Final = 100
+"""How many consumers a client may have where its entry says nothing."""
+
+TOKEN_LETTERS_MIN: Final = 16
+_KEYS: Final = {"prefix": str, "consumers": int, "read_only": bool}
+_EXAMPLE: Final = '[spark]\\ntoken = "..."\\nprefix = "spark-"'
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who asks. `name`: for people. `prefix`: of its consumers; `most`: how many of them there may be."""
+
+    name: str
+    prefix: str = ""
+    most: int = CONSUMERS_MAX
+    read_only: bool = False
+
+
+EVERYBODY: Final = Client("everybody", most=1_000_000)
+"""Who asks where nobody has to say who he is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Those that are known. `certificates`: by a name in them, None where any of the authority's counts.
+
+    `tokens`: pairs, for they are not looked up, but compared. `open`: nobody has to say who he is.
+    """
+
+    certificates: Mapping[str, Client] | None
+    tokens: Sequence[tuple[bytes, Client]] = ()
+    open: bool = False
+
+    def by_token(self, token: bytes) -> Client | None:
+        """Whose token that is. Takes as long whether one fits or not."""
+        found = None
+        for known, client in self.tokens:
+            if hmac.compare_digest(known, token):
+                found = client
+        return found
+
+    def by_certificate(self, names: Collection[str]) -> Client | None:
+        """Whose certificate has one of these names, of those that the authority has signed."""
+        if self.certificates is None:
+            return Client(next(iter(names), "a certificate"))
+        return next((self.certificates[name] for name in names if name in self.certificates), None)
+
+
+def read_clients(path: Path) -> dict[str, Client]:
+    """The file of certificates: clients by the name in theirs. UsageError."""
+    found: dict[str, Client] = {}
+    for name, client, entry in _entries(path, "certificate"):
+        if entry in found:
+            raise _wrong(path, f"one certificate for two clients ({name})")
+        found[entry] = client
+    return found
+
+
+def read_tokens(path: Path) -> list[tuple[bytes, Client]]:
+    """The file of tokens. UsageError, which never shows one."""
+    found: dict[bytes, Client] = {}
+    for name, client, entry in _entries(path, "token"):
+        if len(entry) < TOKEN_LETTERS_MIN or not all("!" <= letter <= "~" for letter in entry):
+            raise _wrong(path, f"the token of {name} is no {TOKEN_LETTERS_MIN} printable letters or more")
+        if entry.encode() in found:
+            raise _wrong(path, f"one token for two clients ({name})")
+        found[entry.encode()] = client
+    return list(found.items())
+
+
+def _entries(path: Path, key: str) -> list[tuple[str, Client, str]]:
+    tables = _read(path)
+    found = []
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise _wrong(path, f"{name} stands in no table")
+        entry = table.get(key)
+        if not isinstance(entry, str) or not entry:
+            raise _wrong(path, f"client {name} has no {key}")
+        for word, value in table.items():
+            if word != key and type(value) is not _KEYS.get(word):
+                raise _wrong(path, f"{word} of client {name}")
+        more = {word: value for word, value in table.items() if word in ("prefix", "read_only")}
+        most = table.get("consumers", CONSUMERS_MAX)
+        if most < 0:
+            raise _wrong(path, f"consumers of client {name}")
+        found.append((name, Client(name, most=most, **more), entry))
+    if not found:
+        raise _wrong(path, "no client")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UsageError("no such file", file=str(path)) from None
+    except OSError as error:
+        raise system_error("cannot read the file", error, path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        # Not what it says is wrong: that may be a part of a token.
+        raise _wrong(path, "no TOML") from None
+
+
+def _wrong(path: Path, found: str) -> UsageError:
+    return UsageError(
+        "who may ask cannot be read",
+        file=str(path),
+        expected=f"tables of clients such as {_EXAMPLE!r}, with certificate or token, prefix, consumers, read_only",
+        found=found,
+    )

@@ -1,0 +1,207 @@
+"""`GET /segments`: the list of segments, or what differs from one that a reader has, as soon as something does.
+
+However many wait, one look is made for all of them, and what it comes to is put into words once for all who know the
+same list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from tailer.errors import CdcError
+from tailer.segments.wake import POLL_SECONDS
+from tailer.serve.asked import wait_of
+from tailer.serve.connections import Connection
+from tailer.serve.problems import failed
+from tailer.serve.seen import Answer, Seen
+from tailer.serve.threads import Disk
+from tailer.system_errors import system_error
+from tailer.wire.listing import ListAnswer
+
+JOINED_SECONDS: Final = 0.005
+"""Two looks are at least so far apart: what changes in between is told together."""
+
+ANSWERS_MAX: Final = 64
+"""Kept of one version, for readers who know different lists."""
+
+_Fault = CdcError | OSError
+
+
+class Listing:
+    """Of one node, for one event loop. `head`: what the list says of the node, asked for each answer."""
+
+    def __init__(
+        self,
+        seen: Seen,
+        disk: Disk,
+        boot: str,
+        head: Callable[[], ListAnswer],
+        wall: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._seen = seen
+        self._disk = disk
+        self._boot = boot
+        self._head = head
+        self._wall = wall
+        self._version = 0
+        self._looked = 0.0
+        self._looking: asyncio.Task[int] | None = None
+        self._next: asyncio.Task[int] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._waiting: Counter[int] = Counter()
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._news: asyncio.Future[_Fault | None] = asyncio.get_running_loop().create_future()
+        self._ended = False
+        self._hinted = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """How many readers wait now."""
+        return self._waiting.total()
+
+    async def get(self, request: web.Request) -> web.Response:
+        """The list. 304 where there is nothing else than the reader knows, for as long as it asked to wait."""
+        etag, wait = request.query.get("etag", ""), wait_of(request)
+        known = self._known(etag)
+        try:
+            # Who waits hears of what changed since the last look anyhow, where that is hinted at.
+            if known != self._version or not wait or self._seen.descriptor() is None:
+                await self.look()
+            # Not what that look gave: another one may have ended by now, and was told of before anybody waited here.
+            if self._version == known and not await self._changed(known, wait, request):
+                return web.Response(status=304, headers={"ETag": f'"{etag}"'})
+            found = await self._answer(known)
+        except CdcError as error:
+            raise failed(error) from error
+        except OSError as error:
+            raise failed(system_error("cannot look at the log folder", error)) from error
+        # The answer may be a moment old; the clock is not.
+        body = b'{"nowNs":%d,%b' % (self._wall(), found.body[1:])
+        return web.Response(body=body, content_type="application/json", headers={"ETag": f'"{found.etag}"'})
+
+    async def look(self) -> int:
+        """The version that a look shows which begins now. Who asks before it has begun has the same one."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._begin(self._looking))
+        return await asyncio.shield(self._next)
+
+    def hint(self) -> None:
+        """Something may be different: who waits is told soon."""
+        self._hinted.set()
+
+    def end(self) -> None:
+        """The server stops: nobody waits any more."""
+        self._ended = True
+        self._tell(None)
+
+    async def close(self) -> None:
+        """Nobody asks any more."""
+        tasks = [each for each in (self._looking, self._next, self._watching, *self._answers.values()) if each]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._disk.look(self._seen.close)
+
+    def _known(self, etag: str) -> int:
+        """The version that a reader has; 0 for none, and for one of another run."""
+        boot, _, version = etag.rpartition("-")
+        return int(version) if boot == self._boot and version.isascii() and version.isdigit() else 0
+
+    async def _changed(self, known: int, wait: float, request: web.Request) -> bool:
+        """Whether anything is another than in that version, within so many seconds."""
+        if wait <= 0 or self._ended:
+            return False
+        news, gone = self._news, _gone(request)
+        either: set[asyncio.Future[Any]] = {news, gone}
+        self._waiting[known] += 1
+        try:
+            if self._watching is None or self._watching.done():
+                self._watching = asyncio.create_task(self._watch())
+            done, _ = await asyncio.wait(either, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waiting[known] -= 1
+            if not self._waiting[known]:
+                del self._waiting[known]
+        if gone in done:
+            raise ConnectionResetError("the client is gone")
+        if news in done and (fault := news.result()) is not None:
+            raise fault
+        return news in done and not self._ended
+
+    async def _watch(self) -> None:
+        """Look again and again, as long as somebody waits."""
+        while self._waiting and not self._ended:
+            await self._hint()
+            try:
+                await self.look()
+            except (CdcError, OSError) as error:
+                self._tell(error)
+
+    async def _hint(self) -> None:
+        """Wait until something hints at a change, or as long as is safe without one."""
+        for each in self._seen.take_retired():
+            each.close()
+        hinted = self._hinted = asyncio.Event()
+        loop, descriptor = asyncio.get_running_loop(), self._seen.descriptor()
+        if descriptor is not None:
+            loop.add_reader(descriptor, hinted.set)
+        try:
+            await asyncio.wait_for(hinted.wait(), POLL_SECONDS)
+        except TimeoutError:
+            return
+        finally:
+            if descriptor is not None:
+                loop.remove_reader(descriptor)
+
+    async def _begin(self, before: asyncio.Task[int] | None) -> int:
+        loop = asyncio.get_running_loop()
+        if before is not None:
+            await asyncio.wait([before])
+        if (early := self._looked + JOINED_SECONDS - loop.time()) > 0:
+            await asyncio.sleep(early)
+        self._looked = loop.time()
+        self._looking, self._next = self._next, None
+        # With what those get who wait: each way to a thread and back takes its time.
+        known = list(islice(self._waiting, ANSWERS_MAX))
+        version, answers = await self._disk.look(self._seen.look_for, known, self._told())
+        if version != self._version:
+            self._version = version
+            self._answers = {each: _done(answer) for each, answer in answers.items()}
+            self._tell(None)
+        return version
+
+    def _tell(self, fault: _Fault | None) -> None:
+        """Who waits hears of it."""
+        told, self._news = self._news, asyncio.get_running_loop().create_future()
+        told.set_result(fault)
+
+    async def _answer(self, known: int) -> Answer:
+        if known not in self._answers:
+            if len(self._answers) >= ANSWERS_MAX:
+                self._answers.clear()
+            work = self._disk.look(self._seen.answer, known, self._told())
+            self._answers[known] = asyncio.create_task(work)
+        return await asyncio.shield(self._answers[known])
+
+    def _told(self) -> ListAnswer:
+        return msgspec.structs.replace(self._head(), boot=self._boot)
+
+
+def _gone(request: web.Request) -> asyncio.Future[None]:
+    """Done once who asks is gone."""
+    assert isinstance(request.protocol, Connection)
+    return request.protocol.gone
+
+
+def _done(answer: Answer) -> asyncio.Future[Answer]:
+    found: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    found.set_result(answer)
+    return found

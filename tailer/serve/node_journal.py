@@ -1,0 +1,96 @@
+"""The journal of the node's state for many threads: one of them asks it at a time. Knows no request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailer.state.consumers import ConsumerFile, Mark, NodeState
+from tailer.state.folder_journal import FolderJournal
+from tailer.state.journal_base import Base
+from tailer.state.journal_records import AnyRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """What a journal has. `count`: the number of its newest record."""
+
+    id: str
+    count: int
+    base: Base
+
+
+class NodeJournal:
+    """Of one state folder; every call knows what others have written by then."""
+
+    def __init__(self, state: Path) -> None:
+        self._lock = threading.Lock()
+        self._journal = FolderJournal(state)
+
+    @property
+    def id(self) -> str:
+        """The state's id, as it was when somebody asked last; empty where it has none."""
+        return self._journal.id
+
+    def count_now(self) -> int:
+        """How many records there are; what was known last where somebody is just writing: nobody waits for him."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._journal.refresh()
+            finally:
+                self._lock.release()
+        return self._journal.count
+
+    def refresh(self) -> Stands:
+        """What there is now."""
+        with self._lock:
+            return self._refreshed()
+
+    def identify(self) -> str:
+        """The state has an id when this returns, durably."""
+        with self._lock:
+            self._journal.refresh()
+            self._journal.identify()
+            return self._journal.id
+
+    def read(self, after: int) -> tuple[Stands, Sequence[AnyRecord]]:
+        """The records with higher numbers."""
+        with self._lock:
+            return self._refreshed(), self._journal.read(after=after)
+
+    def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
+        """The numbers of equal records, where they are of a kind that is journalled once."""
+        with self._lock:
+            self._journal.refresh()
+            return [self._journal.number_of(record) for record in records]
+
+    def append_at(self, records: Sequence[AnyRecord], expected: int) -> list[int] | None:
+        """Append, where there are `expected` records; None where there are not."""
+        with self._lock:
+            return self._journal.append_at(records, expected)
+
+    def check(self, content: ConsumerFile) -> None:
+        """RefusedError for a consumer that stands in another state, or counts records that never were."""
+        with self._lock:
+            self._journal.refresh()
+            for node in content.nodes.values():
+                for mark in _marks(node):
+                    self._journal.check_id(mark.offset)
+                    self._journal.require(mark.memory.upto)
+
+    def has_forgotten(self, content: ConsumerFile) -> bool:
+        """Whether a compaction has left out what a position of these needs."""
+        with self._lock:
+            self._journal.refresh_base()
+            base = self._journal.base
+            return any(base.forgets(mark.offset) for node in content.nodes.values() for mark in _marks(node))
+
+    def _refreshed(self) -> Stands:
+        self._journal.refresh()
+        return Stands(self._journal.id, self._journal.count, self._journal.base)
+
+
+def _marks(node: NodeState) -> tuple[NodeState | Mark, ...]:
+    return (node, *node.ahead)

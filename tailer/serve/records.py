@@ -1,0 +1,213 @@
+"""Requests about the journal: its records, and more of them.
+
+What one consumer decided is written in its name under its lease. What the log itself says is never taken from a reader:
+the node reads it, and answers the numbers. Sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from tailer.errors import CdcError
+from tailer.serve.asked import Claim
+from tailer.serve.clients import Client
+from tailer.serve.consumers import Consumers, check_writer
+from tailer.serve.names import Names
+from tailer.serve.node_journal import NodeJournal, Stands
+from tailer.serve.own_reading import OwnReading
+from tailer.serve.problems import ProblemError, again, conflict, not_allowed, of_error, refused
+from tailer.serve.threads import Disk
+from tailer.state.ids_json import to_texts
+from tailer.state.journal_records import (
+    LOG,
+    AnyRecord,
+    DefinitionRecord,
+    GenerationRecord,
+    LossRecord,
+    MasksRecord,
+    MemoryRecord,
+    OptionsRecord,
+    RecountRecord,
+    ReplayedRecord,
+    RingRecord,
+    SchemaRecord,
+    SegmentEndRecord,
+    SkipRecord,
+    StartRecord,
+    content,
+)
+from tailer.wire import words
+from tailer.wire.paths import RECORDS_BYTES_MAX
+from tailer.wire.state import Numbers, PostRecords, RecordsAnswer, encode
+
+RECORDS_MAX: Final = 10_000
+"""Of one request, by far more than a step of a tail has."""
+
+_OWN: Final = (
+    SkipRecord,
+    LossRecord,
+    StartRecord,
+    MemoryRecord,
+    OptionsRecord,
+    MasksRecord,
+    GenerationRecord,
+    ReplayedRecord,
+    RecountRecord,
+    RingRecord,
+    SegmentEndRecord,
+)
+"""What a consumer decides. Log ends are among them where they rest on its options."""
+
+
+class Records:
+    """Of one state folder. `names`: of consumers."""
+
+    def __init__(
+        self, journal: NodeJournal, consumers: Consumers, reading: OwnReading, disk: Disk, names: Names
+    ) -> None:
+        self._journal = journal
+        self._consumers = consumers
+        self._reading = reading
+        self._disk = disk
+        self._names = names
+
+    def get(self, after: int, base: int | None) -> bytes:
+        """`GET /records`: those behind a number, some of them where there are many."""
+        stands, records = self._journal.read(after)
+        anew = after > stands.count or (after < stands.base.upto and base != stands.base.upto)
+        if anew:
+            stands, records = self._journal.read(0)
+        # Who does not say which base it reads cannot go on in the middle of one.
+        whole = stands.base.upto if base is None else 0
+        return _answer(stands, records, anew=anew, whole=whole)
+
+    async def post(self, client: Client, asked: PostRecords, claim: Claim | None) -> Numbers:
+        """`POST /records`: durable when this returns."""
+        check_writer(client)
+        if len(asked.records) > RECORDS_MAX:
+            raise refused("too many records", status=413, expected=f"{RECORDS_MAX} at most")
+        _check_kinds(asked)
+        said = [record for record in asked.records if is_of_log(record)]
+        if said:
+            await self._derive(asked.expected, said)
+        if not asked.consumer:
+            return await self._disk.run(self._append, asked)
+        async with self._names.one(asked.consumer):
+            await self._disk.run(self._consumers.check_claim, client, asked.consumer, claim)
+            return await self._disk.run(self._append, asked)
+
+    async def _derive(self, expected: int, said: Sequence[AnyRecord]) -> None:
+        """What the log says is in the journal when this returns. ProblemError where it says something else."""
+        if await self._disk.run(self._all_known, said):
+            return
+        found = await self._disk.read(self._reading.read, said, lambda: self._all_known(said))
+        if found is True:
+            return
+        if found is False:
+            raise again("the node still reads its log", 1.0)
+        stands = await self._disk.run(self._journal.refresh)
+        if stands.count != expected:
+            # It may have found what says as much, from a lower position on.
+            raise _behind(stands.count)
+        assert isinstance(found, CdcError)
+        raise of_error(found, words.NOT_DERIVED, 409)
+
+    def _append(self, asked: PostRecords) -> Numbers:
+        """The numbers of all, of which the rest is journalled now, if it does not stand there."""
+        said = self._numbers_said(asked.records)
+        rest = [record for record, number in zip(asked.records, said, strict=True) if number is None]
+        numbers = iter(self._append_rest(rest, asked.expected) if rest else ())
+        return Numbers([number if number is not None else next(numbers) for number in said])
+
+    def _append_rest(self, records: Sequence[AnyRecord], expected: int) -> Sequence[int]:
+        made = self._journal.append_at(records, expected)
+        if made is None:
+            made = self._stand_there(records, expected)
+        if made is None:
+            raise _behind(self._journal.refresh().count)
+        return made
+
+    def _stand_there(self, records: Sequence[AnyRecord], expected: int) -> list[int] | None:
+        """The numbers of records that were journalled behind `expected`, and whose answer was lost; else None."""
+        known = self._journal.numbers_of(records)
+        _, behind = self._journal.read(expected)
+        numbers, fresh = [], iter(behind)
+        for record, number in zip(records, known, strict=True):
+            if number is not None and number <= expected:
+                numbers.append(number)
+                continue
+            stood = next(fresh, None)
+            if stood is None or content(stood) != content(record):
+                return None
+            numbers.append(stood.n)
+        return numbers
+
+    def _all_known(self, records: Sequence[AnyRecord]) -> bool:
+        return None not in self._numbers_said(records)
+
+    def _numbers_said(self, records: Sequence[AnyRecord]) -> list[int | None]:
+        """The numbers of what the log says, as far as it is journalled; None of all others."""
+        numbers = self._journal.numbers_of(records)
+        ends = self._ends(record for record in records if isinstance(record, SegmentEndRecord))
+        return [
+            None if not is_of_log(record) else number or ends.get((getattr(record, "segment", 0), _end(record)))
+            for record, number in zip(records, numbers, strict=True)
+        ]
+
+    def _ends(self, asked: Iterable[SegmentEndRecord]) -> dict[tuple[int, int], int]:
+        """The newest end on record of segments, where it is the same: how it was seen makes no row another."""
+        segments = {record.segment for record in asked if record.consumer is None}
+        if not segments:
+            return {}
+        newest: dict[int, SegmentEndRecord] = {}
+        for record in self._journal.read(0)[1]:
+            if isinstance(record, SegmentEndRecord) and record.consumer is None and record.segment in segments:
+                newest[record.segment] = record
+        return {(each.segment, each.end): each.n for each in newest.values()}
+
+
+def is_of_log(record: AnyRecord) -> bool:
+    """Whether a record says what the log itself says."""
+    if isinstance(record, SchemaRecord):
+        return record.source == LOG
+    return isinstance(record, DefinitionRecord) or (isinstance(record, SegmentEndRecord) and record.consumer is None)
+
+
+def _end(record: AnyRecord) -> int:
+    return record.end if isinstance(record, SegmentEndRecord) else -1
+
+
+def _check_kinds(asked: PostRecords) -> None:
+    for record in asked.records:
+        if is_of_log(record) or (isinstance(record, SchemaRecord) and record.source):
+            continue
+        if not isinstance(record, _OWN):
+            kind = record.__struct_config__.tag
+            raise refused("a record of a kind that readers do not write", found=repr(kind))
+        if not asked.consumer or record.consumer != asked.consumer:
+            raise not_allowed(
+                f"a record in the name of {record.consumer!r}, asked for as consumer {asked.consumer!r}",
+                "A consumer's decisions are written in its own name, under its lease.",
+            )
+
+
+def _behind(count: int) -> ProblemError:
+    return conflict(words.BEHIND, f"the journal has {count} records", remedy="Read them, and post again.")
+
+
+def _answer(stands: Stands, records: Sequence[AnyRecord], *, anew: bool, whole: int) -> bytes:
+    """Those up to number `whole` come in any case."""
+    told: list[Any] = []
+    room = RECORDS_BYTES_MAX
+    for record in records:
+        text = msgspec.json.encode(record, enc_hook=to_texts)
+        if told and room < len(text) and record.n > whole:
+            break
+        room -= len(text)
+        told.append(msgspec.Raw(text))
+    more = len(told) < len(records)
+    held = cast("list[AnyRecord]", told)
+    return encode(RecordsAnswer(stands.id, stands.count, stands.base, held, anew=anew, more=more))

@@ -1,0 +1,259 @@
+"""One node as its query sees it: what was handed out of it, whether it answers, and what is to be done there.
+
+What touches the node itself runs in its thread (`node_thread.py`); all else is the query's, and asks no file system.
+Knows no other node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tailer.errors import CdcError, SystemFailedError
+from tailer.options.log_place import LogPlace
+from tailer.planning.absent import MOUNT
+from tailer.segments.folder import check_folder
+from tailer.spark.backlog import NodeProgress
+from tailer.spark.executor import JobPacker
+from tailer.spark.node import Node
+from tailer.spark.node_thread import NodeThread
+from tailer.state.offset import NodeOffset
+from tailer.tail.away import documented, lost_by, lost_while_open, nothing_at
+
+T = TypeVar("T")
+
+
+class Away(NamedTuple):
+    """What came of work at a node that is away."""
+
+    error: CdcError
+
+
+class Looked(NamedTuple):
+    """What a look at a node came to.
+
+    `target`: where it stood. `offer`: what may be handed out from there, None where there is nothing new; `used`: bytes
+    of log up to there. `again`: look again at once. `descriptor`: readable when it is worth another look; None where
+    nothing tells. `cost`: seconds of processor.
+    """
+
+    target: NodeOffset | None
+    offer: NodeOffset | None
+    used: int
+    again: bool
+    descriptor: int | None
+    identity: str
+    held: tuple[int, int] | None
+    waiting: bool
+    cost: float
+
+
+class QueryNode:
+    """Of one query. `open_node`: opens it, called in its thread, again after it was away. `answered`: called in the
+    thread when something came of what was begun. `leaves`: it is to go for good.
+
+    `target`: where Spark stands; None as long as its offsets do not have this node. `offer`: what may be handed out
+    from there. `committed`: what Spark has committed; the consumer follows when the node answers. `looked`: what the
+    last look from the target came to. `progress`: as it was told last. `stale`: it is worth a look. `frozen`: no look
+    shows anything new. `left_out`: this run ends without it. `begun`: when what is being done was begun, `heard`: when
+    it was last seen to go on, and `share`: how many bytes of log it looks for. `watched`: the descriptor that is waited
+    at for it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        place: LogPlace,
+        state: Path | None,
+        open_node: Callable[[], Node],
+        answered: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        leaves: bool = False,
+    ) -> None:
+        self.name = name
+        self.place = place
+        self.leaves = leaves
+        self._state = state
+        self._open_node = open_node
+        self._clock = clock
+        self._thread: NodeThread[Any] = NodeThread(name, answered)
+        self._give: Callable[[Any], None] | None = None
+        self._node: Node | None = None
+        self._moved: NodeOffset | None = None
+        self._packer = JobPacker()
+        self.target: NodeOffset | None = None
+        self.offer: NodeOffset | None = None
+        self.committed: NodeOffset | None = None
+        self.looked: Looked | None = None
+        self.progress: NodeProgress | None = None
+        self.stale, self.frozen, self.left_out = True, False, False
+        self.begun, self.heard, self.share = 0.0, 0.0, 0
+        self.watched: int | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._thread.busy
+
+    @property
+    def at(self) -> NodeOffset | None:
+        """What an offset that leaves now says of it."""
+        return self.offer or self.target
+
+    def stand(self, target: NodeOffset) -> None:
+        """Spark stands there."""
+        if target != self.target:
+            self.target, self.offer, self.looked, self.stale = target, None, None, True
+
+    def commit(self, committed: NodeOffset | None) -> None:
+        """Spark has committed it."""
+        self.committed = committed or self.committed
+
+    def beat(self) -> None:
+        """In the thread: what is being done goes on."""
+        self.heard = self._clock()
+
+    def wake(self) -> None:
+        """It is worth a look."""
+        self.stale = True
+
+    def watch(self, descriptor: int | None) -> None:
+        """That is waited at for it."""
+        self.watched = descriptor
+
+    def leave_out(self) -> None:
+        """This run ends without it."""
+        self.left_out = True
+
+    def take_silent(self, offer: NodeOffset | None) -> None:
+        """What `silent` gave."""
+        self.offer = offer
+
+    def take_progress(self, progress: NodeProgress | None) -> None:
+        """What the node told of itself, if anything."""
+        self.progress = progress or self.progress
+
+    def take_frozen(self, frozen: bool) -> None:
+        """What `freeze` gave."""
+        self.frozen = frozen
+
+    def begin(self, work: Callable[[Node], T], give: Callable[[T], None]) -> None:
+        """Begin work at the node, which is opened if need be. What comes of it is given by `settle`."""
+        known = self.target
+        self._give, self.share = give, 0
+        self.begun = self.heard = self._clock()
+        self._thread.begin(lambda: self._guarded(work, known))
+
+    def settle(self) -> Away | bool:
+        """Give what has come of the work: whether something has. Raises what it raised."""
+        outcome = self._thread.take()
+        if outcome is None:
+            return False
+        found = outcome.get()
+        if isinstance(found, Away):
+            # Opened anew, it stands where Spark does, and plans the same again.
+            self.offer, self.looked, self.stale = None, None, True
+            return found
+        assert self._give is not None
+        self._give(found)
+        return True
+
+    def look(self, budget: int) -> None:
+        """Begin a look, for about so many bytes of log."""
+        target, committed = self.target, self.committed
+        self.stale = False
+        self.begin(lambda node: self._look(node, target, committed, budget), self._take_look)
+        self.share = budget
+
+    def freeze(self, node: Node) -> bool:
+        """The work that makes the node plan what is there now, and nothing more; see `Node.freeze`."""
+        self._stand(node, self.target)
+        return node.freeze()
+
+    def save(self, node: Node) -> None:
+        """The work that lets the consumer follow what was committed."""
+        self._follow(node, self.committed)
+
+    def tasks(self, start: NodeOffset, end: NodeOffset, pieces: int, wait: float) -> Callable[[Node], list[bytes]]:
+        """The work that makes the jobs of a batch; see `Node.tasks`. `wait`: how long a task waits for the node."""
+
+        def work(node: Node) -> list[bytes]:
+            found = node.tasks(start, end, pieces)
+            return [self._packer.pack(task, node.place, node.options, node.carried(task), wait=wait) for task in found]
+
+        return work
+
+    def close(self) -> None:
+        """Give the consumer's lock back, behind what is being done."""
+        self._thread.end(self._let_go)
+
+    def ended(self, seconds: float) -> bool:
+        """Whether the thread has ended, within so many seconds."""
+        return self._thread.ended(seconds)
+
+    def _take_look(self, looked: Looked) -> None:
+        if looked.target != self.target:
+            self.stale = True
+            return
+        self.offer, self.looked = looked.offer, looked
+        self.stale = self.stale or looked.again
+
+    def _guarded(self, work: Callable[[Node], T], known: NodeOffset | None) -> T | Away:
+        """In the thread. A node that was away is opened anew, as by a new run: what was seen of it before tells
+        nothing."""
+        judge = lost_by if self._node is None else lost_while_open
+        try:
+            return work(self._opened(known))
+        except (CdcError, OSError) as error:
+            if not judge(error, self.place, self._state):
+                raise
+            self._let_go()
+            return Away(documented(error))
+
+    def _opened(self, known: NodeOffset | None) -> Node:
+        if self._node is None:
+            if known is not None and known.id and nothing_at(self.place, self._state):
+                # A new state would be made beside it, which is not that of the offset.
+                check_folder(Path(str(self.place)))
+                told = f"neither its log nor its state is there, and it was read up to {known.position}"
+                raise SystemFailedError(told, file=str(self.place), remedy=MOUNT)
+            self._node, self._moved = self._open_node(), None
+        return self._node
+
+    def _look(self, node: Node, target: NodeOffset | None, committed: NodeOffset | None, budget: int) -> Looked:
+        began = time.thread_time()
+        self._stand(node, target)
+        self._follow(node, target, committed)
+        found, used = node.plan(budget)
+        return Looked(
+            target,
+            node.handed if found else None,
+            used,
+            node.listen(),
+            node.descriptor,
+            node.identity,
+            node.held,
+            node.waiting,
+            time.thread_time() - began,
+        )
+
+    def _stand(self, node: Node, target: NodeOffset | None) -> None:
+        if target is not None:
+            node.stand(target)
+        elif node.base is None:
+            # What is new begins where its first offset is, in the next one that leaves.
+            node.handed = node.initial()
+
+    def _follow(self, node: Node, *upto: NodeOffset | None) -> None:
+        """The consumer follows; what Spark stands at is committed too. Never back."""
+        for each in upto:
+            if each is not None and each != self._moved and node.base is not None:
+                node.move_consumer(each)
+                self._moved = each
+
+    def _let_go(self) -> None:
+        if self._node is not None:
+            self._node.close()
+            self._node = None

@@ -1,0 +1,48 @@
+"""How often a consumer's name was taken by readers of other machines: one small file beside the consumer's own.
+
+The number only rises, whatever becomes of the consumer and of the process that serves it: who took the name earlier is
+told by it. Knows no reader and no time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tailer.state.consumers import consumer_path, replace_file
+from tailer.state.modes import make_folder
+from tailer.state.versions import read_versioned
+
+VERSION: Final = 1
+
+
+class LeaseFile(msgspec.Struct, frozen=True):
+    """The file's content. `version`: of the last taking. `reader`: who took it then, empty once it let go."""
+
+    version: int = 0
+    reader: str = ""
+    v: int = VERSION
+
+
+def lease_path(state: Path, name: str) -> Path:
+    return consumer_path(state, name).with_suffix(".lease")
+
+
+def read_lease(state: Path, name: str) -> LeaseFile:
+    """What the file says; of a name that nobody ever took version 0. RefusedError for a file that is not understood."""
+    remedy = "Restore it, or delete it once no reader of that name runs anywhere."
+    found = read_versioned(lease_path(state, name), _decode, VERSION, "the lease of a consumer", remedy=remedy)
+    return found if found is not None else LeaseFile()
+
+
+def write_lease(state: Path, name: str, content: LeaseFile) -> None:
+    """Replace the file: durable when this returns."""
+    path = lease_path(state, name)
+    make_folder(path.parent)
+    replace_file(path, msgspec.json.encode(content) + b"\n")
+
+
+def _decode(data: bytes, version: int) -> LeaseFile:
+    return msgspec.json.decode(data, type=LeaseFile)

@@ -1,0 +1,1 @@
+"""Where files are kept elsewhere: a folder, or an object store. Bytes and names; knows no log."""

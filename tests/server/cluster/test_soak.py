@@ -1,0 +1,93 @@
+"""A cluster through all that happens to one: `make soak SOAK=cluster`, a quarter of an hour; figures in `build/`.
+
+CDC_TAIL_SOAK says how many seconds a phase lasts; the one with a node killed 3.6 times as long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.cli import ROOT
+from tests.helpers.small_disk import small_disk
+from tests.server.cluster.arrivals import Delay
+from tests.server.cluster.cleaning import Cleaning
+from tests.server.cluster.cluster import Cluster
+from tests.server.cluster.phases import DECOMMISSIONED, FULL, STEADY, Phases
+from tests.server.cluster.readers import READERS
+from tests.server.cluster.running import running
+
+SECONDS = float(os.environ.get("CDC_TAIL_SOAK", "0"))
+FIGURES = ROOT / "build" / "soak"
+DISK_MEGABYTES = 96
+"""Of which Cassandra lets cdc_raw have an eighth."""
+
+SLOWER_TIMES = 2.0
+"""How much longer the others' rows may take while one node is away."""
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.skipif(not SECONDS, reason="a quarter of an hour: make soak SOAK=cluster"),
+]
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_every_acknowledged_write_is_read_whatever_happens_to_the_nodes(
+    server_here: None, tmp_path: Path, name: str
+) -> None:
+    reader = READERS[name](tmp_path)
+    with small_disk(tmp_path / "disk", DISK_MEGABYTES) as disk, Cleaning() as cleaning:
+        cluster = Cluster(tmp_path, settings={"cdc_on_repair_enabled": False}, logs={FULL: disk.folder})
+        with running(cluster, reader, tmp_path, lasting={1, DECOMMISSIONED}) as run:
+            phases = Phases(run, cleaning, disk, SECONDS)
+            phases.all()
+            run.workload.stop()
+            cluster.await_no_hints()
+            copies = run.await_rows()
+            differences = run.differences()
+            cleaning.nodes.clear()
+    delays = phases.delays()
+    figures = {
+        "rows": len(run.arrivals.rows),
+        "writes": len(copies.of),
+        "refused": len(run.ledger.entries()) - len(copies.of),
+        "missing": len(copies.missing),
+        "copies": copies.spread(),
+        "cleaned": cleaning.taken,
+        "delays": {phase: {node: _figures(delay) for node, delay in held.items()} for phase, held in delays.items()},
+    }
+    _keep(name, figures)
+    assert reader.failures == []
+    assert copies.missing == []
+    assert differences == {}
+    assert slower(phases, delays) == []
+
+
+def slower(phases: Phases, delays: Mapping[str, Mapping[str, Delay]]) -> list[str]:
+    """Which nodes' rows took twice as long while another was away. One that was not there before: than the slowest."""
+    usual = delays[STEADY]
+    slowest = Delay(0, max(delay.median for delay in usual.values()), max(delay.p95 for delay in usual.values()))
+    told = []
+    for phase in phases.done:
+        others = {node: delay for node, delay in delays[phase.name].items() if phase.steady and node != phase.away}
+        for node, delay in others.items():
+            before = usual.get(node, slowest)
+            if delay.median >= SLOWER_TIMES * before.median or delay.p95 >= SLOWER_TIMES * before.p95:
+                told.append(f"{phase.name}: {node} {_figures(delay)}, in steady {_figures(before)}")
+    return told
+
+
+def _figures(delay: Delay) -> dict[str, float]:
+    return {"writes": delay.writes, "median_ms": round(1000 * delay.median, 1), "p95_ms": round(1000 * delay.p95, 1)}
+
+
+def _keep(name: str, figures: Mapping[str, object]) -> None:
+    text = json.dumps(figures, indent=1)
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    (FIGURES / f"cluster-{name}.json").write_text(text + "\n")
+    print(text)

@@ -262,7 +262,7 @@ def content(record: AnyRecord) -> bytes:
     bare = msgspec.structs.replace(record, n=0)
     if isinstance(bare, SchemaRecord):
         bare = msgspec.structs.replace(bare, source="")
-    return blake2b(msgspec.json.encode(bare), digest_size=16).digest()
+    return blake2b(msgspec.json.encode(bare, enc_hook=to_texts), digest_size=16).digest()
 
 
 def encode(record: AnyRecord, begin: int = 0) -> bytes:

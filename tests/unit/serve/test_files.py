@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -186,8 +187,9 @@ def test_only_regular_files_of_the_folder_itself_are_opened(node: ServedNode, lo
     (log.path / f"CommitLog-7-{FIRST + 6}.log").symlink_to(f"CommitLog-7-{FIRST + 6}.log")
     os.mkfifo(log.path / f"CommitLog-7-{FIRST + 7}.log")
     (log.path / f"CommitLog-7-{FIRST + 8}.log").mkdir()
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(os.path.relpath(log.path / f"CommitLog-7-{FIRST + 9}.log"))
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(log.path):
+        # By its name alone: a socket's whole path has room for a hundred letters.
+        listening.bind(f"CommitLog-7-{FIRST + 9}.log")
         began = time.monotonic()
         for number in range(5, 10):
             answer = ranged(node, "bytes=0-3", f"CommitLog-7-{FIRST + number}.log")

@@ -13,6 +13,7 @@ import pytest
 from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.state.folder_journal import FolderJournal
+from tailer.state.ids import Ids
 from tailer.state.ids_json import to_texts
 from tailer.state.journal_records import (
     AnyRecord,
@@ -199,14 +200,17 @@ def test_a_consumer_appends_its_decisions(node: ServedNode, state: Path) -> None
 
 def test_an_answer_that_was_lost_is_given_again(node: ServedNode, state: Path) -> None:
     lease = taken(node)
-    own: list[AnyRecord] = [loss(5), OptionsRecord(consumer=NAME, options={"a": 1}), loss(6)]
+    memory = MemoryRecord(consumer=NAME, node="n", seen=Ids.of([5, 6, 9]), not_bare=Ids.of([4]))
+    own: list[AnyRecord] = [loss(5), OptionsRecord(consumer=NAME, options={"a": 1}), memory, loss(6)]
     for _ in range(3):
-        assert posted(node, own, 0, NAME, **lease).json == {"numbers": [1, 2, 3]}
+        assert posted(node, own, 0, NAME, **lease).json == {"numbers": [1, 2, 3, 4]}
     # One that stands there already keeps its number.
     again: list[AnyRecord] = [loss(6), OptionsRecord(consumer=NAME, options={"a": 2})]
     for _ in range(2):
-        assert posted(node, again, 3, NAME, **lease).json == {"numbers": [3, 4]}
-    assert FolderJournal(state).count == 4
+        assert posted(node, again, 4, NAME, **lease).json == {"numbers": [4, 5]}
+    other = MemoryRecord(consumer=NAME, node="n", seen=Ids.of([5, 6]))
+    assert refused(posted(node, [loss(5), own[1], other, loss(6)], 0, NAME, **lease)) == (409, "behind")
+    assert FolderJournal(state).count == 5
 
 
 def test_who_is_behind_is_told_so(node: ServedNode, state: Path) -> None:

@@ -28,7 +28,7 @@ def taken(target: Target, aside: Path) -> tuple[Callable[[], None], Callable[[],
         case Postgresql():
             return target.server.kill, target.server.start
         case Deltalake():
-            return lambda: _moved(target.folder, aside), lambda: _moved(aside, target.folder)
+            return lambda: _moved(target.folder, aside), lambda: _put_over(target.folder, aside)
         case Sqlite():
             held = sqlite3.connect(target.file, isolation_level=None, timeout=30, check_same_thread=False)
             return lambda: _run(held, "BEGIN IMMEDIATE"), held.close
@@ -40,6 +40,13 @@ def taken(target: Target, aside: Path) -> tuple[Callable[[], None], Callable[[],
 
 def _moved(folder: Path, aside: Path) -> None:
     folder.rename(aside)
+
+
+def _put_over(folder: Path, aside: Path) -> None:
+    """As a disk that is mounted again hides what a commit under way has left in the place of the mount."""
+    if folder.exists():
+        _moved(folder, aside.with_name("left behind"))
+    _moved(aside, folder)
 
 
 def _run(database: sqlite3.Connection, statement: str) -> None:

@@ -33,7 +33,7 @@ class TailOptions:
 
     `settle_seconds`: None takes the default of the kind of run. `program`: who the state folder says is running.
     `outlet`: rows go to an outlet, which keeps a position too. `one_of_several`: what this log does not define another
-    one may, and somebody else holds the names against all of them.
+    one may, and somebody else holds the names against all of them. `left`: its server has left for good.
     """
 
     cassandra_yaml: Path | None = _DEFAULTS["cassandra_yaml"]
@@ -81,6 +81,7 @@ class TailOptions:
     program: str = "cdc-tail"
     outlet: bool = False
     one_of_several: bool = False
+    left: bool = False
 
     def __post_init__(self) -> None:
         if self.table is not None:

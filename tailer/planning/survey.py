@@ -45,6 +45,7 @@ class Survey:
 
     `cleaned`: ids recorded as cleaned, asked for at each look; such a segment is gone, whatever its files say.
     `archived`: what there is besides; it is shown as if it were in the folder still.
+    `quiet_seconds`: what was still for so long is finished if a higher one is written; `left_seconds`: in any case.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class Survey:
         cleaned: Callable[[], Container[int]] = tuple,
         clock: Callable[[], float] = time.time,
         archived: Archived = NOTHING_ARCHIVED,
+        left_seconds: float = float("inf"),
     ) -> None:
         self.source = source
         self.closed = ClosedEnds()
         self._keys = keys
         self._stopped = stopped
         self._quiet_seconds = quiet_seconds
+        self._left_seconds = left_seconds
         self._ask_cleaned = cleaned
         self._cleaned: Container[int] = ()
         self._hidden: set[int] = set()
@@ -316,7 +319,7 @@ class Survey:
         log, sidecar = self._log(segment), self._sidecar(segment)
         if sidecar is not None and self.archived(segment):
             # Not worth fetching it.
-            return _is_own(sidecar)
+            return sidecar.own
         if log is None or segment in self._native:
             return self._native.get(segment, self.dropped is not None)
         try:
@@ -340,7 +343,7 @@ class Survey:
         """The highest id that the limit of a native log took away, 0 if none; None: this is a server's folder."""
         if (dropped := self._looks.listing.dropped) is not None:
             return dropped
-        own = not self._looks.own <= self._hidden or any(map(_is_own, self._archived.sidecars.values()))
+        own = not self._looks.own <= self._hidden or any(each.own for each in self._archived.sidecars.values())
         return 0 if own else None
 
     def _finished(self, segment: int, log: LogFile, sidecar: SidecarFile | None) -> str | None:
@@ -352,9 +355,12 @@ class Survey:
             # The server closes and syncs a segment before it unlinks its own name. Where no log has a second name,
             # as in a folder that was copied, one name says nothing.
             return "unlinked"
-        if self._quiet_seconds is None or sidecar is None:
+        if sidecar is None:
             return None
-        if self._clock() - max(log.modified, sidecar.modified) < self._quiet_seconds:
+        quiet = self._clock() - max(log.modified, sidecar.modified)
+        if quiet >= self._left_seconds:
+            return "quiet"
+        if self._quiet_seconds is None or quiet < self._quiet_seconds:
             return None
         higher = (other for other in self._looks.sidecars if other not in self._hidden)
         return "quiet" if any(other > segment for other in higher) else None
@@ -392,8 +398,3 @@ class Survey:
             lone=alone and not sighting.sidecar,
             cleaned=cleaned,
         )
-
-
-def _is_own(sidecar: SidecarFile) -> bool:
-    """Whether a sidecar is of a native log's grammar."""
-    return sidecar.content is not None and sidecar.content.restart is not None

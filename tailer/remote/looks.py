@@ -62,7 +62,7 @@ class RemoteLooks:
         settled = log is not None and content is not None and content.completed
         gone = log is None and sidecar is None
         (self.unsettled.discard if settled or gone else self.unsettled.add)(segment)
-        (self.own.add if content is not None and content.restart is not None else self.own.discard)(segment)
+        (self.own.add if sidecar is not None and sidecar.own else self.own.discard)(segment)
 
 
 def _put(into: dict[int, _File], segment: int, value: _File | None) -> None:

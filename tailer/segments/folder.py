@@ -38,6 +38,11 @@ class SidecarFile(NamedTuple):
     modified: float
     text: bytes = b""
 
+    @property
+    def own(self) -> bool:
+        """Whether it is of a native log's grammar."""
+        return self.content is not None and self.content.restart is not None
+
 
 class Listing(NamedTuple):
     """What was seen, by segment id.

@@ -166,7 +166,7 @@ class Looks:
         self._note(name.sidecar, found)
         if isinstance(found, SidecarFile):
             self.sidecars[name.segment] = found
-            if found.content is not None and found.content.restart is not None:
+            if found.own:
                 self.own.add(name.segment)
         else:
             self.sidecars.pop(name.segment, None)

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tailer.errors import CdcError, RefusedError, SystemFailedError
@@ -188,6 +189,7 @@ class Planner:
 
         def opened() -> Node:
             tail, on_driver = options.of(name, once=self._available_now), options.on_driver
+            tail = replace(tail, left=self._removed.leaves(name))
             return Node(name, place, tail, self._form, say, on_driver=on_driver, beat=nodes.all[name].beat)
 
         if name not in nodes.all:

@@ -6,6 +6,8 @@ nor its log comes back. Reads no log: the query's nodes do.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Final
 
 from tailer.errors import LossError, RefusedError
@@ -16,8 +18,10 @@ from tailer.spark.offsets import SourceOffset
 from tailer.state.offset import NodeOffset
 from tailer.tail.away import reason
 from tailer.tail.follow import Say
+from tailer.tail.open import LEFT_SECONDS
 
 ASK_SECONDS: Final = 1.0
+REMIND_SECONDS: Final = 60.0
 
 _ACCEPT: Final = "failOnDataLoss=false goes on without"
 
@@ -25,14 +29,18 @@ _ACCEPT: Final = "failOnDataLoss=false goes on without"
 class RemovedNodes:
     """Of one query. `ids`: those that are gone, with the ids of their states, as the offsets have them."""
 
-    def __init__(self, options: SourceOptions, nodes: Nodes, say: Say) -> None:
+    def __init__(
+        self, options: SourceOptions, nodes: Nodes, say: Say, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.ids: dict[str, str] = {}
         self._removed = set(options.removed)
         self._there = {name for name, _ in options.places}
         self._accept_loss = options.tail.accept_loss
         self._nodes = nodes
         self._say = say
+        self._clock = clock
         self._leaving: dict[str, NodeOffset] = {}
+        self._told: dict[str, float] = {}
 
     def take(self, offset: SourceOffset) -> None:
         """Spark stands there. RefusedError for a node that is named again."""
@@ -79,7 +87,20 @@ class RemovedNodes:
         ended = self._nodes.ask({name: _ended}, ASK_SECONDS).get(name)
         if ended:
             self._say(f"node {name} was read to its end, {at.position}, and has left the query")
-        return ended is not None and (ended or self._lose(name, at, "its last segment is not finished"))
+        elif ended is not None and self._accept_loss:
+            return self._lose(name, at, "its last segment is not finished")
+        elif ended is not None:
+            self._remind(name, at)
+        return bool(ended)
+
+    def _remind(self, name: str, at: NodeOffset) -> None:
+        now = self._clock()
+        if now - self._told.get(name, -REMIND_SECONDS) >= REMIND_SECONDS:
+            self._told[name] = now
+            self._say(
+                f"node {name} is to be removed, and stays until its last segment, read up to {at.position}, is "
+                f"finished or did not change for {LEFT_SECONDS:.0f} s; {_ACCEPT} at once"
+            )
 
     def _lose(self, name: str, at: NodeOffset, why: str) -> bool:
         """True where the loss is accepted."""
@@ -88,8 +109,7 @@ class RemovedNodes:
             raise LossError(
                 what,
                 at=at.position,
-                remedy="Name its folder in `path`, so that it is read to its end first (stopped=true: its server "
-                f"writes no more); {_ACCEPT}.",
+                remedy=f"Name its folder in `path`, so that it is read to its end first; {_ACCEPT}.",
             )
         self._say(f"warning: {what}. Accepted: what it logged behind {at.position} is not read.")
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.archive.find import Found, find_archived
 from tailer.definitions.learning import Definitions
@@ -38,6 +38,9 @@ from tailer.tail.older import Older
 from tailer.tail.parts import TailParts
 from tailer.tail.tail import Tail
 from tailer.tail.taken import Taken
+
+LEFT_SECONDS: Final = 60.0
+"""A server that was decommissioned leaves its last segment unfinished. One that writes syncs every ten seconds."""
 
 
 class _Clocks(NamedTuple):
@@ -184,6 +187,7 @@ def _survey(log: NodeLog, options: TailOptions, cleaned: Cleaned, wall: Callable
         cleaned=cleaned.refresh,
         clock=wall,
         archived=found.segments or NOTHING_ARCHIVED,
+        left_seconds=LEFT_SECONDS if options.left else float("inf"),
     )
 
 

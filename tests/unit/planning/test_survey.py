@@ -125,6 +125,17 @@ class TestFinished:
         assert see(survey, ONE + 1).finished is None, "nothing higher: it may be an idle server"
         survey.close()
 
+    def test_by_silence_alone_where_the_server_has_left_for_good(self, folder: LogFolder, clock: Clock) -> None:
+        writer = segment()
+        for path in (folder.put(writer, live(writer)), folder.path / writer.sidecar_name):
+            os.utime(path, (clock.now, clock.now))
+        survey = Survey(FolderSource(folder.path), left_seconds=60, clock=clock)
+        clock.now += 59
+        assert see(survey).finished is None
+        clock.now += 1
+        assert see(survey).finished == "quiet"
+        survey.close()
+
     def test_a_higher_id_proves_nothing(self, folder: LogFolder, survey: Survey) -> None:
         old, new = segment(), segment(ONE + 1)
         folder.put(old, live(old))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import threading
@@ -21,6 +22,7 @@ from tailer.spark.planner import Planner
 from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.log_folder import state_folder
 from tailer.tail import away
+from tailer.tail.open import LEFT_SECONDS
 from tests.helpers.log_writer import (
     LogFolder,
     completed,
@@ -462,13 +464,31 @@ class TestRemoved:
         with pytest.raises(RefusedError, match="node n2 was removed from this query for good"):
             query.rows()
 
-    def test_one_that_is_not_finished_is_a_loss_that_must_be_accepted(self, start: Start, logs: dict[str, Log]) -> None:
+    def test_one_that_never_finished_goes_once_it_is_quiet(
+        self, start: Start, logs: dict[str, Log], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As a server that was decommissioned leaves its log."""
         query = start()
         query.rows()
         query.again(removedNodes="n2")
-        with pytest.raises(LossError, match="its last segment is not finished"):
-            query.rows()
-        query.again(failOnDataLoss="false")
+        logs["n2"].write("n2-b")
+        assert query.rows() == ["n2:n2-b"], "what comes meanwhile is read"
+        assert "node n2 is to be removed, and stays until its last segment" in capsys.readouterr().err
+        assert query.start is not None
+        assert "removed" not in query.start["nodes"]["n2"]
+        for path in logs["n2"].path.iterdir():
+            os.utime(path, (time.time() - LEFT_SECONDS,) * 2)
+        logs["n1"].write("n1-b")
+        assert query.rows() == ["n1:n1-b"]
+        assert list(query.start["nodes"]["n2"]) == ["removed"]
+        assert "node n2 was read to its end" in capsys.readouterr().err
+
+    def test_one_that_is_not_finished_goes_at_once_as_an_accepted_loss(
+        self, start: Start, logs: dict[str, Log]
+    ) -> None:
+        query = start()
+        query.rows()
+        query.again(removedNodes="n2", failOnDataLoss="false")
         assert query.rows() == []
         assert query.start is not None
         assert list(query.start["nodes"]["n2"]) == ["removed"]

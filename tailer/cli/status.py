@@ -71,18 +71,17 @@ def status(
         raise problem
 
 
-def _status_of(name: str, place: LogPlace, values: Mapping[str, Any]) -> NodeStatus:
-    """Of a folder as it is now, or of a node as it tells it. `values`: the command's options."""
+def _status_of(place: LogPlace, options: TailOptions, values: Mapping[str, Any]) -> NodeStatus:
+    """Of a folder as it is now, or of a node as it tells it. `options`: this node's; `values`: the command's."""
     from tailer.options.cassandra_yaml import server_settings
-    from tailer.options.tail import tail_options
     from tailer.retention.gather import observe
 
     if not isinstance(place, Path):
-        return asked_status(name, place, tail_options(values), values["cap"])
+        return asked_status(place, options, values["cap"])
     file = values["cassandra_yaml"]
     settings = None if file is None else server_settings(file)
-    options = CleanOptions(stopped=values["stopped"])
-    return observe(name, place, state=values["state"], cap=values["cap"], settings=settings, options=options)
+    how = CleanOptions(stopped=options.stopped)
+    return observe(options.node, place, state=options.state, cap=values["cap"], settings=settings, options=how)
 
 
 def _look_twice(look: Callable[[], Found], limit: Lag) -> Found:
@@ -94,7 +93,7 @@ def _look_twice(look: Callable[[], Found], limit: Lag) -> Found:
     return found
 
 
-def asked_status(name: str, url: NodeUrl, options: TailOptions, cap: int | None) -> NodeStatus:
+def asked_status(url: NodeUrl, options: TailOptions, cap: int | None) -> NodeStatus:
     """What a node tells of itself. Raises the documented errors."""
     from tailer.remote.status import status_text
 
@@ -103,7 +102,7 @@ def asked_status(name: str, url: NodeUrl, options: TailOptions, cap: int | None)
         found = msgspec.json.decode(text, type=NodeStatus)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise SystemFailedError("the node's status is of a form that is not understood", found=str(error)) from None
-    return msgspec.structs.replace(found, node=name, folder=str(url))
+    return msgspec.structs.replace(found, node=options.node, folder=str(url))
 
 
 def health(everything: Found, limit: Lag) -> CdcError | None:
@@ -150,10 +149,11 @@ def _all_there(places: Sequence[tuple[str, LogPlace]], values: Mapping[str, Any]
 
     found: list[NodeStatus | AwayNode] = []
     for name, place in places:
+        options = tail_options(values).of_node(name, several=len(places) > 1)
         try:
-            found.append(_status_of(name, place, values))
+            found.append(_status_of(place, options, values))
         except (CdcError, OSError) as error:
-            if len(places) == 1 or not lost_by(error, place, state_of(place, tail_options(values))):
+            if len(places) == 1 or not lost_by(error, place, state_of(place, options)):
                 raise
             found.append(AwayNode(name, str(place), documented(error).sentence()))
     return found

@@ -110,7 +110,8 @@ class RemoteJournal(Journal):
 
     def _take_some(self, own: Collection[int]) -> bool:
         try:
-            answer = self._link.ask("GET", paths.RECORDS, {"from": self.count})
+            # Which base it goes on from: another one is told anew.
+            answer = self._link.ask("GET", paths.RECORDS, {"from": self.count, "base": self._base.upto})
         except AnsweredError as answered:
             raise answered.error() from None
         found: RecordsAnswer = decoded(answer.body, RecordsAnswer, self.where)

@@ -66,6 +66,9 @@ def test_states_of_several_nodes_stand_side_by_side(logs: dict[str, Log], tmp_pa
     assert len(run_cli(words).lines) == 4
     assert sorted(each.name for each in state.iterdir()) == ["n1", "n2"]
     assert run_cli(words).lines == []
+    shown = run_cli(["status", path_of(logs), "--state", state, "--output", "json"])
+    told = {line["node"]: [each["consumer"] for each in line["consumers"]] for line in map(json.loads, shown.lines)}
+    assert told == {"n1": ["c"], "n2": ["c"]}
 
 
 def test_a_node_that_is_away_is_no_failure_of_the_others(logs: dict[str, Log]) -> None:

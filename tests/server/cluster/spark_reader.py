@@ -50,15 +50,14 @@ class Query(CommandFollower):
         places = {"TMPDIR": str(self.home), "SPARK_LOCAL_DIRS": str(self.home), "SPARK_HOME": spark_home(installed)}
         self._how = shared.how(user, places)
 
-    def run(self, path: str, removed: Sequence[str], more: Sequence[str] = ()) -> None:
-        """From where it stopped, over these nodes. `more`: words for this run alone."""
+    def run(self, path: str, removed: Sequence[str]) -> None:
+        """From where it stopped, over these nodes."""
         ca, cert, key = self._files
         conf = {"spark.master": MASTER, "spark.executor.extraJavaOptions": QUICK}
         words = ["stream", path, "--to", "console", "--output", "json", "--consumer", CONSUMER]
         words += ["--checkpoint", self._checkpoint, "--node-ca", ca, "--node-cert", cert, "--node-key", key]
         words += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
         words += [word for name in removed for word in ("--removed-nodes", name)]
-        words += more
         self._command = [str(self._python), "-c", PROGRAM, *map(str, words)]
         self._run()
 
@@ -125,16 +124,15 @@ class SparkReader:
         self._again()
 
     def remove(self, node: ClusterNode) -> None:
-        """First all that its log has is read; then nobody serves it, and a later path is without it.
+        """All that its log has is read; then nobody serves it, and a later path is without it.
 
-        A server that was decommissioned does not finish its last segment, so only who looks there knows that this was
-        all: the query is told by `--accept-loss`.
+        A server that was decommissioned does not finish its last segment: the node leaves a minute behind its last row.
         """
         assert self._query is not None
         query, end = self._query, self._served[node.name].end()
         _await(lambda: query.read_to(node.name, end) or not query.running, f"{node.name} is read to {end}")
         self._left.append(node.name)
-        self._again("--accept-loss")
+        self._again()
         _await(lambda: "removed" in query.nodes().get(node.name, {}) or not query.running, f"{node.name} is given up")
         gone = self._served.pop(node.name)
         gone.stop()
@@ -163,10 +161,10 @@ class SparkReader:
     def _path(self) -> str:
         return ",".join(f"{name}={serving.url}" for name, serving in self._served.items())
 
-    def _again(self, *more: str) -> None:
+    def _again(self) -> None:
         assert self._query is not None
         self._query.stop()
-        self._query.run(self._path(), self._left, more)
+        self._query.run(self._path(), self._left)
 
     def _look_at_executors(self) -> None:
         running = [process for process in self._processes() if "CoarseGrainedExecutorBackend" in " ".join(process[1])]

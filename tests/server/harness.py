@@ -275,6 +275,8 @@ class Node:
             str(found.java),
             f"-Xmx{self._heap}",
             "-XX:+UseSerialGC",
+            # A full disk may end a JVM that has its log mapped.
+            f"-XX:ErrorFile={self.folder}/hs_err_%p.log",
             f"-javaagent:{found.agent}",
             *JAVA_17,
             *(f"-D{name}={value}" for name, value in properties.items()),

@@ -10,35 +10,31 @@ from __future__ import annotations
 
 import json
 import os
-import threading
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from tests.helpers.again import again
 from tests.server.harness import Node
 
 LOOK_SECONDS = 0.02
 
 
 class Keeper:
-    """Holds every segment of a folder open from when it appears; a context manager that runs the thread."""
+    """Holds every segment of a folder open from when it appears, as long as its block lasts."""
 
     def __init__(self, cdc_raw: Path) -> None:
         self._folder = cdc_raw
         self._held: dict[str, int] = {}
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="segment keeper")
-        self._failed: Exception | None = None
+        self._open = ExitStack()
 
     def __enter__(self) -> Keeper:
-        self._thread.start()
+        self._open.callback(self._let_go)
+        self._open.enter_context(again(self.look, LOOK_SECONDS, "segment keeper"))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-        for descriptor in self._held.values():
-            os.close(descriptor)
-        if self._failed is not None:
-            raise self._failed
+    def __exit__(self, *told: Any) -> None:
+        self._open.__exit__(*told)
 
     @property
     def names(self) -> list[str]:
@@ -62,12 +58,9 @@ class Keeper:
                 continue  # deleted between the listing and here, before any change could be in it
             self._held[file.name] = descriptor
 
-    def _run(self) -> None:
-        try:
-            while not self._end.wait(LOOK_SECONDS):
-                self.look()
-        except Exception as failed:
-            self._failed = failed
+    def _let_go(self) -> None:
+        for descriptor in self._held.values():
+            os.close(descriptor)
 
 
 class ServerView:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from tests.helpers.again import again
 from tests.server.cluster.check import Found
 from tests.server.cluster.ledger import Entry
 from tests.server.cluster.readers import Reader
@@ -25,7 +26,7 @@ class Delay(NamedTuple):
 
 
 class Arrivals:
-    """Looks at the reader again and again, in a thread of its own, as long as its block lasts."""
+    """What `look` has found at the reader."""
 
     def __init__(self, reader: Reader) -> None:
         self.rows: list[str] = []
@@ -33,19 +34,12 @@ class Arrivals:
         self._reader = reader
         self._found = Found()
         self._indexed = 0
-        self._failure: Exception | None = None
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="arrivals")
 
-    def __enter__(self) -> Arrivals:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
+    def look(self) -> None:
+        rows = self._reader.rows_so_far(len(self.rows))
+        # The times first: who sees a row finds when it came.
+        self.came += [time.time()] * len(rows)
+        self.rows += rows
 
     def found(self) -> Found:
         """The rows so far, by what writes are told by. For one thread."""
@@ -71,18 +65,13 @@ class Arrivals:
                 seconds[node].append(came - entry.acknowledged)
         return {node: _delay(held) for node, held in sorted(seconds.items())}
 
-    def _run(self) -> None:
-        try:
-            while not self._end.wait(LOOK_SECONDS):
-                self._look()
-        except Exception as failure:
-            self._failure = failure
 
-    def _look(self) -> None:
-        rows = self._reader.rows_so_far(len(self.rows))
-        # The times first: who sees a row finds when it came.
-        self.came += [time.time()] * len(rows)
-        self.rows += rows
+@contextmanager
+def arrivals(reader: Reader) -> Iterator[Arrivals]:
+    """It looks at the reader as long as the block lasts."""
+    made = Arrivals(reader)
+    with again(made.look, LOOK_SECONDS, "arrivals"):
+        yield made
 
 
 def _delay(seconds: list[float]) -> Delay:

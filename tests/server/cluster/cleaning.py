@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
+from tests.helpers.again import again
 from tests.server.cluster.cluster import ClusterNode
 
 EVERY_SECONDS = 5.0
@@ -15,30 +17,21 @@ AGES: Final = Ages(captured=2.0, bare=60.0)
 
 
 class Cleaning:
-    """Runs as long as its block lasts, over `nodes`, which may be changed. `taken`: how many segments went."""
+    """Cleans `nodes`, which may be changed. `taken`: how many segments went."""
 
     def __init__(self) -> None:
         self.nodes: list[ClusterNode] = []
         self.taken: dict[str, int] = {}
-        self._failure: Exception | None = None
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="cleaning")
 
-    def __enter__(self) -> Cleaning:
-        self._thread.start()
-        return self
+    def clean(self) -> None:
+        for node in list(self.nodes):
+            gone = clean(node.cdc_raw, ages=AGES).logs
+            self.taken[node.name] = self.taken.get(node.name, 0) + len(gone)
 
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
 
-    def _run(self) -> None:
-        try:
-            while not self._end.wait(EVERY_SECONDS):
-                for node in list(self.nodes):
-                    gone = clean(node.cdc_raw, ages=AGES).logs
-                    self.taken[node.name] = self.taken.get(node.name, 0) + len(gone)
-        except Exception as failure:
-            self._failure = failure
+@contextmanager
+def cleaning() -> Iterator[Cleaning]:
+    """It cleans as long as the block lasts."""
+    made = Cleaning()
+    with again(made.clean, EVERY_SECONDS, "cleaning"):
+        yield made

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.server.cluster.arrivals import Arrivals
+from tests.server.cluster.arrivals import Arrivals, arrivals
 from tests.server.cluster.check import Copies, differences
 from tests.server.cluster.cluster import Cluster
 from tests.server.cluster.ledger import Ledger
@@ -65,10 +65,10 @@ def running(cluster: Cluster, reader: Reader, work: Path, lasting: set[int]) -> 
         cluster.start()
         try:
             reader.start(list(cluster.nodes.values()))
-            with Arrivals(reader) as arrivals:
+            with arrivals(reader) as seen:
                 _create(cluster)
                 with Workload(cluster, ledger, coordinators=set(cluster.nodes), lasting=lasting) as workload:
-                    yield Run(cluster, reader, arrivals, ledger, workload)
+                    yield Run(cluster, reader, seen, ledger, workload)
         finally:
             reader.stop()
             ledger.close()

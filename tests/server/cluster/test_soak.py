@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.cli import ROOT
 from tests.helpers.small_disk import small_disk
 from tests.server.cluster.arrivals import Delay
-from tests.server.cluster.cleaning import Cleaning
+from tests.server.cluster.cleaning import cleaning
 from tests.server.cluster.cluster import Cluster
 from tests.server.cluster.phases import DECOMMISSIONED, FULL, STEADY, Phases
 from tests.server.cluster.readers import READERS
@@ -41,16 +41,16 @@ def test_every_acknowledged_write_is_read_whatever_happens_to_the_nodes(
     server_here: None, tmp_path: Path, name: str
 ) -> None:
     reader = READERS[name](tmp_path)
-    with small_disk(tmp_path / "disk", DISK_MEGABYTES) as disk, Cleaning() as cleaning:
+    with small_disk(tmp_path / "disk", DISK_MEGABYTES) as disk, cleaning() as cleaner:
         cluster = Cluster(tmp_path, settings={"cdc_on_repair_enabled": False}, logs={FULL: disk.folder})
         with running(cluster, reader, tmp_path, lasting={1, DECOMMISSIONED}) as run:
-            phases = Phases(run, cleaning, disk, SECONDS)
+            phases = Phases(run, cleaner, disk, SECONDS)
             phases.all()
             run.workload.stop()
             cluster.await_no_hints()
             copies = run.await_rows()
             differences = run.differences()
-            cleaning.nodes.clear()
+            cleaner.nodes.clear()
     delays = phases.delays()
     figures = {
         "rows": len(run.arrivals.rows),
@@ -58,7 +58,7 @@ def test_every_acknowledged_write_is_read_whatever_happens_to_the_nodes(
         "refused": len(run.ledger.entries()) - len(copies.of),
         "missing": len(copies.missing),
         "copies": copies.spread(),
-        "cleaned": cleaning.taken,
+        "cleaned": cleaner.taken,
         "delays": {phase: {node: _figures(delay) for node, delay in held.items()} for phase, held in delays.items()},
     }
     _keep(name, figures)

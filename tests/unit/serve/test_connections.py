@@ -34,12 +34,6 @@ def log(tmp_path: Path) -> LogFolder:
 
 
 @pytest.fixture
-def node(log: LogFolder) -> Iterator[ServedNode]:
-    with served(log.path) as found:
-        yield found
-
-
-@pytest.fixture
 def strict(log: LogFolder) -> Iterator[ServedNode]:
     """A node that waits for nobody for long."""
     with served(log.path, bounds=Bounds(header_seconds=0.4, idle_seconds=0.6, stop_seconds=1.0)) as found:

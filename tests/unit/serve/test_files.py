@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,12 +24,6 @@ NAME = f"CommitLog-7-{FIRST}.log"
 @pytest.fixture
 def log(tmp_path: Path) -> LogFolder:
     return one_row_log(tmp_path / "cdc_raw", simple_table("ks", "t"), FIRST, 2)
-
-
-@pytest.fixture
-def node(log: LogFolder) -> Iterator[ServedNode]:
-    with served(log.path) as found:
-        yield found
 
 
 def ranged(node: ServedNode, text: str, name: str = NAME, **headers: str) -> Answer:

@@ -53,11 +53,6 @@ def log(tmp_path: Path) -> LogFolder:
 
 
 @pytest.fixture
-def state(log: LogFolder) -> Path:
-    return log.path.with_name("cdc_raw.cdc_tail")
-
-
-@pytest.fixture
 def clock() -> Clock:
     return Clock()
 

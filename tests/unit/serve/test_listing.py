@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ TABLE = simple_table("ks", "t")
 @pytest.fixture
 def log(tmp_path: Path) -> LogFolder:
     return one_row_log(tmp_path / "cdc_raw", TABLE, FIRST, 3)
-
-
-@pytest.fixture
-def node(log: LogFolder) -> Iterator[ServedNode]:
-    with served(log.path) as found:
-        yield found
 
 
 def listed(node: ServedNode, etag: str = "", wait: str = "0") -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +71,6 @@ def log(tmp_path: Path) -> LogFolder:
         writer = segment(number)
         folder.put(writer, live(writer) if number == 3 else completed(writer))
     return folder
-
-
-@pytest.fixture
-def state(log: LogFolder) -> Path:
-    return log.path.with_name("cdc_raw.cdc_tail")
-
-
-@pytest.fixture
-def node(log: LogFolder) -> Iterator[ServedNode]:
-    with served(log.path) as found:
-        yield found
 
 
 def said_by(folder: Path, elsewhere: Path, **options: Any) -> list[AnyRecord]:

@@ -8,7 +8,6 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,17 +29,6 @@ NAME = "billing"
 @pytest.fixture
 def log(tmp_path: Path) -> LogFolder:
     return one_row_log(tmp_path / "cdc_raw", simple_table("ks", "t"), FIRST, 2)
-
-
-@pytest.fixture
-def state(log: LogFolder) -> Path:
-    return log.path.with_name("cdc_raw.cdc_tail")
-
-
-@pytest.fixture
-def node(log: LogFolder) -> Iterator[ServedNode]:
-    with served(log.path) as found:
-        yield found
 
 
 def put(node: ServedNode, version: int = 0, **more: object) -> Answer:

@@ -15,6 +15,7 @@ from tailer.errors import CdcError
 from tailer.serve.asked import Claim
 from tailer.serve.clients import Client
 from tailer.serve.consumers import Consumers, check_writer
+from tailer.serve.known_ends import KnownEnds
 from tailer.serve.names import Names
 from tailer.serve.node_journal import NodeJournal, Stands
 from tailer.serve.own_reading import OwnReading
@@ -73,6 +74,7 @@ class Records:
         self._reading = reading
         self._disk = disk
         self._names = names
+        self._known_ends = KnownEnds(journal)
 
     def get(self, after: int, base: int | None) -> bytes:
         """`GET /records`: those behind a number, some of them where there are many."""
@@ -162,11 +164,7 @@ class Records:
         segments = {record.segment for record in asked if record.consumer is None}
         if not segments:
             return {}
-        newest: dict[int, SegmentEndRecord] = {}
-        for record in self._journal.read(0)[1]:
-            if isinstance(record, SegmentEndRecord) and record.consumer is None and record.segment in segments:
-                newest[record.segment] = record
-        return {(each.segment, each.end): each.n for each in newest.values()}
+        return {(each.segment, each.end): each.n for each in self._known_ends.newest(segments).values()}
 
 
 def is_of_log(record: AnyRecord) -> bool:

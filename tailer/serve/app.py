@@ -14,7 +14,7 @@ from aiohttp import web
 from tailer.errors import CdcError
 from tailer.serve.asked import body_of, claim_of, hold_of, name_of, number_of
 from tailer.serve.clients import Client
-from tailer.serve.connections import Connection
+from tailer.serve.connections import begun
 from tailer.serve.parts import Parts
 from tailer.serve.problems import ProblemError, failed, refused
 from tailer.system_errors import system_error
@@ -43,7 +43,7 @@ class Interface:
 
     def application(self) -> web.Application:
         """With all routes."""
-        app = web.Application(middlewares=[self._answer], client_max_size=BODY_BYTES_MAX)
+        app = web.Application(middlewares=[begun, self._answer], client_max_size=BODY_BYTES_MAX)
         one = "/{name}"
         app.add_routes(
             [
@@ -74,8 +74,6 @@ class Interface:
 
     @web.middleware
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if isinstance(request.protocol, Connection):
-            request.protocol.begun()
         try:
             request[CLIENT] = self._parts.access.client_of(request)
             if (claim := claim_of(request)) is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from aiohttp import web
@@ -65,6 +65,14 @@ class Gate:
         now = asyncio.get_running_loop().time()
         for each in list(self._connections):
             each.end_stuck(now, self._seconds)
+
+
+@web.middleware
+async def begun(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
+    """The first of an application: whose request is whole has been fast enough."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.begun()
+    return await handler(request)
 
 
 class Connection(web.RequestHandler):

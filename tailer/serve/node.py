@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -13,7 +14,8 @@ from aiohttp import web
 from tailer.node_page.look import StatusSource
 from tailer.node_page.routes import add_status
 from tailer.serve.app import Interface, Say
-from tailer.serve.connections import Connection
+from tailer.serve.connections import begun
+from tailer.serve.doors import Doors
 from tailer.serve.facts import Facts
 from tailer.serve.listening import address_of, bound
 from tailer.serve.options import ServeOptions
@@ -24,6 +26,8 @@ from tailer.state.modes import make_folder
 
 SWEEP_SECONDS: Final = 5.0
 """How long the lock of a name whose lease has ended is held at most."""
+
+STATUS_STOP_SECONDS: Final = 1.0
 
 
 class Node:
@@ -54,7 +58,8 @@ class Node:
     async def sweep(self) -> None:
         """Locks of names whose lease has ended are let go, and clients who are stuck."""
         assert self.parts is not None
-        self.parts.gate.sweep()
+        for gate in (self.parts.gate, self.parts.status_gate):
+            gate.sweep()
         for name in self.parts.leases.ended():
             async with self.parts.names.one(name):
                 await self.parts.disk.run(self.parts.leases.let_go, name)
@@ -82,32 +87,18 @@ class Node:
         self._ends.push_async_callback(_cancelled, sweeping)
 
     async def _answer(self, parts: Parts, listening: socket.socket) -> None:
-        bounds, tls = self.options.bounds, self.options.tls
-        interface = Interface(parts, self._say)
-        runner = await self._runner(interface.application(), bounds.stop_seconds)
-        server = runner.server
-        assert server is not None
-        made = await asyncio.get_running_loop().create_server(
-            lambda: Connection(server, parts.gate, interface.stamp, bounds.header_seconds, bounds.idle_seconds),
-            sock=listening,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else bounds.handshake_seconds,
-            ssl_shutdown_timeout=None if tls is None else bounds.stop_seconds,
-        )
+        interface, tls = Interface(parts, self._say), self.options.tls
+        doors = Doors(parts.gate, interface.stamp, self.options.bounds)
+        made = await doors.open(interface.application(), listening, self._ends, tls)
         self._ends.callback(self._stop, parts, made)
 
     async def _answer_for_status(self, parts: Parts, listening: socket.socket) -> None:
-        app, options = web.Application(), self.options
+        app, options = web.Application(middlewares=[begun]), self.options
         facts = Facts(parts.counts.now)
         add_status(app, StatusSource(options.folder, options.reading.node, cap=options.cap, facts=facts))
-        runner = await self._runner(app, 1.0)
-        await web.SockSite(runner, listening).start()
-
-    async def _runner(self, app: web.Application, stop_seconds: float) -> web.AppRunner:
-        runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=stop_seconds)
-        self._ends.push_async_callback(runner.cleanup)
-        await runner.setup()
-        return runner
+        doors = Doors(parts.status_gate, _unstamped, replace(options.bounds, stop_seconds=STATUS_STOP_SECONDS))
+        made = await doors.open(app, listening, self._ends)
+        self._ends.callback(made.close)
 
     @staticmethod
     def _stop(parts: Parts, server: asyncio.Server) -> None:
@@ -126,6 +117,10 @@ class Node:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self.sweep()
+
+
+def _unstamped(response: web.StreamResponse) -> None:
+    """The page's own answers have all that they need."""
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

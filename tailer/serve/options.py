@@ -17,6 +17,9 @@ from tailer.serve.own_reading import READING
 from tailer.wire.paths import LEASE_SECONDS
 
 HANDSHAKE_SECONDS: Final = 10.0
+STATUS_CONNECTIONS_MAX: Final = 256
+"""A browser has six, and a page that is open one of them for itself."""
+
 STOP_SECONDS: Final = 5.0
 """What is being sent when the server is stopped may go on for so long."""
 

@@ -20,7 +20,7 @@ from tailer.serve.leases import Leases
 from tailer.serve.listing import Listing
 from tailer.serve.names import Names
 from tailer.serve.node_journal import NodeJournal
-from tailer.serve.options import ServeOptions
+from tailer.serve.options import STATUS_CONNECTIONS_MAX, ServeOptions
 from tailer.serve.own_reading import OwnReading
 from tailer.serve.rate import Bucket
 from tailer.serve.records import Records
@@ -49,6 +49,7 @@ class Parts:
     status: Status
     names: Names
     gate: Gate
+    status_gate: Gate
     counts: Counts
 
 
@@ -99,6 +100,7 @@ def parts_of(options: ServeOptions, address: Listen, state: State, disk: Disk, c
         status=Status(options.folder, options.reading.node, options.cap, disk),
         names=names,
         gate=gate,
+        status_gate=Gate(STATUS_CONNECTIONS_MAX, bounds.piece_seconds),
         counts=counts,
     )
 

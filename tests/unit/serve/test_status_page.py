@@ -6,13 +6,15 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
 from aiohttp import ClientSession
 
 from tailer.options.listen import Listen
 from tailer.serve.clients import Clients
 from tailer.serve.counts import LeaseNow, ServedNow
 from tailer.serve.facts import Facts
-from tailer.serve.node import Node, ServeOptions
+from tailer.serve.node import Node
+from tailer.serve.options import Bounds, ServeOptions
 from tests.helpers.watched_node import WatchedNode
 
 LOCAL = Listen("127.0.0.1", 0)
@@ -62,3 +64,33 @@ def test_what_was_served_is_on_the_page(tmp_path: Path) -> None:
         assert asyncio.run(asyncio.wait_for(run(), 60)) < 10
     finally:
         log.close()
+
+
+def test_the_page_waits_for_nobody_for_long_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailer.serve.parts.STATUS_CONNECTIONS_MAX", 3)
+    log = WatchedNode(tmp_path)
+    bounds = Bounds(header_seconds=0.4, idle_seconds=0.6)
+
+    async def run() -> None:
+        node = Node(ServeOptions(log.folder, LOCAL, Clients(None, open=True), status=LOCAL, bounds=bounds), print)
+        await node.begin()
+        assert node.status_address is not None
+        place = node.status_address.host, node.status_address.port
+        try:
+            slow = [await asyncio.open_connection(*place) for _ in range(3)]
+            for _, writer in slow:
+                writer.write(b"GET / HTT")
+            reader, writer = await asyncio.open_connection(*place)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 503 ")
+            writer.close()
+            began = time.monotonic()
+            for reader, writer in slow:
+                assert await reader.read() == b""
+                writer.close()
+            assert time.monotonic() - began < 5
+            async with ClientSession() as session, session.get(f"http://{node.status_address}/healthz") as answer:
+                assert answer.status == 200
+        finally:
+            await node.end()
+
+    asyncio.run(run())

@@ -20,8 +20,8 @@ from typing import Any
 
 import aiohttp
 
-from tests.helpers.debian import unpacked
-from tests.helpers.jvm.jars import Unavailable
+from tests.helpers.debian import libraries, unpacked
+from tests.helpers.jvm.jars import Unavailable, cache
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60
@@ -34,17 +34,26 @@ def program() -> Path:
     for name in NAMES:
         if found := shutil.which(name):
             return Path(found)
-    return unpacked("chromium") / "usr" / "lib" / "chromium" / "chromium"
+    return _unpacked() / "usr" / "lib" / "chromium" / "chromium"
 
 
 @functools.cache
 def available() -> str | None:
     """Why there can be no Chromium here, or None. May bring it at the first call."""
     try:
-        ran = subprocess.run([program(), "--version"], capture_output=True, check=False, timeout=60)
+        ran = subprocess.run([program(), "--version"], capture_output=True, check=False, timeout=60, env=_environment())
     except (Unavailable, OSError, subprocess.TimeoutExpired) as reason:
         return str(reason)
     return None if ran.returncode == 0 else ran.stderr.decode(errors="replace").strip()
+
+
+def _unpacked() -> Path:
+    return unpacked("chromium", whole=True)
+
+
+def _environment() -> dict[str, str]:
+    own = program().is_relative_to(cache())
+    return {**os.environ, **({"LD_LIBRARY_PATH": libraries(_unpacked())} if own else {})}
 
 
 class Tab:
@@ -134,7 +143,7 @@ async def tab(folder: Path) -> AsyncIterator[Tab]:
     words = [program(), "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={profile}", "--no-sandbox"]
     words += ["--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--mute-audio"]
     words += ["--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "about:blank"]
-    environment = {**os.environ, "HOME": str(folder)}
+    environment = {**_environment(), "HOME": str(folder)}
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     try:
         deadline = time.monotonic() + START_SECONDS

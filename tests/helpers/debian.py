@@ -15,25 +15,39 @@ from tests.helpers.jvm.jars import Unavailable, cache
 DOWNLOAD_SECONDS = 300
 
 
-def unpacked(package: str) -> Path:
-    """The folder with a package's files under their own paths, its dependencies' not; raises Unavailable."""
-    found = cache() / "debian" / package
+_APART = ("-o", "Debug::NoLocking=1", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
+"""apt-get needs no rights for what it only downloads."""
+
+
+def unpacked(package: str, *, whole: bool = False) -> Path:
+    """The folder with a package's files under their own paths; raises Unavailable. `whole`: with those of what it
+    depends on and is not installed: see `libraries`."""
+    found = cache() / "debian" / (f"{package}-whole" if whole else package)
     if not found.exists():
-        _bring(package, found)
+        _bring(package, found, whole)
     return found
 
 
-def _bring(package: str, found: Path) -> None:
+def libraries(found: Path) -> str:
+    """LD_LIBRARY_PATH for programs of a folder that was unpacked whole."""
+    return ":".join(sorted({str(file.parent) for file in (found / "usr" / "lib").rglob("*.so*")}))
+
+
+def _bring(package: str, found: Path, whole: bool) -> None:
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise Unavailable(f"no {tool} on the PATH to bring {package}")
     # Two runs may bring it at once: each into a folder of its own, the first to end gives it its name.
-    partial = found.with_name(f"{package}.{os.getpid()}")
+    partial = found.with_name(f"{found.name}.{os.getpid()}")
     files = partial / "files"
     files.mkdir(parents=True)
+    # apt-get's own, while it downloads.
+    (partial / "partial").mkdir()
+    words = ["install", "-y", "--no-install-recommends", "--download-only", "-o", f"Dir::Cache::archives={partial}"]
     try:
-        _run(["apt-get", "download", package], partial, package)
-        _run(["dpkg-deb", "-x", str(next(partial.glob("*.deb"))), str(files)], partial, package)
+        _run(["apt-get", *(_APART + tuple(words) if whole else ("download",)), package], partial, package)
+        for archive in partial.glob("*.deb"):
+            _run(["dpkg-deb", "-x", str(archive), str(files)], partial, package)
         if not found.exists():
             files.rename(found)
     finally:

@@ -9,7 +9,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from tailer.state.log_folder import state_folder
 from tests.helpers.cli import ROOT
+from tests.helpers.long_run import long_run
 from tests.unit.sinks.database.conftest import made
 from tests.unit.sinks.database.followed import agreed, log, values, words
 from tests.unit.sinks.database.targets import Postgresql, Target
@@ -82,11 +82,9 @@ def test_the_server_is_away_for_a_while(postgresql: Postgresql, tmp_path: Path) 
     """Where the run begins."""
     folder = log(tmp_path, 3, 2)
     postgresql.server.stop()
-    back = threading.Timer(1.5, postgresql.server.start)
-    back.start()
-    with started(folder, postgresql) as process:
-        _, said = process.communicate(timeout=60)
-    back.join()
-    assert process.returncode == 0, said
-    assert b"there again" in said or b"Trying again" in said
+    with long_run(words(folder, postgresql, "--retry-for", "2min"), tmp_path / "said") as run:
+        run.await_that(lambda: "Trying again" in run.said())
+        postgresql.server.start()
+        run.ended()
+        assert "there again" in run.said()
     assert values(postgresql) == [1, 2, 3, 4, 5, 6]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import sqlite3
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 import tailer
 
 ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "docs/example/shop.py"
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, str(ROOT / "docs/example/shop.py"), str(folder)]
+    command = [sys.executable, str(SHOP), str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
@@ -42,6 +44,8 @@ def test_the_shop_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         service.stdout.readline()
         placed(service, 1)
         service.send_signal(signal.SIGKILL)
+    # Killed between the log and the store, the store is behind until it catches up.
+    runpy.run_path(str(SHOP))["Shop"](folder).log.close()
     stored = sqlite3.connect(folder / "shop.db").execute("SELECT number, status FROM orders ORDER BY number").fetchall()
     numbers = [number for number, _ in stored]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -50,5 +54,4 @@ def test_the_shop_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     for batch in tailer.open(folder / "cdc_raw", table="shop.orders").read():
         for row in batch.select(["number", "status"]).to_pylist():
             statuses[row["number"]] = row["status"]
-    # The log's last change may have been in the page cache only when its reader looked at what is published.
-    assert {number: statuses[number] for number in statuses if number <= last} == dict(stored[:last])
+    assert statuses == dict(stored)

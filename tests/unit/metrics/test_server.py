@@ -77,22 +77,21 @@ def test_a_port_is_free_again_at_once(server: Server) -> None:
 
 
 def test_slow_clients_hold_up_themselves_and_are_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Long enough that a busy machine gets to the fifth client before the first is cut off.
-    monkeypatch.setattr(module, "CLIENT_SECONDS", 4.0)
+    # Nobody is cut off until the fifth client was sent away, however busy the machine is.
+    monkeypatch.setattr(module, "CLIENT_SECONDS", 600.0)
     with ExitStack() as opened:
         slow = [opened.enter_context(socket.create_connection(tuple(server.address))) for _ in range(3)]
         # One says nothing, one begins to ask, one takes nothing of what it asked for.
         slow[1].sendall(b"GET /ok HT")
         slow[2].sendall(b"GET /large HTTP/1.0\r\n\r\n")
         time.sleep(0.2)
-        began = time.monotonic()
         assert get(server, "/ok")[0] == 200
-        assert time.monotonic() - began < 4
         # A fifth is one too many, until the slow ones are cut off.
         more = opened.enter_context(socket.create_connection(tuple(server.address)))
         time.sleep(0.2)
         with pytest.raises(OSError, match=r"."):
             get(server, "/ok")
+        monkeypatch.setattr(module, "CLIENT_SECONDS", 0.2)
         assert slow[0].recv(10) == more.recv(10) == b""
         assert get(server, "/ok")[0] == 200
         got = 0

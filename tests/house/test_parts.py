@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,12 @@ def folders_with_tests() -> set[str]:
     return {file.relative_to(tests).parts[0] for file in tests.rglob("test_*.py")}
 
 
-def test_every_folder_is_in_a_queue(runner: ModuleType) -> None:
-    words = {word for queue in runner.QUEUES for part in queue for word in part.words}
+def parts(runner: ModuleType) -> list[Any]:
+    return [*runner.COMPUTING, *(part for queue in runner.QUEUES for part in queue)]
+
+
+def test_every_folder_is_in_a_part(runner: ModuleType) -> None:
+    words = {word for part in parts(runner) for word in part.words}
     run = {word.split("/")[1] for word in words if word.startswith("tests/")}
     assert run == folders_with_tests()
 
@@ -36,9 +41,8 @@ def test_every_folder_and_part_is_told_of(runner: ModuleType) -> None:
     page = (ROOT / "tests" / "README.md").read_text("utf-8")
     told = set(re.findall(r"`(\w+)/`", page.split("## Where the time goes")[0]))
     assert told >= folders_with_tests()
-    for queue in runner.QUEUES:
-        for part in queue:
-            assert part.name in page or "pytest" not in part.words
+    for part in parts(runner):
+        assert part.name in page or "pytest" not in part.words
 
 
 def test_what_soak_runs_is_told_of() -> None:

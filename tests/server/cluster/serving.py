@@ -53,11 +53,11 @@ class Serving:
         return last, int(found[last].read_text().split()[0])
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Returns when it answers, and has its state, which it makes when it listens."""
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(self._command, stdout=errors, stderr=errors)
         deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
+        while not (self._answers() and all(folder.is_dir() for folder in self.folders)):
             assert self._process.poll() is None, self._told()
             assert time.monotonic() < deadline, self._told()
             time.sleep(0.05)

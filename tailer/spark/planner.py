@@ -33,6 +33,9 @@ FIRST_SECONDS: Final = 10.0
 """So long the first offset waits for nodes that do not answer, if they may come later."""
 
 TELL_SECONDS: Final = 1.0
+SILENT_TAKEN_SECONDS: Final = 30.0
+"""What is read of a node without rows of interest leaves with a batch of others' rows this often: it costs a task."""
+
 """So long a batch waits for what is told of it, and for positions that are saved behind it."""
 
 
@@ -60,7 +63,7 @@ class Planner:
                 self._node(name)
         self._task_wait = options.task_wait
         self._tick = 0
-        self._woken = clock()
+        self._woken = self._silent_taken = clock()
         self._last_end: Json | None = None
         self._first: Json | None = None
         self._available_now = False
@@ -97,6 +100,8 @@ class Planner:
         found = self._nodes.find(budget, min(deadline, self._tick_due()))
         self._check_new()
         if self._removed.settle() or found:
+            if self._clock() - self._silent_taken >= SILENT_TAKEN_SECONDS:
+                self._take_silent()
             return self._hand_out()
         if self._clock() >= self._tick_due():
             self._tick += 1
@@ -238,8 +243,12 @@ class Planner:
         return [job for name in work for job in made[name]]
 
     def _take_silent(self) -> None:
-        """What lies in the log without rows of interest leaves with a tick."""
-        nodes = {name: node for name, node in self._nodes.all.items() if node.looked is not None}
+        """What lies in the log without rows of interest leaves with a tick, or now and then with others' rows.
+
+        Or a node without any would never move in a query that others keep busy, nor be read to its end.
+        """
+        self._silent_taken = self._clock()
+        nodes = {name: each for name, each in self._nodes.all.items() if each.looked is not None and each.offer is None}
         for name, offer in self._nodes.ask(dict.fromkeys(nodes, _silent), TELL_SECONDS).items():
             nodes[name].take_silent(offer)
 

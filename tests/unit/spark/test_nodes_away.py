@@ -180,6 +180,28 @@ def test_the_others_go_on_and_its_rows_come_when_it_is_back(
     assert "cdc_tail: node n2 is there again after" in said
 
 
+def test_what_a_node_logs_without_rows_of_interest_leaves_with_others_rows_now_and_then(
+    start: Start, logs: dict[str, Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = simple_table("ks", "u")
+    writer = segment_of(FIRST, [[create_payload(other)], [insert_payload(other, 1, "u-a", 1)]])
+    logs["n2"] = Log(logs["n2"].path.parent.parent / "n4" / "cdc_raw")
+    logs["n2"].folder.put(writer, live(writer))
+    query = start(tables="ks.t")
+    assert query.rows() == ["n1:n1-a", "n3:n3-a"]
+    assert query.start is not None
+    stood = query.start["nodes"]["n2"]
+    writer.section([insert_payload(other, 2, "u-b", 2)])
+    logs["n2"].folder.put(writer, live(writer))
+    logs["n1"].write("n1-b")
+    assert query.rows() == ["n1:n1-b"]
+    assert query.start["nodes"]["n2"] == stood
+    monkeypatch.setattr(planner, "SILENT_TAKEN_SECONDS", 0.0)
+    logs["n1"].write("n1-c")
+    assert query.rows() == ["n1:n1-c"]
+    assert query.start["nodes"]["n2"]["o"] == len(writer.data) > stood["o"]
+
+
 @pytest.mark.parametrize("state", [False, True], ids=["log", "log and state"])
 def test_a_query_starts_again_while_one_is_away(start: Start, logs: dict[str, Log], state: bool) -> None:
     query = start()

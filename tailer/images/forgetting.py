@@ -64,11 +64,13 @@ def _leave(part: Partition, row: Row, old: Facts, over: Iterable[Fact], before: 
     if not gone:
         return
     told.facts += gone
-    if before.text is None and all(fact.write_ts == NO_TIME for fact in left):
-        left = {}
-    elif before.text is None or any(fact.kind == Kind.LIVE for fact in old):
+    if before.text is None:
+        if all(fact.write_ts == NO_TIME for fact in left):
+            left = {}
+        # That it is not there must stay known without the deletion, or the marker, that told it.
         row.gone = row.gone or not before.complete
-    if left and before.text is not None and not before.complete:
+    elif not before.complete:
+        row.gone = row.gone or any(fact.kind == Kind.LIVE for fact in old)
         left |= _null(part, row.facts, left, before)
     part.settle(row, left)
 

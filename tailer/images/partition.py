@@ -18,8 +18,6 @@ from tailer.rebuild.rows import Value
 BEHIND_ROWS = bytes([ROWS[0] + 1])
 """Stands behind the keys of all rows of a partition."""
 
-_OF_MANY = (Kind.RANGE_GONE, Kind.PARTITION_GONE)
-
 
 class View(NamedTuple):
     """A row as a reader sees it. `text`: its JSON, None where it is not there, or nothing is known of it.

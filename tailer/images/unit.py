@@ -42,12 +42,12 @@ class Merged(NamedTuple):
 
 
 class Unit:
-    """One entry's change rows of one partition. `mark`: the bit of the node that logged them."""
+    """One entry's change rows of `part`, one partition. `mark`: the bit of the node that logged them."""
 
     def __init__(
         self, part: Partition, told: Iterable[tuple[Mapping[str, Any], Changed]], mark: int, now_us: int
     ) -> None:
-        self._part = part
+        self.part = part
         self._mark = mark
         self._now_us = now_us
         self._told: dict[bytes, _Told] = {}
@@ -63,7 +63,7 @@ class Unit:
 
     def merge(self) -> Merged:
         """Merge them."""
-        part = self._part
+        part = self.part
         own = self._told.pop(OWN, None)
         told = {key: of_row for key, of_row in self._told.items() if self._is_news(part.row(key), of_row.facts)}
         for key, of_row in told.items():
@@ -97,13 +97,13 @@ class Unit:
             copies = together.get(fact)
             if copies is None:
                 new.add(fact)
-                together[fact] = Copies(self._mark, self._part.at)
+                together[fact] = Copies(self._mark, self.part.at)
             else:
                 together[fact] = copies._replace(marks=copies.marks | self._mark)
         return together, new
 
     def _deletions(self, own: _Told, stands: Standing, new: set[Fact]) -> _Deletions:
-        held = self._part.header.facts
+        held = self.part.header.facts
         made = _Deletions([], [])
         ranges = [fact for fact in stands.visible if fact.kind == Kind.RANGE_GONE]
         visible = set(stands.visible)
@@ -118,7 +118,7 @@ class Unit:
         return made
 
     def _merge_header(self, own: _Told, facts: Facts, new: set[Fact], deletions: _Deletions) -> None:
-        part, header = self._part, self._part.header
+        part, header = self.part, self.part.header
         before = part.view(header, part.standing(header))
         whole = part.is_complete(header)
         stands = part.settle(header, facts)
@@ -138,7 +138,7 @@ class Unit:
     def _merge_row(
         self, row: Row, before: View, told: _Told | None, deletions: Sequence[Fact], own: _Told | None = None
     ) -> None:
-        part = self._part
+        part = self.part
         above = part.deletions(row.key)
         facts, new = self._added(row.facts, told.facts if told is not None else ())
         stands = part.settle(row, facts, above)
@@ -153,9 +153,9 @@ class Unit:
 
     def _begin(self, row: Row, told: _Told) -> None:
         """Of a row that the state does not have yet: deletions that it has may have taken it before."""
-        facts = self._part.table.facts
+        facts = self.part.table.facts
         if not row.facts:
-            above = self._part.deletions(row.key)
+            above = self.part.deletions(row.key)
             row.clustering = told.clustering
             row.gone = bool(above)
             row.complete = facts.epoch if any(d.write_ts >= facts.complete_since for d in above) else 0
@@ -164,7 +164,7 @@ class Unit:
         """What deletions of a whole row, or of all rows, tell of it for good."""
         if deletions:
             row.gone = True
-            facts = self._part.table.facts
+            facts = self.part.table.facts
             if any(fact.write_ts >= facts.complete_since for fact in deletions):
                 row.complete = facts.epoch
 
@@ -179,19 +179,19 @@ class Unit:
     ) -> None:
         """An image where a fact of the row took effect, or what is seen of it differs."""
         self._made.effects.extend((row.key, fact) for fact in effective)
-        alive = [fact for fact in effective if fact.expires_at is None or fact.expires_at > self._part.at]
+        alive = [fact for fact in effective if fact.expires_at is None or fact.expires_at > self.part.at]
         if not alive and before.text == after.text:
             return
         swept = bool(over) or any(fact.kind == Kind.ROW_GONE for fact in effective)
         times = [fact.write_ts for fact in (*(alive or effective), *over)]
         self._made.images.append(
             row_image(
-                self._part,
+                self.part,
                 row,
                 op_of(before, after),
                 before,
                 after,
-                changed_of(self._part, row, before, after, swept=swept),
+                changed_of(self.part, row, before, after, swept=swept),
                 max(times),
                 Cause.of(cause),
                 self._now_us,

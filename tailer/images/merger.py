@@ -69,7 +69,8 @@ class Merger:
     ) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
-        `created`: its CREATE was seen, while every node was followed from before it. `cdc`: it is captured now. Gives
+        `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
+        first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone.
         """
         return list(self._define(table, created, cdc, self._now(now_us), gc_grace_seconds, NO_CAUSE))
@@ -200,6 +201,9 @@ class Merger:
         grace = facts.gc_grace_seconds if gc_grace_seconds is None else gc_grace_seconds
         if not (cdc and facts.cdc):
             facts = _incomplete(facts, now)
+        elif created and facts.epoch == 1:
+            # Not all of its nodes had shown its CREATE before, and nothing was lost since.
+            facts = msgspec.structs.replace(facts, whole=True)
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc, gc_grace_seconds=grace)
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)

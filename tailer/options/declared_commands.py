@@ -6,6 +6,7 @@ from typing import Final
 
 from tailer.options import kinds
 from tailer.options.declared import OUTPUT, RUN, SOURCE, TAIL, WHAT, Option
+from tailer.options.declared_images import IMAGES
 from tailer.options.declared_nodes import NODES
 from tailer.options.declared_outlets import OUTLETS
 from tailer.options.declared_serve import SERVE
@@ -140,7 +141,7 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *NODES, *OUTLETS, *SHIP, *SERVE, *_OWN)
+TABLE: Final = (*TAIL, *SOURCE, *NODES, *IMAGES, *OUTLETS, *SHIP, *SERVE, *_OWN)
 """All options there are."""
 
 

@@ -13,7 +13,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("rows", "options", "stores"),
     ("reading", "sinks", "rebuild", "state"),
     ("archive", "definitions", "images", "wire"),
-    ("planning", "remote"),
+    ("image_state", "planning", "remote"),
     ("tail", "retention"),
     ("api", "metrics", "shipping", "spark"),
     ("node_page", "writer_hooks"),

@@ -29,11 +29,11 @@ class ImageOutlet:
         tail: Tail,
         context: OutletContext,
         tokens: TokenRange | None = None,
-        bounds: Bounds = BOUNDS,
+        bounds: Bounds | None = None,
     ) -> None:
         self.name = f"the state of images {stream.where}"
         self.keeps_place = tail.options.consumer is not None
-        self.bounds = bounds
+        self.bounds = bounds or BOUNDS
         self._stream = stream
         self._tail = tail
         self._key = context.key

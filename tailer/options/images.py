@@ -42,6 +42,17 @@ def image_options(values: Mapping[str, Any]) -> ImageOptions | None:
     return None
 
 
+def split_images(options: Mapping[str, Any]) -> tuple[dict[str, Any], ImageOptions | None]:
+    """Keywords of Python without those of images, and what these ask for. UsageError for a value that is none."""
+    known = {option.name: option for option in IMAGES if option.python}
+    own = {
+        name: value if value is None else known[name].kind.take(value, name)
+        for name, value in options.items()
+        if name in known
+    }
+    return {name: value for name, value in options.items() if name not in known}, image_options(own)
+
+
 def check_images(options: TailOptions) -> None:
     """UsageError for what images cannot be made of."""
     refused = {

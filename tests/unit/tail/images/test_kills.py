@@ -14,7 +14,15 @@ from tailer.sinks.outlet import Bounds
 from tailer.tail.images import outlet
 from tailer.tail.kept import KeptPosition
 from tests.helpers.image_runs import Runs, Taker
-from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, live, segment_of, simple_table
+from tests.helpers.log_writer import (
+    LogFolder,
+    completed,
+    create_payload,
+    insert_payload,
+    live,
+    segment_of,
+    simple_table,
+)
 from tests.helpers.outlets import Killed
 
 ONE = 1_700_000_000_000

@@ -33,13 +33,13 @@ _READERS: Final = 16
 class ImageFile:
     """Not thread-safe: one transaction at a time. Close it."""
 
-    def __init__(self, folder: Path, *, first_bytes: int = FIRST_BYTES) -> None:
+    def __init__(self, folder: Path, *, first_bytes: int | None = None) -> None:
         """Take the folder's file, which is made where it is missing. RefusedError where another process has it."""
         self.folder = made_folder(folder)
         self._store: LmdbStore | None = None
         self._lock = lock_folder(folder)
         try:
-            size = max(first_bytes, 2 * _bytes_of(folder))
+            size = max(first_bytes or FIRST_BYTES, 2 * _bytes_of(folder))
             with _documented(folder):
                 self._environment = lmdb.open(
                     str(folder), map_size=size, max_dbs=len(TABLES), max_readers=_READERS, mode=0o600

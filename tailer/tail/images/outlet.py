@@ -19,6 +19,9 @@ from tailer.tail.tail import Tail
 BOUNDS: Final = Bounds(10_000, 16 << 20, 0.02)
 """Of a backlog; live rows wait a little for others, for a transaction of one costs as much as one of a hundred."""
 
+_NO_STATE: Final = "none"
+"""What the state of a log is called where none is kept."""
+
 
 class ImageOutlet:
     """An Outlet. `keeps_place`: whether the tail has a consumer, so that it goes on where the images are."""
@@ -36,14 +39,14 @@ class ImageOutlet:
         self.bounds = bounds or BOUNDS
         self._stream = stream
         self._tail = tail
-        self._key = context.key
+        self._node, self._folder = context.key.node, context.key.folder or _NO_STATE
         self._tokens = tokens
         self._told = Told(tail)
         self._rows: list[dict[str, Any]] = []
         self._bytes = 0
 
     def open(self) -> Place | None:
-        return self._stream.join(self._key.node, self._key.folder, lambda: began(self._tail))
+        return self._stream.join(self._node, self._folder, lambda: began(self._tail, self._folder))
 
     def write(self, batch: Rows) -> int:
         made = batch.to_arrow()
@@ -53,7 +56,7 @@ class ImageOutlet:
         return self._bytes
 
     def commit(self, before: Place | None, behind: Place) -> None:
-        self._stream.commit(self._key.node, before if self.keeps_place else self._stands(), behind, self._merge)
+        self._stream.commit(self._node, before if self.keeps_place else self.open(), behind, self._merge)
         self.settled()
 
     def settled(self) -> None:
@@ -64,17 +67,15 @@ class ImageOutlet:
         """Others go on."""
         self._rows, self._bytes = [], 0
 
-    def _stands(self) -> Place | None:
-        return self._stream.join(self._key.node, self._key.folder, lambda: began(self._tail))
-
     def _merge(self, merging: Merging) -> list[Image]:
         self._told.begin()
+        # One that stands behind some of the rows counts for them too: it is in the journal already.
+        self._told.losses(merging)
         images: list[Image] = []
         for at, rows in self._entries():
             images += self._told.before(merging, at, rows)
             images += merging.merger.entry(rows, merging.now_us)
             images += self._told.behind(merging, rows)
-        self._told.losses(merging)
         return images
 
     def _entries(self) -> Iterator[tuple[Position, list[dict[str, Any]]]]:

@@ -23,14 +23,14 @@ from tailer.tail.tail import Tail
 _DASH: Final = "-"
 
 
-def began(tail: Tail) -> FollowedNode:
-    """What is known of a node whose log is followed from where its tail stands now."""
+def began(tail: Tail, folder: str) -> FollowedNode:
+    """What is known of a node whose log is followed from where its tail stands now. `folder`: its state's id."""
     parts, at = tail.parts, tail.taken
     ends, keys = parts.journal.segment_ends(None), parts.options.keys()
     held = held_log(parts.source, parts.cleaned.refresh().segments, ends, keys, parts.older.previous)
     gone = [segment for lost in (held.cleaned, held.gone) for segment in lost.lasts[-1:]]
     whole = held.whole and not gone and not held.dropped and at.position <= Position(held.first, 0)
-    return FollowedNode(tail.state_id, offset_text(at), max([held.dropped, *gone]), whole, parts.journal.count)
+    return FollowedNode(folder, offset_text(at), max([held.dropped, *gone]), whole, parts.journal.count)
 
 
 class Told:

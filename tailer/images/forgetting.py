@@ -30,8 +30,8 @@ def forget_in(part: Partition, before: int, told: Forgotten) -> None:
     header = part.header
     old = _old(header.facts, before, part.at)
     rows = list(part.every_row())
-    views = {row.key: part.view(row, part.standing(row)) for row in rows}
-    static = part.view(header, part.standing(header))
+    views = {row.key: part.view(row) for row in rows}
+    static = part.view(header)
     of_many = [fact for fact in old if fact.kind in (Kind.RANGE_GONE, Kind.PARTITION_GONE)]
     _leave(part, header, old, (), static, told)
     for row in rows:

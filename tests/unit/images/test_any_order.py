@@ -99,6 +99,7 @@ def logs(draw: st.DrawFn, *, counter: bool = False, truncates: bool = True) -> d
         if truncates and not draw(st.integers(0, 3)):
             mine.insert(draw(st.integers(0, len(mine))), [truncate(START + 5, node)])
         made[node] = mine
+    made["a"] = made["a"] or [[{**row, "node": "a"} for row in entry] for entry in entries]
     return made
 
 

@@ -16,6 +16,7 @@ from tailer.image_state.keys import (
     behind,
     framed,
     named,
+    partition_end,
     row_part,
     second_of,
     table_key,
@@ -149,6 +150,18 @@ class LmdbStore:
 
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter(list(self._from(prefix, prefix, self._meta)))
+
+    def sizes(self) -> dict[str, tuple[int, int, int]]:
+        """By table how many partitions and rows there are, and bytes of keys and values. Reads all of them."""
+        found: dict[str, tuple[int, int, int]] = {}
+        last = b""
+        for key, value in self._from(b"", b"", self._rows):
+            table, partition = key[:16].hex(), key[: partition_end(key)[0]]
+            partitions, rows, size = found.get(table, (0, 0, 0))
+            # A partition's own facts stand under the empty key.
+            found[table] = partitions + (partition != last), rows + (key != partition), size + len(key) + len(value)
+            last = partition
+        return found
 
     def _of(self, table_id: str, partition: bytes) -> Base:
         if self._last != (table_id, partition):

@@ -9,6 +9,7 @@ from tailer.options.declared import Option
 
 _PANEL: Final = "Images"
 _FOLLOW: Final = ("follow",)
+_IMAGES: Final = ("images",)
 
 IMAGES: Final = (
     Option(
@@ -20,7 +21,8 @@ IMAGES: Final = (
     ),
     Option(
         "image_state", kinds.FOLDER, "With --image: where the rows are kept. Default: images/CONSUMER in the state "
-        "folder of the first node that has its log here.", _PANEL, None, "image-state", _FOLLOW, python=True,
+        "folder of the first node that has its log here.", _PANEL, None, "image-state", (*_FOLLOW, *_IMAGES),
+        python=True,
         more="with `image`: the folder in which the rows are kept",
     ),
     Option(
@@ -37,4 +39,8 @@ IMAGES: Final = (
         _PANEL, "10d", "gc-grace", _FOLLOW, python=True,
         more="with `image`: seconds for which a deletion is remembered, as the tables' `gc_grace_seconds`",
     ),
+    Option("of_table", kinds.TABLE, "With --key: the table of the row that is asked for.", None, None, "table", _IMAGES,
+           alone=True),
+    Option("key", kinds.TEXT, "The row that is asked for, as JSON of its key's columns; of the partition key alone for "
+           "the static row.", None, None, "key", _IMAGES, alone=True),
 )  # fmt: skip

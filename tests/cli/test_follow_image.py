@@ -132,3 +132,34 @@ def test_images_that_nobody_takes_stay(logs: dict[str, Log]) -> None:
         running.stdout.close()
         running.wait(60)
     assert keys(run_cli(words).lines) == ["a", "b"]
+
+
+def test_what_is_known_of_a_row_beside_a_run(logs: dict[str, Log]) -> None:
+    words = ["follow", path_of(logs), "--output", "json", "--consumer", "c", "--image", "after"]
+    with subprocess.Popen(program(words), cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for _ in range(2):
+            running.stdout.readline()
+        asked = ["images", path_of(logs), "--consumer", "c"]
+        whole = json.loads(run_cli([*asked, "--output", "json"]).out)
+        (table,) = whole["tables"]
+        assert (table["table"], table["partitions"], table["rows"]) == ("ks.t", 2, 2)
+        assert sorted(whole["places"]) == ["n1", "n2", "n3"]
+        key = json.dumps({"ck": "b", "pk": 1})
+        row = json.loads(run_cli([*asked, "--table", "ks.t", "--key", key, "--output", "json"]).out)
+        assert row["lives"]
+        assert json.loads(row["shown"]) == {"pk": 1, "ck": "b", "v": 1}
+        shown = run_cli([*asked, "--table", "ks.t", "--key", key, "--output", "pretty"])
+        assert "cell" in shown.out
+        assert "ks.t" in run_cli([*asked, "--output", "pretty"]).out
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == 0
+    for wrong, told in (
+        (["--table", "ks.u", "--key", key], "expected ks.t"),
+        (["--table", "ks.t", "--key", "{}"], "values for pk, ck"),
+        (["--table", "ks.t", "--key", "[1]"], "a JSON object"),
+        (["--table", "ks.t"], "go together"),
+    ):
+        refused = run_cli([*asked, *wrong])
+        assert (refused.code, told in refused.err) == (2, True), refused.err
+    assert run_cli(["images", path_of(logs), "--consumer", "nobody"]).code == 2

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tailer.images import Image
 from tailer.options.token_range import TokenRange
 from tailer.position import Position
+from tailer.rebuild.changes import NEEDED
 from tailer.sinks.base import Rows
 from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.tail.images.merging import Merging
@@ -18,6 +19,8 @@ from tailer.tail.tail import Tail
 
 BOUNDS: Final = Bounds(10_000, 16 << 20, 0.02)
 """Of a backlog; live rows wait a little for others, for a transaction of one costs as much as one of a hundred."""
+
+_COLUMNS: Final = [*NEEDED, "row", "event_id"]
 
 _NO_STATE: Final = "none"
 """What the state of a log is called where none is kept."""
@@ -51,7 +54,7 @@ class ImageOutlet:
     def write(self, batch: Rows) -> int:
         made = batch.to_arrow()
         self._bytes += made.nbytes
-        rows = made.to_pylist()
+        rows = made.select(_COLUMNS).to_pylist()
         self._rows += rows if self._tokens is None else [row for row in rows if self._tokens.has(row["token"])]
         return self._bytes
 

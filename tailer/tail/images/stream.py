@@ -119,6 +119,9 @@ class ImageStream:
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
             self._check_place(node, place_of(transaction, node), before)
             put_place(transaction, node, behind)
+            if before is not None and before.generation != behind.generation:
+                # Somebody moved the consumer by hand, perhaps over rows that nobody merged.
+                merging.merger.lost(None, merging.now_us)
             return merge(merging)
 
         self._merged(work)

@@ -12,6 +12,7 @@ from tailer.errors import RefusedError, UsageError
 from tailer.image_state import file as image_file
 from tailer.image_state.file import ImageFile, reading
 from tailer.options.token_range import TokenRange
+from tailer.retention.move_consumer import seek_consumer
 from tailer.state.log_folder import state_folder
 from tailer.tail.images.timers import Timers
 from tests.helpers.image_runs import NOW, Runs, Taker
@@ -194,6 +195,20 @@ def test_a_node_that_was_not_followed_before(tmp_path: Path) -> None:
     more.run()
     (last,) = runs.taker.images[2:]
     assert (last["after"]["v"], last["complete"]) == (2, False)
+
+
+def test_a_consumer_that_was_moved_over_rows(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "n1" / "cdc_raw", rows(2))
+    runs = Runs({"n1": log.path}, tmp_path / "images")
+    runs.run()
+    log_of(tmp_path / "n1" / "cdc_raw", rows(4))
+    seek_consumer(log.path, "c", "latest", node="n1")
+    runs.run()
+    assert len(runs.taker.lines) == 2
+    log_of(tmp_path / "n1" / "cdc_raw", rows(5))
+    runs.run()
+    last = runs.taker.images[-1]
+    assert (last["after"]["v"], last["op"], last["complete"]) == (4, "upsert", False)
 
 
 def test_the_state_is_beside_the_log_s(tmp_path: Path) -> None:

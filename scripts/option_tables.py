@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tailer.options.declared import TAIL, Option, default_text
 from tailer.options.declared_commands import COMMANDS, TABLE
+from tailer.options.declared_images import IMAGES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = tuple(DOCS / name for name in ("options.md", "python.md", "spark.md"))
@@ -27,7 +28,7 @@ def spark() -> Iterator[str]:
 
 def python() -> Iterator[str]:
     yield from row("keyword", "default", "")
-    for option in TAIL:
+    for option in (*TAIL, *IMAGES):
         if option.python:
             default = "" if option.default is None else repr(option.default)
             yield from row(code(option.name), code(default), about(option))

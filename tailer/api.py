@@ -1,4 +1,4 @@
-"""The Python interface: `Log.read` and `Log.follow` give Arrow record batches of change rows."""
+"""The Python interface: `Log.read` and `Log.follow` give Arrow record batches of change rows, or of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tailer.errors import CdcError
+from tailer.errors import CdcError, UsageError
+from tailer.options.images import ImageOptions, check_images, split_images
 from tailer.options.log_place import LogPlace, log_place
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import folder_of, python_options
@@ -34,9 +35,10 @@ class Log:
     `notices`: what the last run had to say (a crash's remains, a loss that was accepted, rows held back).
     """
 
-    def __init__(self, place: LogPlace, options: TailOptions) -> None:
+    def __init__(self, place: LogPlace, options: TailOptions, images: ImageOptions | None = None) -> None:
         self.folder = place
         self.options = options
+        self.images = images
         self.notices: list[str] = []
 
     def __enter__(self) -> Log:
@@ -50,8 +52,13 @@ class Log:
 
         Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Holds what it reads
         while it runs (`hold_seconds`), and leaves every consumer where it is. Raises the documented errors of
-        `tailer.errors`.
+        `tailer.errors`; UsageError for images, for a range has no rows before it.
         """
+        if self.images is not None:
+            raise UsageError(
+                "images of a range: what its rows were before it is not known",
+                remedy="Ask for follow(), or open the log without image.",
+            )
         options = replace(self.options, start=start, until=None if end == "latest" else end, consumer=None)
         return self._batches(options, writes=False, once=True)
 
@@ -59,9 +66,20 @@ class Log:
         """The rows from `start` on, for ever; with `once` all that is there now.
 
         With the option `consumer` it goes on where that consumer stopped, and its position is saved when the batches
-        up to it were taken: ask for the next one only when the last is safe.
+        up to it were taken: ask for the next one only when the last is safe. With the option `image` the batches are of
+        images.
         """
+        if self.images is not None:
+            return self._images(self.images, start, once=once)
         return self._batches(replace(self.options, start=start), writes=True, once=once)
+
+    def _images(self, images: ImageOptions, start: str, *, once: bool) -> Iterator[pyarrow.RecordBatch]:
+        # Who reads rows needs none of it.
+        from tailer.tail.images.batches import image_batches
+
+        self.notices = []
+        settings = replace(self.options, start=start).for_run(once=once)
+        yield from image_batches(self.folder, settings, images, once=once, say=self.notices.append)
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:
         self.notices = []
@@ -92,9 +110,12 @@ def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:
 
 def open_log(folder: str | PathLike[str] | None, tables: Sequence[str], options: Mapping[str, Any]) -> Log:
     """`tailer.open`."""
-    given = python_options({"tables": tables, **options}, program="tailer.open")
+    asked, images = split_images(options)
+    given = python_options({"tables": tables, **asked}, program="tailer.open")
+    if images is not None:
+        check_images(given)
     place = folder_of(given) if folder is None else log_place(os.fspath(folder))
     if isinstance(place, Path):
         # A folder in which no log is kept is refused here already.
         node_log(place, given)
-    return Log(place, given)
+    return Log(place, given, images)

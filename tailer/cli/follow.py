@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from tailer.errors import NodeAwayError, UsageError
 from tailer.options.to_terminal import DIRS
 
 if TYPE_CHECKING:
+    from tailer.options.images import ImageOptions
     from tailer.options.kinds import CommitEvery
     from tailer.options.log_place import LogPlace
     from tailer.options.tail import TailOptions
@@ -41,6 +42,7 @@ def follow(
     folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
 ) -> None:
     """Follow a log folder: each durable change as a row on standard output, or in an outlet, in log order."""
+    from tailer.options.images import image_options
     from tailer.options.tail import check_own_servers, tail_options
     from tailer.options.to_spark import places_of, waits_for_nodes
 
@@ -48,23 +50,17 @@ def follow(
     places = places_of(folder, options.node)
     if len(places) > 1:
         check_own_servers(options)
-    if to is not None:
-        from tailer.sinks.outlets import check_to
-
-        check_to(to)
-        if options.consumer is None:
-            raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
+    images = image_options(values)
+    _check_to(to, options, images)
     form = output_form(output) if to is None else "json"
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         options = replace(options, decimals="string")
     # First: who cannot have the numbers that he asked for registers no consumer.
     with watches(values) as watched:
-        if waits_for_nodes(values["on_node_lost"], several=len(places) > 1) or len(places) > 1:
-            from tailer.cli.follow_nodes import follow_nodes
-
+        if images is not None or len(places) > 1 or waits_for_nodes(values["on_node_lost"], several=False):
             with gently() as stopping, _rare_collections():
-                follow_nodes(places, options, to, form, values, watched, lambda: stopping[0])
+                _side_by_side(places, options, images, to, form, values, watched, lambda: stopping[0])
             return
         ((node, place),) = places
         chosen = replace(options, node=node)
@@ -73,6 +69,39 @@ def follow(
             _run(place, chosen, once, commit_every, form, watched)
         else:
             _feed(place, chosen, to, values, watched)
+
+
+def _check_to(to: str | None, options: TailOptions, images: ImageOptions | None) -> None:
+    if to is None:
+        return
+    from tailer.sinks.outlets import check_to
+
+    check_to(to)
+    if images is not None:
+        raise UsageError("--image and --to: images come on standard output", remedy="Leave out one of the two.")
+    if options.consumer is None:
+        raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
+
+
+def _side_by_side(
+    places: Sequence[tuple[str, LogPlace]],
+    options: TailOptions,
+    images: ImageOptions | None,
+    to: str | None,
+    form: Form,
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Callable[[], bool],
+) -> None:
+    """Each node in a thread of its own."""
+    if images is not None:
+        from tailer.cli.follow_images import follow_images
+
+        follow_images(places, options, images, form, values, watched, stopping)
+    else:
+        from tailer.cli.follow_nodes import follow_nodes
+
+        follow_nodes(places, options, to, form, values, watched, stopping)
 
 
 def _run(place: LogPlace, options: TailOptions, once: bool, every: CommitEvery, form: Form, watched: Watched) -> None:

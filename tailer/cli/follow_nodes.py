@@ -6,7 +6,7 @@ Chooses what is run for a node; how runs stand side by side is in `tailer/tail/s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,25 +53,44 @@ def follow_nodes(
     stopping: Stopping,
 ) -> None:
     """Follow all of them until `stopping`, or with --once to their ends. Raises the documented errors."""
-    several = len(places) > 1
-    chosen = {name: replace(options.of_node(name, several=several), outlet=to is not None) for name, _ in places}
-    states = {name: state_of(place, chosen[name]) for name, place in places}
-    _become_owner([(place, states[name]) for name, place in places])
+    nodes = nodes_of(places, replace(options, outlet=to is not None))
     say = STANDARD_ERROR.notice
     sink = SharedSink(lambda tables, typed: open_sink(form, tables, typed), one_form=form != "json")
     give = _to_terminal(sink, values, say) if to is None else _to_outlet(to, values, say)
-    nodes = [
-        NodeRun(
-            name,
-            place,
-            states[name],
-            _Run(place, states[name], chosen[name], watched(source_at(place, chosen[name]), chosen[name]), give),
-        )
-        for name, place in places
-    ]
-    waits = waits_for_nodes(values["on_node_lost"], several=several)
-    side_by_side(nodes, once=values["once"], waits=waits, say=say, stopping=stopping)
+    run_nodes(nodes, give, values, watched, stopping)
     sink.close()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedLog:
+    """A node's log, where its state is (None: the node keeps it), and the options that it is followed with."""
+
+    name: str
+    place: LogPlace
+    state: Path | None
+    options: TailOptions
+
+
+def nodes_of(places: Sequence[tuple[str, LogPlace]], options: TailOptions) -> list[FollowedLog]:
+    """The logs of a run; from here on it is run by the user whose they are."""
+    several = len(places) > 1
+    chosen = {name: options.of_node(name, several=several) for name, _ in places}
+    nodes = [FollowedLog(name, place, state_of(place, chosen[name]), chosen[name]) for name, place in places]
+    _become_owner([(node.place, node.state) for node in nodes])
+    return nodes
+
+
+def run_nodes(
+    nodes: Sequence[FollowedLog], give: Deliver, values: dict[str, Any], watched: Watched, stopping: Stopping
+) -> None:
+    """Run all of them side by side. Raises the documented errors."""
+    runs = []
+    for node in nodes:
+        watch = watched(source_at(node.place, node.options), node.options)
+        run = _Run(node.place, node.state, node.options, watch, give)
+        runs.append(NodeRun(node.name, node.place, node.state, run))
+    waits = waits_for_nodes(values["on_node_lost"], several=len(nodes) > 1)
+    side_by_side(runs, once=values["once"], waits=waits, say=STANDARD_ERROR.notice, stopping=stopping)
 
 
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:

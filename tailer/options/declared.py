@@ -223,13 +223,14 @@ TAIL: Final = (
     ),
     Option(
         "consumer", kinds.NAME, "Go on where NAME stopped, and save; two runs over one folder need two.", RUN, None,
-        "consumer", (*_ROWS, "quarantine", "ship"), "consumer", "spark", python=True,
+        "consumer", (*_ROWS, "quarantine", "ship", "images"), "consumer", "spark", python=True,
         more="the name of the position in the state folder, from which the next run goes on; every Spark stream has "
         "one, two over one folder need two",
     ),
     Option(
         "state", kinds.FOLDER, "A private state folder, for logs on read-only mounts. Default: DIR.cdc_tail, beside "
-        "the log folder.", RUN, None, "state", (*_TOLD, "inspect", "status", "consumers"), "stateDir", python=True,
+        "the log folder.", RUN, None, "state", (*_TOLD, "inspect", "status", "consumers", "images"),
+        "stateDir", python=True,
         more="a private state folder instead of `<folder>.cdc_tail`",
     ),
     Option(

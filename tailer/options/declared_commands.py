@@ -6,6 +6,7 @@ from typing import Final
 
 from tailer.options import kinds
 from tailer.options.declared import OUTPUT, RUN, SOURCE, TAIL, WHAT, Option
+from tailer.options.declared_images import IMAGES
 from tailer.options.declared_nodes import NODES
 from tailer.options.declared_outlets import OUTLETS
 from tailer.options.declared_serve import SERVE
@@ -16,11 +17,11 @@ _LIMITS: Final = "What to keep at most"
 _LOG: Final = "The log"
 _HEALTH: Final = "As a health check"
 _ROWS: Final = ("follow", "stream")
-_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "options")
+_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "images", "options")
 
 COMMANDS: Final = (
     *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "serve",
-    "write", "demo", "options",
+    "images", "write", "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
@@ -140,7 +141,7 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *NODES, *OUTLETS, *SHIP, *SERVE, *_OWN)
+TABLE: Final = (*TAIL, *SOURCE, *NODES, *IMAGES, *OUTLETS, *SHIP, *SERVE, *_OWN)
 """All options there are."""
 
 

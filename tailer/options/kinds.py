@@ -18,6 +18,7 @@ from tailer.errors import UsageError
 from tailer.options.amounts import lacks_zone, lag_of, moment_of, seconds_of, size_of
 from tailer.options.listen import listen_of
 from tailer.options.names import NAME_WORDS, is_name
+from tailer.options.token_range import TokenRange, token_range
 from tailer.position import Position
 
 Shape = Literal["value", "flag", "list"]
@@ -218,6 +219,11 @@ FOLDER: Final = Kind("a path", _path, "DIR", str)
 POSITION: Final = Kind("segment:offset, earliest, latest, or an offset's JSON", _position, "POSITION")
 START: Final = Kind(
     "segment:offset, earliest, latest, a time such as 2026-11-20T10:00Z, or an offset's JSON", _start, "POSITION"
+)
+TOKENS: Final = Kind(
+    f"a range of tokens, such as {-(2**63)}..0",
+    lambda value: token_range(value) if isinstance(value, str) else value if isinstance(value, TokenRange) else None,
+    "A..B",
 )
 SECONDS: Final = number("SECONDS")
 MILLIS: Final = number("MILLIS")

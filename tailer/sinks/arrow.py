@@ -22,15 +22,22 @@ if TYPE_CHECKING:
 class ArrowSink:
     """A Sink: each batch becomes one record batch. `typed`: batches are of that typed form; `late`: rows come late.
 
-    `more`: the columns that rows have behind all others.
+    `more`: the columns that rows have behind all others. `schema`: of batches that are no change rows.
     """
 
     def __init__(
-        self, stream: IO[bytes], typed: TypedTable | None = None, *, late: bool = False, more: Sequence[str] = ()
+        self,
+        stream: IO[bytes],
+        typed: TypedTable | None = None,
+        *,
+        late: bool = False,
+        more: Sequence[str] = (),
+        schema: pyarrow.Schema | None = None,
     ) -> None:
         import pyarrow
 
-        schema = late_schema() if late else schema_of(typed, more)
+        if schema is None:
+            schema = late_schema() if late else schema_of(typed, more)
         self._writer: Any = pyarrow.ipc.new_stream(ByteStream(stream), schema)
 
     def write(self, batch: Rows) -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final
 
 from tailer.sinks.base import ByteStream
+from tailer.sinks.pieces import BOLD, DIM, NO_STYLE, RED, TIME_COLUMNS, Piece, laid_out, painted, set_apart
 from tailer.sinks.row_text import Row, decode_row, field_texts, moment
 from tailer.sinks.table_text import PLAIN, TableText, TableTexts
 from tailer.sinks.terminal import terminal_columns
-from tailer.sinks.text import ELLIPSIS, pad, printable, shorten, width
+from tailer.sinks.text import pad, printable, shorten, width
 
 if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
@@ -27,38 +28,18 @@ if TYPE_CHECKING:
     from tailer.sinks.table_text import Tables
 
 _COLUMNS_MIN: Final = 40
-_TIME_COLUMNS: Final = 12
 _OP_COLUMNS_MIN: Final = 10
 _TABLE_COLUMNS_MAX: Final = 28
 """Of a terminal of eighty; of a wider one a third."""
-_INDENT: Final = _TIME_COLUMNS + 2
-_LINES_MAX: Final = 5
-"""Lines of one change: a row of two hundred columns must not push everything else off the screen."""
-_NOTE_COLUMNS: Final = 12
-"""What ` … 199 more` takes."""
-
-_RESET: Final = "\x1b[0m"
-_PLAIN: Final = ""
-_DIM: Final = "\x1b[2m"
-_BOLD: Final = "\x1b[1m"
-_RED: Final = "\x1b[31m"
 _OP_STYLES: Final[Mapping[str, str]] = {
     "insert": "\x1b[32m",
     "update": "\x1b[33m",
-    "delete_row": _RED,
-    "delete_range": _RED,
-    "delete_partition": _RED,
+    "delete_row": RED,
+    "delete_range": RED,
+    "delete_partition": RED,
     "truncate": "\x1b[35m",
     "schema": "\x1b[36m",
 }
-
-
-class Piece(NamedTuple):
-    """Some text, its style, and how far it stands from what is before it on its line."""
-
-    style: str
-    text: str
-    gap: int = 1
 
 
 class PrettySink:
@@ -110,9 +91,9 @@ class PrettySink:
         lines: list[list[Piece]] = []
         if date and date != self._date:
             self._date = date
-            lines.append([Piece(_DIM, f"── {date} UTC ──", 0)])
-        lines += _laid_out([*self._head(row, time, columns), *_key(row, table), *_values(row, table)], columns)
-        return [self._painted(line) for line in lines]
+            lines.append([Piece(DIM, f"── {date} UTC ──", 0)])
+        lines += laid_out([*self._head(row, time, columns), *_key(row, table), *_values(row, table)], columns)
+        return [painted(line, self._colour) for line in lines]
 
     def _head(self, row: Row, time: str, columns: int) -> list[Piece]:
         """Time, operation and table, each under that of the row before; columns only ever grow."""
@@ -121,60 +102,23 @@ class PrettySink:
         op = row.op.replace("_", " ")
         self._op_columns = max(self._op_columns, len(op))
         return [
-            Piece(_DIM, pad(shorten(time, _TIME_COLUMNS), _TIME_COLUMNS), 0),
-            Piece(_OP_STYLES.get(row.op, _PLAIN), pad(op, self._op_columns), 2),
-            Piece(_PLAIN, pad(table, self._table_columns), 2),
+            Piece(DIM, pad(shorten(time, TIME_COLUMNS), TIME_COLUMNS), 0),
+            Piece(_OP_STYLES.get(row.op, NO_STYLE), pad(op, self._op_columns), 2),
+            Piece(NO_STYLE, pad(table, self._table_columns), 2),
         ]
-
-    def _painted(self, line: list[Piece]) -> str:
-        text = ""
-        for piece in line:
-            painted = self._colour and piece.style
-            text += " " * piece.gap + (f"{piece.style}{piece.text}{_RESET}" if painted else piece.text)
-        return text.rstrip()
 
 
 def _key(row: Row, table: TableText) -> list[Piece]:
-    pieces = [Piece(_BOLD, text) for text in (*field_texts(row.partition_key), *field_texts(row.clustering))]
+    pieces = [Piece(BOLD, text) for text in (*field_texts(row.partition_key), *field_texts(row.clustering))]
     if row.range is not None:
-        pieces += [Piece(_BOLD, text) for text in table.range(row.range)]
+        pieces += [Piece(BOLD, text) for text in table.range(row.range)]
     if row.is_static:
-        pieces.append(Piece(_DIM, "static"))
-    return _set_apart(pieces)
+        pieces.append(Piece(DIM, "static"))
+    return set_apart(pieces)
 
 
 def _values(row: Row, table: TableText) -> list[Piece]:
-    pieces = [Piece(_PLAIN, text) for text in table.columns(row.columns)]
+    pieces = [Piece(NO_STYLE, text) for text in table.columns(row.columns)]
     if row.ttl is not None:
-        pieces.append(Piece(_DIM, f"ttl={row.ttl}s"))
-    return _set_apart(pieces)
-
-
-def _set_apart(pieces: list[Piece]) -> list[Piece]:
-    return [piece._replace(gap=1 if number else 2) for number, piece in enumerate(pieces)]
-
-
-def _laid_out(pieces: list[Piece], columns: int) -> list[list[Piece]]:
-    """Lines of at most `columns`, indented after the first; a piece that no line holds is cut at its end.
-
-    Behind the `_LINES_MAX`th a note says how much is left.
-    """
-    lines: list[list[Piece]] = [[]]
-    used = 0
-    for number, piece in enumerate(pieces):
-        left = len(pieces) - number
-        if lines[-1] and used + piece.gap + width(piece.text) > columns - _note_columns(lines, left):
-            if len(lines) == _LINES_MAX:
-                lines[-1].append(Piece(_DIM, f"{ELLIPSIS} {left} more"))
-                break
-            lines.append([Piece(_PLAIN, " " * _INDENT, 0)])
-            used, piece = _INDENT, piece._replace(gap=0)
-        room = columns - _note_columns(lines, left) - used - piece.gap
-        lines[-1].append(piece._replace(text=shorten(piece.text, room)))
-        used += piece.gap + width(lines[-1][-1].text)
-    return lines
-
-
-def _note_columns(lines: list[list[Piece]], left: int) -> int:
-    """What the note takes of the last line, if one may follow this piece."""
-    return _NOTE_COLUMNS if len(lines) == _LINES_MAX and left > 1 else 0
+        pieces.append(Piece(DIM, f"ttl={row.ttl}s"))
+    return set_apart(pieces)

@@ -16,13 +16,19 @@ NETWORK_FUSE: Final = ("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs",
 
 def network_notices(folder: Path, mounts: Path | None = None) -> list[str]:
     """What is worth saying of a state folder that other machines may have too; nothing where it is this one's alone."""
-    kind = _kind(folder, mounts or MOUNTS)
-    if kind not in NETWORK and kind not in NETWORK_FUSE:
+    kind = network_kind(folder, mounts)
+    if not kind:
         return []
     return [
         f"the state folder {folder} is on a network file system ({kind}): locks and fsync are as that system has them; "
         "no two machines may use it at once"
     ]
+
+
+def network_kind(folder: Path, mounts: Path | None = None) -> str:
+    """The type of a folder's file system where other machines may have it too, empty where it is this one's alone."""
+    kind = _kind(folder, mounts or MOUNTS)
+    return kind if kind in NETWORK or kind in NETWORK_FUSE else ""
 
 
 def _kind(folder: Path, mounts: Path) -> str:

@@ -16,6 +16,13 @@ def deliver(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool] = 
 
     Raises the documented errors; what was taken before one of a log is committed first.
     """
+    for _ in deliveries(feed, once=once, say=say, stopping=stopping):
+        pass
+    return feed.rows
+
+
+def deliveries(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """The same for who has something to do in between: behind each step, before each wait, and at the end."""
     try:
         feed.open()
         steps = looks(feed.tail, once=once, say=say, stopping=stopping, watch=feed.watch)
@@ -23,17 +30,19 @@ def deliver(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool] = 
             feed.stalled.note(step)
             if step.brings:
                 feed.take(step, stopping)
+                yield
             else:
                 feed.rest()
+                yield
                 _wait(feed)
         feed.commit()
+        yield
     except StoppedError:
         say("stopped while the target was away: what it has not taken comes with the next run")
     finally:
         for sentence in feed.tail.last_notices():
             say(sentence)
         feed.close()
-    return feed.rows
 
 
 def _next(feed: Feed, steps: Iterator[Step]) -> Step | None:

@@ -28,6 +28,7 @@ HOMES = {
     "cassandra": ("tailer.schema.server",),
     "inotify_simple": ("tailer.segments",),
     "llvmlite": COMPILED,
+    "lmdb": ("tailer.image_state",),
     "numba": COMPILED,
     "opentelemetry": ("tailer.metrics.otel",),
     "prometheus_client": ("tailer.metrics.prometheus",),

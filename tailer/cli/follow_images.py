@@ -1,0 +1,74 @@
+"""`cdc-tail follow --image`: the nodes' rows go into one state, and images come out of it on standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tailer.cli.follow_nodes import Deliver, Stopping, nodes_of, run_nodes
+from tailer.cli.monitoring import Watched
+from tailer.cli.rows import Form
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.image_state.one_transaction import ImageBatch
+from tailer.images.image_rows import ImageRows, TakesImages
+from tailer.options.images import ImageOptions
+from tailer.options.log_place import LogPlace
+from tailer.options.tail import TailOptions
+from tailer.tail.deliver import deliver
+from tailer.tail.images.feed import ImageFeed
+from tailer.tail.images.run import ImageRun, image_run, tail_options_of
+from tailer.tail.side_by_side import Pulse
+from tailer.tail.tail import Tail
+from tailer.tail.watch import Watch
+
+
+def follow_images(
+    places: Sequence[tuple[str, LogPlace]],
+    options: TailOptions,
+    images: ImageOptions,
+    form: Form,
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+) -> None:
+    """Give images until `stopping`, or with --once of all that is there. Raises the documented errors."""
+    nodes = nodes_of(places, tail_options_of(options))
+    sink = _open_sink(form)
+
+    def give(batch: ImageBatch) -> bool:
+        sink.write(ImageRows(batch.images, before=images.before))
+        return True
+
+    say = STANDARD_ERROR.notice
+    with image_run(places, options, images, give, say, once=values["once"]) as run:
+        run_nodes(nodes, _to_images(run, values, say), values, watched, stopping)
+    sink.close()
+
+
+def _to_images(run: ImageRun, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+    def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
+        feed = ImageFeed(tail, run.stream, run.timers, say, tokens=run.images.tokens, watch=watch, guard=pulse.target)
+        deliver(feed, once=values["once"], say=say, stopping=stopping)
+
+    return give
+
+
+def _open_sink(form: Form) -> TakesImages:
+    stream = sys.stdout.buffer
+    match form:
+        case "json":
+            from tailer.sinks.json_lines import JsonLinesSink
+
+            return JsonLinesSink(stream)
+        case "arrow":
+            from tailer.images.image import arrow_schema
+            from tailer.sinks.arrow import ArrowSink
+
+            return ArrowSink(stream, schema=arrow_schema())
+        case "pretty":
+            from tailer.images.pretty import PrettyImages
+            from tailer.sinks.terminal import wants_colour
+
+            return PrettyImages(stream, colour=wants_colour(stream, os.environ))

@@ -1,0 +1,61 @@
+"""The folder of an images state: its owner's alone, on a disk of this machine, and one process's at a time.
+
+Opens no file of LMDB.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tailer.errors import RefusedError, UsageError
+from tailer.state.file_system import network_kind
+from tailer.state.modes import make_folder, open_file
+from tailer.system_errors import told
+
+FILE_NAME: Final = "data.mdb"
+LOCK_NAME: Final = "process"
+
+_MODE: Final = 0o700
+_HOLDER_BYTES: Final = 200
+
+
+def made_folder(folder: Path) -> Path:
+    """Make it where it is missing. UsageError where LMDB cannot be trusted with it."""
+    make_folder(folder)
+    kind = network_kind(folder)
+    if kind:
+        raise UsageError(
+            f"the state of images on a network file system ({kind})",
+            file=str(folder),
+            expected="a disk of this machine, whose memory the file is mapped into",
+            found=kind,
+            remedy="Name a folder on a local disk with --image-state DIR.",
+        )
+    with told("cannot make the folder of images", folder, writes=True), suppress(PermissionError):
+        # Rows stand there in clear. Refused where it is another user's, who gave it its rights.
+        folder.chmod(_MODE)
+    return folder
+
+
+def lock_folder(folder: Path) -> int:
+    """The descriptor that holds the folder until it is closed. RefusedError where another process has it."""
+    path = folder / LOCK_NAME
+    descriptor = open_file(path, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace").strip()
+        os.close(descriptor)
+        raise RefusedError(
+            f"the state of images is in use by {holder or 'another process'}",
+            file=str(folder),
+            remedy="Stop it, or give this run another consumer or --image-state.",
+        ) from error
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+    return descriptor

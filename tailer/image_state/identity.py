@@ -1,0 +1,112 @@
+"""Whose state it is: its version and random id, its consumer, the logs that it was made of and where it stands in each.
+
+Values, and how they stand in a transaction. Decides nothing but whether what is there belongs to who asks.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from tailer.errors import RefusedError
+from tailer.image_state.one_transaction import Transaction
+from tailer.sinks.outlet import Place
+from tailer.versions import Versioned, check_version
+
+VERSION: Final = 1
+
+_IDENTITY: Final = "identity"
+_NODE: Final = "node/"
+_PLACE: Final = "place/"
+T = TypeVar("T")
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """`id`: random, for the state's life. `started_us`: when it was begun. `tokens`: of which range it is, as asked."""
+
+    id: str
+    consumer: str
+    started_us: int
+    tokens: str = ""
+    v: int = VERSION
+
+
+class FollowedNode(msgspec.Struct, frozen=True):
+    """A node of this state. `folder`: the random id of its log's state, empty before it was there.
+
+    `began`: the offset that it is followed from, as text. `lacks`: of what stood up to this segment something was gone
+    then. `whole`: its log, a native one, was followed from its first segment on. `records`: up to which record of its
+    journal losses were heeded. `created`: tables whose CREATE its log has shown since.
+    """
+
+    folder: str = ""
+    began: str = ""
+    lacks: int = 0
+    whole: bool = False
+    records: int = 0
+    created: frozenset[str] = frozenset()
+
+
+def read_identity(transaction: Transaction, where: str) -> Identity | None:
+    """Whose state it is; None for one that was never begun. RefusedError for one of a later version."""
+    found = transaction.about(_IDENTITY)
+    if found is None:
+        return None
+    check_version(msgspec.json.decode(found, type=Versioned).v, VERSION, "the state of images", file=where)
+    return msgspec.json.decode(found, type=Identity)
+
+
+def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, where: str) -> Identity:
+    """The state of a consumer, which is begun where there is none. RefusedError for another one's."""
+    found = read_identity(transaction, where)
+    if found is None:
+        found = Identity(uuid4().hex, consumer, now_us, tokens)
+        transaction.put_about(_IDENTITY, msgspec.json.encode(found))
+    asked = Identity(found.id, consumer, found.started_us, tokens)
+    if asked != found:
+        raise RefusedError(
+            "the state of images is another one's",
+            file=where,
+            expected=f"that of consumer {consumer}{_range(tokens)}",
+            found=f"that of consumer {found.consumer}{_range(found.tokens)}",
+            remedy="Give the same names and ranges again, or another folder with --image-state.",
+        )
+    return found
+
+
+def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:
+    """The nodes of the state, by name."""
+    return {name: msgspec.json.decode(value, type=FollowedNode) for name, value in transaction.abouts(_NODE).items()}
+
+
+def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
+    transaction.put_about(_NODE + name, msgspec.json.encode(node, order="deterministic"))
+
+
+def place_of(transaction: Transaction, node: str) -> Place | None:
+    """How far a node's log is merged; None for nothing."""
+    found = transaction.about(_PLACE + node)
+    return None if found is None else msgspec.json.decode(found, type=Place)
+
+
+def put_place(transaction: Transaction, node: str, place: Place) -> None:
+    transaction.put_about(_PLACE + node, msgspec.json.encode(place))
+
+
+def check_folder(node: str, known: FollowedNode, folder: str, where: str) -> None:
+    """RefusedError for a node whose log has another state folder than before."""
+    if known.folder and known.folder != folder:
+        raise RefusedError(
+            f"the log of node {node} has another state folder than the images were made of",
+            file=where,
+            expected=f"the state with id {known.folder}",
+            found=folder,
+            remedy="Is it another node's log? Give it a name of its own. Was the state lost? Begin anew with another "
+            "consumer.",
+        )
+
+
+def _range(tokens: str) -> str:
+    return f" of tokens {tokens}" if tokens else ""

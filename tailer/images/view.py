@@ -1,0 +1,57 @@
+"""What a reader of the table sees of a row at a time, as far as it is known. Knows no store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tailer.images.facts import NO_TIME, Fact
+from tailer.rebuild.counters import shard_order, wrapped
+from tailer.rebuild.facts import Kind
+from tailer.rebuild.rows import Value
+from tailer.rebuild.table import Plan
+
+_LIVE = int(Kind.LIVE)
+
+
+class Seen(NamedTuple):
+    """`values`: of the columns that are known, None for those known to be null. `ended`: its marker has expired."""
+
+    lives: bool
+    ended: bool
+    values: Mapping[str, Value | None]
+
+
+def seen(visible: Iterable[Fact], plan: Plan, at: int) -> Seen:
+    """What is seen at second `at` of a row's facts that count."""
+    lives = ended = False
+    columns: dict[str, list[Fact]] = {}
+    for fact in visible:
+        if fact.kind == _LIVE:
+            lives = not fact.dead(at)
+            ended = not lives
+        elif fact.column in columns:
+            columns[fact.column].append(fact)
+        elif fact.column:
+            columns[fact.column] = [fact]
+    values: dict[str, Value | None] = {}
+    for name, facts in columns.items():
+        column = plan.columns.get(name)
+        if column is not None and not column.dropped:
+            values[name] = value = _value(name, facts, plan, at)
+            lives = lives or value is not None
+    return Seen(lives, ended, values)
+
+
+def _value(name: str, facts: list[Fact], plan: Plan, at: int) -> Value | None:
+    if name in plan.elements:
+        order = plan.elements[name]
+        living = [fact for fact in facts if not fact.dead(at)]
+        living.sort(key=lambda fact: order(fact.path))
+        return [(fact.path, fact.value) for fact in living] or None
+    if name in plan.counters:
+        if any(fact.kind == Kind.CELL_GONE and fact.write_ts > NO_TIME for fact in facts):
+            return None
+        totals = [shard_order(fact.value)[2] for fact in facts if fact.kind == Kind.SHARD]
+        return wrapped(sum(totals)) if totals else None
+    return None if facts[0].dead(at) else facts[0].value

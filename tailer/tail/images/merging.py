@@ -1,0 +1,38 @@
+"""What the merging of one transaction has in hand: the merger, the time that counts, and what is known of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from tailer.image_state.identity import FollowedNode
+from tailer.images import Image, Merger
+
+
+@dataclass(slots=True)
+class Merging:
+    """`followed`: by node, as it will be where the transaction becomes durable."""
+
+    merger: Merger
+    now_us: int
+    followed: dict[str, FollowedNode]
+
+    def shown(self, node: str, table_id: str) -> None:
+        """The node's log has shown a table's CREATE since it is followed."""
+        known = self.followed[node]
+        if table_id not in known.created:
+            self.followed[node] = msgspec.structs.replace(known, created=known.created | {table_id})
+
+    def created(self, table_id: str) -> bool:
+        """Whether the logs of all nodes have."""
+        return all(table_id in node.created for node in self.followed.values())
+
+    def heeded(self, node: str, records: int) -> None:
+        """What a node's journal says of losses, up to a record, is in the state."""
+        self.followed[node] = msgspec.structs.replace(self.followed[node], records=records)
+
+
+Merge = Callable[[Merging], list[Image]]
+"""Does something to the state. Called again, with the state as it was, where the transaction must begin anew."""

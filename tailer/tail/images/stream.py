@@ -1,0 +1,201 @@
+"""One state of images, and all nodes of a run that feed it: rows and place in one transaction, images behind it.
+
+Images are durable in the outbox before anybody gets them; what nobody said to have taken comes again, byte for byte the
+same, in a later run. Knows no log and no sink.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from tailer.errors import RefusedError
+from tailer.image_state.file import ImageFile
+from tailer.image_state.identity import (
+    FollowedNode,
+    Identity,
+    begin,
+    check_folder,
+    nodes_of,
+    place_of,
+    put_node,
+    put_place,
+)
+from tailer.image_state.one_transaction import ImageBatch, Transaction
+from tailer.images import Image, Merger, Settings
+from tailer.sinks.outlet import Place
+from tailer.tail.images.merging import Merge, Merging
+
+Give = Callable[[ImageBatch], bool]
+"""Takes a batch; whether it is out of this process by then. If not, `taken` tells later."""
+
+T = TypeVar("T")
+
+
+class ImageStream:
+    """Of one run; to be opened, and closed. One thread at a time is in it.
+
+    `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `wall`: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        file: ImageFile,
+        consumer: str,
+        nodes: Sequence[str],
+        give: Give,
+        *,
+        tokens: str = "",
+        expirations: bool = True,
+        gc_grace_seconds: int = 864_000,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.where = str(file.folder)
+        self.nodes = tuple(nodes)
+        self.wall = wall
+        self._file = file
+        self._consumer, self._tokens = consumer, tokens
+        self._give = give
+        self._expirations, self._grace = expirations, gc_grace_seconds
+        self._lock = threading.RLock()
+        self._merger: Merger | None = None
+        self._late = 0
+        self._identity: Identity | None = None
+        self._followed: dict[str, FollowedNode] = {}
+        self._taken = 0
+
+    def open(self) -> None:
+        """Be sure whose state it is, and give what an earlier run did not see taken. RefusedError for another's."""
+        with self._lock:
+            self._identity = self._file.write(self._begin)
+            for batch in self._file.read(lambda transaction: list(transaction.waiting(self._taken))):
+                self._hand_over(batch)
+
+    def close(self) -> None:
+        """What was taken is taken out. The file is given back."""
+        with self._lock:
+            if self._identity is not None:
+                self._file.write(lambda transaction: transaction.take_out(self._taken))
+            self._file.close()
+
+    @property
+    def identity(self) -> str:
+        """The random id of the state."""
+        assert self._identity is not None, "the stream is open"
+        return self._identity.id
+
+    @property
+    def late_facts(self) -> int:
+        """Facts of this run that took effect although what is older than they was forgotten."""
+        return self._late + (self._merger.late_facts if self._merger is not None else 0)
+
+    def taken(self, number: int) -> None:
+        """Batches up to a number are where they are wanted."""
+        self._taken = max(self._taken, number)
+
+    def join(self, node: str, folder: str, began: Callable[[], FollowedNode]) -> Place | None:
+        """How far a node's log is merged; None before its first row. `began`: asked where it was never followed.
+
+        RefusedError where its log's state, which has the id `folder`, is not the one that it was made of.
+        """
+        with self._lock:
+            known = self._followed[node]
+            check_folder(node, known, folder, self.where)
+            if not known.folder:
+                fresh = began()
+                self._file.write(lambda transaction: put_node(transaction, node, fresh))
+                self._followed[node] = fresh
+            return self._file.read(lambda transaction: place_of(transaction, node))
+
+    def followed(self, node: str) -> FollowedNode:
+        """What is known of a node."""
+        return self._followed[node]
+
+    def commit(self, node: str, before: Place | None, behind: Place, merge: Merge) -> None:
+        """Merge a node's rows, and keep the place behind them. RefusedError where another stands than `before`."""
+
+        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+            self._check_place(node, place_of(transaction, node), before)
+            put_place(transaction, node, behind)
+            if before is not None and before.generation != behind.generation:
+                # Somebody moved the consumer by hand, perhaps over rows that nobody merged.
+                merging.merger.lost(None, merging.now_us)
+            return merge(merging)
+
+        self._merged(work)
+
+    def run(self, merge: Merge) -> None:
+        """Do something to the state that no node caused."""
+        self._merged(lambda transaction, merging: merge(merging))
+
+    def due(self) -> bool:
+        """Whether something has expired of which nobody was told. Writes nothing."""
+        with self._lock:
+            second = int(self.wall())
+            return self._expirations and bool(self._file.read(lambda seen: seen.store.due(second, 1)))
+
+    def _merged(self, work: Callable[[Transaction, Merging], list[Image]]) -> None:
+        def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
+            transaction.take_out(self._taken)
+            images = work(transaction, merging)
+            return transaction.send(images) if images else None
+
+        with self._lock:
+            batch = self._write(sent)
+            if batch is not None:
+                self._hand_over(batch)
+
+    def _write(self, work: Callable[[Transaction, Merging], T]) -> T:
+        now_us = int(self.wall() * 1_000_000)
+
+        def attempt(transaction: Transaction) -> tuple[T, Merging]:
+            merger = self._merger_of(transaction)
+            # What it holds in memory is not what the file has, if this fails.
+            self._merger = None
+            merging = Merging(merger, now_us, dict(self._followed))
+            made = work(transaction, merging)
+            for name, node in merging.followed.items():
+                if node != self._followed[name]:
+                    put_node(transaction, name, node)
+            return made, merging
+
+        made, merging = self._file.write(attempt)
+        self._merger, self._followed = merging.merger, merging.followed
+        return made
+
+    def _merger_of(self, transaction: Transaction) -> Merger:
+        if self._merger is not None:
+            return self._merger
+        assert self._identity is not None, "the stream is open"
+        settings = Settings(self._identity.started_us, expirations=self._expirations, gc_grace_seconds=self._grace)
+        return Merger(transaction.store, self.nodes, settings)
+
+    def _begin(self, transaction: Transaction) -> Identity:
+        now_us = int(self.wall() * 1_000_000)
+        self._identity = begin(transaction, self._consumer, self._tokens, now_us, self.where)
+        self._followed = nodes_of(transaction)
+        self._taken = transaction.given
+        fresh = [node for node in self.nodes if node not in self._followed]
+        if fresh and any(known.folder for known in self._followed.values()):
+            # What they logged before, nobody may have merged.
+            self._merger_of(transaction).lost(None, now_us)
+        for node in fresh:
+            self._followed[node] = FollowedNode()
+            put_node(transaction, node, self._followed[node])
+        return self._identity
+
+    def _hand_over(self, batch: ImageBatch) -> None:
+        if self._give(batch):
+            self.taken(batch.number)
+
+    def _check_place(self, node: str, found: Place | None, expected: Place | None) -> None:
+        if found != expected:
+            raise RefusedError(
+                f"somebody else merged rows of node {node}",
+                file=self.where,
+                expected="this run's place",
+                found="none" if found is None else found.offset,
+                remedy="Is another run feeding this state? Let one go on.",
+            )

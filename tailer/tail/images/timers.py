@@ -1,0 +1,74 @@
+"""What becomes of images as time goes by: values expire while nothing is written, and what is dead is forgotten.
+
+Each call is quick; whoever waits for rows calls it as often as it likes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from tailer.images import Image
+from tailer.tail.follow import Say
+from tailer.tail.images.merging import Merging
+from tailer.tail.images.stream import ImageStream
+
+EXPIRES_SECONDS: Final = 1.0
+FORGETS_SECONDS: Final = 600.0
+
+_ROWS: Final = 1000
+"""Of what has expired so many rows go in one transaction."""
+_PARTITIONS: Final = 500
+"""So many are looked at in one transaction for what may be forgotten."""
+
+
+class Timers:
+    """Of one stream. Any thread may call."""
+
+    def __init__(self, stream: ImageStream, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._say = say
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._expired = clock()
+        self._forgot = clock()
+        self._forgetting = False
+        self._late = 0
+        self._read_past: dict[str, int] = {}
+
+    def read_past(self, node: str, seconds: float) -> None:
+        """All that the node's log had then is merged."""
+        self._read_past[node] = int(seconds)
+
+    def look(self) -> None:
+        """Do what is due."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            now = self._clock()
+            if now - self._expired >= EXPIRES_SECONDS:
+                self._expired = now
+                self._expire()
+            if self._forgetting or now - self._forgot >= FORGETS_SECONDS:
+                self._forgot = now
+                self._stream.run(self._forget)
+        finally:
+            self._lock.release()
+
+    def _expire(self) -> None:
+        while self._stream.due():
+            self._stream.run(lambda merging: merging.merger.expire(merging.now_us, _ROWS))
+
+    def _forget(self, merging: Merging) -> list[Image]:
+        told = merging.merger.forget(merging.now_us, self._read_past, _PARTITIONS)
+        self._forgetting = not told.done
+        late, before = self._stream.late_facts, self._late
+        if late > before:
+            self._late = late
+            self._say(
+                f"warning: {late - before} facts came that are older than what was forgotten: rows that were deleted "
+                "may be there again. Is a node repaired less often than gc_grace_seconds?"
+            )
+        return []

@@ -21,6 +21,7 @@ class Merges(Protocol):
     def expire(self, now_us: int) -> list[Any]: ...
     def forget(self, now_us: int, read_past: Mapping[str, int]) -> None: ...
     def lost(self, now_us: int) -> None: ...
+    def partitions(self) -> set[int]: ...
 
 
 Make = Callable[[ModelTable, list[str], bool, int], Merges]
@@ -63,7 +64,11 @@ class Checked(Story):
         return units
 
     def forget(self) -> None:
+        before = self.merger.partitions()
         self.merger.forget(self.now_us, self.read_past())
+        gone = before - self.merger.partitions()
+        assert not gone & {k for k, _ in self.seen.rows}, f"of {gone} there were rows that live"
+        self.seen.forgotten |= gone
 
     def lose(self) -> None:
         super().lose()

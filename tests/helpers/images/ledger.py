@@ -154,7 +154,7 @@ class Ledger:
         for fact in facts:
             held.setdefault(fact, set()).add(node)
         after = self.standing(k)
-        effective = {fact for fact in new & after.facts if not _equalled(fact, before)}
+        effective = new & after.facts
         for fact in effective:
             if fact.kind in ("row", "range", "partition") and fact.ts >= self.since:
                 self.swept.setdefault(k, set()).add(fact)
@@ -176,6 +176,7 @@ class Ledger:
         # A tombstone in the place of what expired says nothing new: a repair makes one of the other.
         late = {(fact.about, fact.ts) for fact in before.rows.get(key, ()) if fact.expired(now)}
         fresh = {f for f in own if not f.expired(now) and not (f.kind == "dead" and (f.about, f.ts) in late)}
+        fresh -= {fact for fact in own if _equalled(fact, before)}
         several = {f for f in effective if f.kind in ("range", "partition") and self._sweeps(f, key)}
         taken = {f for f in several if any(g.ts <= f.ts for g in before.rows.get(key, ()))}
         must = bool(fresh) or _differ(was, now_shown)

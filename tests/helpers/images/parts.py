@@ -53,9 +53,17 @@ Part = Set | Delete | Add
 
 
 def update_of(parts: Sequence[Part], table: ModelTable, base: int, now: int) -> Partition:
-    """One update of a partition. `base` is where timestamps begin, `now` (seconds) where TTLs do."""
+    """One update of a partition. `base` is where timestamps begin, `now` (seconds) where TTLs do.
+
+    Of a counter there is one cell, with one timestamp: what is added to it first counts.
+    """
     made = Partition()
+    added: set[tuple[Key, str]] = set()
     for part in parts:
+        if isinstance(part, Add):
+            if (part.key, part.column) in added:
+                continue
+            added.add((part.key, part.column))
         made = made.merged(_update(part, table, base + part.ts, now))
     return made
 

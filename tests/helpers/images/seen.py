@@ -39,6 +39,8 @@ class Seen:
         self.seqs: dict[int | None, int] = {}
         self.definition = 0
         """Counts the `schema` images: over one, `before` is the row by the newer columns."""
+        self.forgotten: set[int] = set()
+        """Partitions of which nothing is kept: their next `prev_seq` is not known."""
 
     def take(self, images: Iterable[Any], now_us: int) -> None:
         for image in images:
@@ -53,8 +55,14 @@ class Seen:
         assert wide == (image.partition_key is None), image
         whose = None if wide else json.loads(image.partition_key)["k"]
         last = self.seqs.get(whose)
-        assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
-        assert image.seq == max(now_us, -1 if last is None else last + 1), image
+        if whose in self.forgotten:
+            self.forgotten.discard(whose)
+            assert image.prev_seq is None, image
+            assert image.seq == now_us, image
+            assert image.seq > (last or 0), f"the seq of another image, {last}: {image}"
+        else:
+            assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
+            assert image.seq == max(now_us, -1 if last is None else last + 1), image
         self.seqs[whose] = image.seq
 
     def _chain(self, image: Any) -> None:

@@ -47,6 +47,9 @@ class ModelTable:
     def __repr__(self) -> str:
         return self.name.upper()
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
     def __hash__(self) -> int:
         return hash(self.name)
 

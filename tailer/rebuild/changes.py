@@ -10,7 +10,7 @@ from tailer.position import Position
 from tailer.rebuild.counters import shard_facts
 from tailer.rebuild.facts import Fact, Kind, Place, Stamp
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
-from tailer.types import Shape
+from tailer.types import Shape, murmur3_token
 from tailer.types.order import AFTER
 from tailer.types.parts import framed
 from tailer.types.read_json import read_json
@@ -56,6 +56,20 @@ def truncation(change: Mapping[str, Any]) -> tuple[str, Place] | None:
         return None
     before = read_json(change["range"])["before"]
     return change["node"], (int(before["segment"]), int(before["offset"]))
+
+
+def row_place(plan: Plan, partition_key: str, clustering: str | None) -> tuple[bytes, bytes]:
+    """The partition's name and the row's key, of a key as change rows have it; the token is computed.
+
+    DefinitionError for a key that does not fit the table.
+    """
+    try:
+        parts = [column.encode(value) for column, value in _pairs(plan.key, partition_key)]
+        whole = parts[0] if len(parts) == 1 else b"".join([len(p).to_bytes(2, "big") + p + b"\0" for p in parts])
+        token = (murmur3_token(whole) + 2**63).to_bytes(8, "big")
+        return token + framed(parts), _row_key(plan, clustering)[0]
+    except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
+        raise DefinitionError(f"{partition_key:.80} is no key of {plan.table.name}: {error}") from error
 
 
 def key_values(partition: bytes) -> bytes:

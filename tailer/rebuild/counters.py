@@ -29,8 +29,18 @@ def shard_facts(column: str, stamp: Stamp, shards: Iterable[Mapping[str, Any]]) 
 
 def shard_rank(fact: Fact) -> tuple[int, int, int]:
     """Kind, clock and total: of one shard the greatest counts."""
-    kind, clock, total = _SHARD.unpack(fact.value)
+    return shard_order(fact.value)
+
+
+def shard_order(value: bytes) -> tuple[int, int, int]:
+    """The same of the bytes that a shard has as a fact."""
+    kind, clock, total = _SHARD.unpack(value)
     return kind, clock, total
+
+
+def wrapped(total: int) -> int:
+    """A sum as the server has it: it wraps at 64 bits."""
+    return (total + 2**63) % 2**64 - 2**63
 
 
 def counted(shards: Iterable[Fact]) -> int | None:
@@ -40,5 +50,4 @@ def counted(shards: Iterable[Fact]) -> int | None:
         best[fact.path] = max(best.get(fact.path, (-1, 0, 0)), shard_rank(fact))
     if not best:
         return None
-    total = sum(total for _, _, total in best.values())
-    return (total + 2**63) % 2**64 - 2**63
+    return wrapped(sum(total for _, _, total in best.values()))

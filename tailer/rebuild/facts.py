@@ -59,15 +59,20 @@ Rank = tuple[object, ...]
 
 
 def rank(fact: Fact) -> Rank:
-    """Of a cell or a row marker: the later; at one time a tombstone, then what expires (later, shorter-lived first),
-    then the greater bytes. Of a deletion the later. (Shards: `counters`.)
-    """
+    """Of a cell or a row marker: `strength`. Of a deletion the later. (Shards: `counters`.)"""
     _, _, _, _, write_ts, ttl, expires_at = fact.stamp
-    if fact.kind == Kind.CELL_GONE:
-        return write_ts, 2, 0, 0, b"", fact.path
+    return strength(fact.kind == Kind.CELL_GONE, write_ts, ttl, expires_at, fact.value, fact.path)
+
+
+def strength(gone: bool, write_ts: int, ttl: int | None, expires_at: int | None, value: bytes, path: bytes) -> Rank:
+    """The later; at one time a tombstone (`gone`), then what expires (later, shorter-lived first), then the greater
+    bytes.
+    """
+    if gone:
+        return write_ts, 2, 0, 0, b"", path
     if expires_at is not None:
-        return write_ts, 1, expires_at, -(ttl or 0), fact.value, fact.path
-    return write_ts, 0, 0, 0, fact.value, fact.path
+        return write_ts, 1, expires_at, -(ttl or 0), value, path
+    return write_ts, 0, 0, 0, value, path
 
 
 def fixed_order(fact: Fact) -> Rank:

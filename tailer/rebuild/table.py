@@ -82,6 +82,10 @@ class DataColumn:
     path_key: Order
     encode_fields: tuple[FromJson, ...] = ()
 
+    @property
+    def counter(self) -> bool:
+        return self.type.shape is Shape.COUNTER
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from tailer.errors import UsageError
 from tailer.rebuild import Table
+from tailer.rebuild.newest import newer
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.merged import Merged, pack_merged, unpack_merged
-from tailer.spark.newest import check_same, later, newer, reshaped, truncations_of, with_schema_rows
+from tailer.spark.newest import check_same, later, reshaped, truncations_of, with_schema_rows
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
 from tailer.spark.state import changes_of, own_schema, packed_facts, seconds_of
 from tailer.types.cql import Decimals

@@ -14,6 +14,7 @@ from tailer.errors import RefusedError
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.rebuild.changes import truncation
+from tailer.rebuild.newest import newer
 from tailer.schema.model import Column, TableDefinition
 
 
@@ -35,20 +36,6 @@ def with_schema_rows(table: Table, rows: Iterable[dict[str, Any]]) -> Table:
     for row in sorted(told, key=lambda row: Position(row["segment"], row["offset"])):
         table = newer(table, Table.of(msgspec.json.decode(row["columns"], type=TableDefinition)))
     return table
-
-
-def newer(known: Table, told: Table) -> Table:
-    """The table by the newer definition of the two; what was told wins where neither tells more."""
-    if _age(known) > _age(told):
-        known, told = told, known
-    return known.succeeded_by(told)
-
-
-def _age(table: Table) -> tuple[int, ...]:
-    """Columns and fields are only ever added: one that is dropped stays as such."""
-    columns, types = table.definition.columns, table.definition.types
-    dropped = [column.dropped_time or 0 for column in columns]
-    return len(columns), sum(map(len, types.values())), max(dropped, default=0), -sum(c.dropped for c in columns)
 
 
 def check_same(known: Table, told: Table, target: str) -> None:

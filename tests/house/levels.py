@@ -12,7 +12,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("schema", "segments"),
     ("rows", "options", "stores"),
     ("reading", "sinks", "rebuild", "state"),
-    ("archive", "definitions", "wire"),
+    ("archive", "definitions", "images", "wire"),
     ("planning", "remote"),
     ("tail", "retention"),
     ("api", "metrics", "shipping", "spark"),

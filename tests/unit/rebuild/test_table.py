@@ -9,9 +9,10 @@ import pytest
 from tailer.errors import DefinitionError
 from tailer.rebuild.changes import changed
 from tailer.rebuild.facts import Kind
+from tailer.rebuild.newest import newer
 from tailer.rebuild.table import Table, plan_of
 from tailer.schema.model import Column, TableDefinition, TypeField
-from tailer.spark.newest import newer, reshaped
+from tailer.spark.newest import reshaped
 from tests.unit.rebuild.test_join import ID, change
 
 KEY = Column("k", "partition_key", "int", 0)

@@ -1,0 +1,127 @@
+"""Images of one partition, each with a number behind the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from tailer.images.image import Image, Op
+from tailer.images.packed import Row
+from tailer.images.partition import Partition, View
+from tailer.images.tables import KnownTable
+from tailer.rebuild.facts import Kind
+from tailer.rebuild.rows import Value
+
+
+class Cause(NamedTuple):
+    """The change row that an image is of."""
+
+    node: str | None = None
+    segment: int | None = None
+    offset: int | None = None
+    row: int | None = None
+    event_id: str | None = None
+
+    @classmethod
+    def of(cls, change: Mapping[str, Any]) -> Cause:
+        return cls(change["node"], change["segment"], change["offset"], change["row"], change["event_id"])
+
+
+NO_CAUSE = Cause()
+"""Of what time alone did."""
+
+
+def op_of(before: View, after: View) -> Op:
+    """What became of the row by the facts of an entry."""
+    if after.lives:
+        if before.lives:
+            return "update"
+        return "insert" if before.complete else "upsert"
+    return "delete" if after.text is None else "update"
+
+
+class _Unknown:
+    pass
+
+
+_UNKNOWN = _Unknown()
+
+
+def changed_of(part: Partition, row: Row, before: View, after: View, *, swept: bool = False) -> tuple[str, ...]:
+    """The columns whose value differs or may differ. `swept`: a deletion took all that the row had, known or not."""
+    columns = part.table.text.static if row is part.header else part.table.text.regular
+    found = []
+    for column in columns:
+        old, new = _value(before, column.name), _value(after, column.name)
+        if old is _UNKNOWN and new is _UNKNOWN:
+            if swept:
+                found.append(column.name)
+        elif old is _UNKNOWN or new is _UNKNOWN or old != new:
+            found.append(column.name)
+    return tuple(found)
+
+
+def _value(view: View, name: str) -> Value | _Unknown | None:
+    if view.complete and not view.lives:
+        return None
+    return view.values.get(name, None if view.complete else _UNKNOWN)
+
+
+def row_image(
+    part: Partition,
+    row: Row,
+    op: Op,
+    before: View,
+    after: View,
+    changed: Collection[str],
+    write_ts: int | None,
+    cause: Cause,
+    now_us: int,
+) -> Image:
+    """The next image of a partition, of one row or (given the header) the static row."""
+    table, static = part.table, row is part.header
+    definition = table.facts.table.definition
+    seq, prev_seq = _next(part, now_us)
+    return Image(
+        definition.keyspace, definition.table, table.shown_id, token_of(part.name),
+        table.text.partition_key(part.name), None if static else table.text.clustering(row.clustering), static,
+        None, op, before.text, after.text, tuple(changed), write_ts, seq, prev_seq, after.complete, *cause,
+    )  # fmt: skip
+
+
+def deletion_image(part: Partition, kind: int, bounds: str | None, write_ts: int, cause: Cause, now_us: int) -> Image:
+    """The next image of a partition: a deletion of rows that are not known one by one."""
+    table = part.table
+    definition = table.facts.table.definition
+    seq, prev_seq = _next(part, now_us)
+    op: Op = "delete_range" if kind == Kind.RANGE_GONE else "delete_partition"
+    return Image(
+        definition.keyspace, definition.table, table.shown_id, token_of(part.name),
+        table.text.partition_key(part.name), None, False,
+        bounds, op, None, None, (), write_ts, seq, prev_seq, part.is_complete(part.header), *cause,
+    )  # fmt: skip
+
+
+def table_image(
+    table: KnownTable, op: Op, changed: Collection[str], write_ts: int | None, cause: Cause, now_us: int
+) -> Image:
+    """The next image of a table as a whole; its `seq` is one to be kept with the table."""
+    definition = table.facts.table.definition
+    prev_seq = table.facts.seq
+    seq = max(prev_seq + 1, now_us)
+    return Image(
+        definition.keyspace, definition.table, table.shown_id, None, None, None, False,
+        None, op, None, None, tuple(changed), write_ts, seq, prev_seq or None, table.facts.whole, *cause,
+    )  # fmt: skip
+
+
+def token_of(partition: bytes) -> int:
+    """The token in a partition's name."""
+    return int.from_bytes(partition[:8], "big") - 2**63
+
+
+def _next(part: Partition, now_us: int) -> tuple[int, int | None]:
+    header = part.header
+    before = header.seq
+    header.seq = max(before + 1, now_us)
+    return header.seq, before or None

@@ -1,0 +1,29 @@
+"""What time alone does to rows of a partition. The caller says which ones are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tailer.images.chain import NO_CAUSE, changed_of, row_image
+from tailer.images.image import Image, Op
+from tailer.images.packed import Row
+from tailer.images.partition import Partition
+from tailer.images.view import seen
+
+
+def expired(part: Partition, rows: Iterable[Row], now_us: int) -> list[Image]:
+    """An image of each row (or, of the header, the static row) in which something has expired that was seen."""
+    images = []
+    for row in rows:
+        if row.due is None or row.due > part.at:
+            continue
+        stands = part.standing(row)
+        before = part.view(row, stands, row.due - 1)
+        found = seen(stands.visible, part.table.plan, part.at)
+        after = part.view_of(row, found)
+        row.due = found.due
+        if before.text != after.text:
+            op: Op = "expire" if after.text is None else "update"
+            changed = changed_of(part, row, before, after)
+            images.append(row_image(part, row, op, before, after, changed, None, NO_CAUSE, now_us))
+    return images

@@ -1,0 +1,82 @@
+"""The facts of the state: what a change said, without who logged it and where; beside each, the nodes that did.
+
+Facts that are equal are one, whichever replicas logged it, and however often.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from tailer.rebuild import facts as logged
+from tailer.rebuild.counters import shard_order
+from tailer.rebuild.facts import Kind
+from tailer.rebuild.table import Plan
+
+NO_TIME: Final = -(2**63)
+"""The `write_ts` of what is known without a time: that a column is null whose tombstone was forgotten."""
+
+TOMBSTONES: Final = frozenset({Kind.CELL_GONE, Kind.COLUMN_GONE, Kind.ROW_GONE, Kind.RANGE_GONE, Kind.PARTITION_GONE})
+
+_CELLS: Final = (Kind.CELL, Kind.CELL_GONE)
+
+
+class Fact(NamedTuple):
+    """`path`, `value`: as of the facts that are rebuilt from, of which `kind` is a `Kind` as a number."""
+
+    kind: int
+    column: str
+    path: bytes
+    value: bytes
+    write_ts: int
+    ttl: int | None = None
+    expires_at: int | None = None
+
+    @classmethod
+    def of(cls, fact: logged.Fact) -> Fact:
+        """What the fact of a change row says."""
+        stamp = fact.stamp
+        return cls(int(fact.kind), fact.column, fact.path, fact.value, stamp.write_ts, stamp.ttl, stamp.expires_at)
+
+    def dead(self, at: int) -> bool:
+        """Whether it is a tombstone, or has expired at second `at`."""
+        return self.kind in TOMBSTONES or (self.expires_at is not None and self.expires_at <= at)
+
+
+class Copies(NamedTuple):
+    """`marks`: the nodes that vouch for a fact, as bits of a number; `arrival`: the second it was first merged."""
+
+    marks: int
+    arrival: int
+
+
+Facts = dict[Fact, Copies]
+"""The facts of one row, or of a partition as a whole."""
+
+
+def about(fact: Fact, plan: Plan) -> tuple[Any, ...]:
+    """What a fact is about: of those that share it one alone counts."""
+    kind, column, path, value, *_ = fact
+    if kind == Kind.RANGE_GONE:
+        return kind, path, value
+    if kind in _CELLS:
+        known = plan.columns.get(column)
+        if known is not None and known.type.complex:
+            return Kind.CELL, column, known.path_key(path)
+        if known is not None and known.counter:
+            return kind, column
+        return Kind.CELL, column
+    return kind, column, path
+
+
+def strength(fact: Fact) -> tuple[Any, ...]:
+    """Of two facts about one thing the one of more strength counts."""
+    kind, _, path, value, write_ts, ttl, expires_at = fact
+    if kind == Kind.SHARD:
+        return (*shard_order(value), write_ts)
+    return logged.strength(kind == Kind.CELL_GONE, write_ts, ttl, expires_at, value, path)
+
+
+def in_fixed_order(fact: Fact) -> tuple[Any, ...]:
+    """An order of all facts, for states that are the same byte by byte."""
+    kind, column, path, value, write_ts, ttl, expires_at = fact
+    return kind, column, path, write_ts, -1 if ttl is None else ttl, -1 if expires_at is None else expires_at, value

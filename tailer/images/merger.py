@@ -1,0 +1,268 @@
+"""The front of images: changes go in entry by entry, images come out. Knows no clock: the caller says what is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tailer.images.chain import NO_CAUSE, Cause, table_image
+from tailer.images.definitions import changed_columns, voided, voids
+from tailer.images.expiry import expired
+from tailer.images.forgetting import Forgotten, forget_in
+from tailer.images.image import Image, Op
+from tailer.images.known import Known, known_of
+from tailer.images.partition import Partition
+from tailer.images.store import Store
+from tailer.images.tables import KnownTable, TableFacts, Tables
+from tailer.images.truncation import truncated
+from tailer.images.unit import Merged, Unit
+from tailer.rebuild import Table
+from tailer.rebuild.changes import Changed, changed, row_place
+from tailer.rebuild.newest import newer
+from tailer.schema.model import TableDefinition
+
+SECOND: Final = 1_000_000
+_LEAST_AGE: Final = 3 * 3600
+_NOW: Final = b"now"
+_NODES: Final = b"nodes"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`started_us`: since when all nodes are read. `expirations`: whether what expires gives images.
+
+    `gc_grace_seconds`: of tables whose definition comes without.
+    """
+
+    started_us: int
+    expirations: bool = True
+    gc_grace_seconds: int = 864_000
+
+
+class Merger:
+    """The state of some tables, and what entries do to it.
+
+    Nothing is held back: when a call returns, the store has all of it. `now_us` may go back; the state's own does not.
+    """
+
+    def __init__(self, store: Store, nodes: Sequence[str], settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._tables = Tables(store)
+        self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
+        self._nodes: list[str] = msgspec.msgpack.decode(store.meta(_NODES) or b"\x90", type=list[str])
+        self._followed = tuple(nodes)
+        self._at_partition: tuple[str, bytes] = ("", b"")
+        self.late_facts = 0
+        """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
+        for node in nodes:
+            self._mark(node)
+
+    def define(
+        self, table: Table, *, created: bool, cdc: bool, now_us: int, gc_grace_seconds: int | None = None
+    ) -> list[Image]:
+        """A table's newest definition, the first one or a changed one.
+
+        `created`: its CREATE was seen, while every node was followed from before it. `cdc`: it is captured now. Gives
+        one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone.
+        """
+        return list(self._define(table, created, cdc, self._now(now_us), gc_grace_seconds, NO_CAUSE))
+
+    def dropped(self, table_id: str, now_us: int) -> list[Image]:
+        """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
+        return self._drop(table_id, self._now(now_us), NO_CAUSE)
+
+    def entry(self, changes: Sequence[Mapping[str, Any]], now_us: int) -> list[Image]:
+        """The images of one log entry (of a native log: of one transaction), given its change rows in order.
+
+        Entries of one node come in the order of its log. DefinitionError for a table that was not defined.
+        """
+        now = self._now(now_us)
+        images: list[Image] = []
+        units: dict[tuple[str, bytes], list[tuple[Mapping[str, Any], Changed]]] = {}
+        for change in changes:
+            if change["op"] == "schema":
+                images += self._schema_row(change, now)
+                continue
+            table = self._tables.of(change["table_id"])
+            if table.facts.dropped:
+                continue
+            if change["op"] == "truncate":
+                images += self._truncate(table, change, now)
+                continue
+            made = changed(change, table.plan)
+            if made is not None:
+                units.setdefault((table.id, made.partition), []).append((change, made))
+        for (table_id, partition), told in units.items():
+            images += self._merge(self._tables.of(table_id), partition, told, now)
+        return images
+
+    def lost(self, table_ids: Iterable[str] | None, now_us: int) -> None:
+        """Changes of these tables (None: of all) are missing: their rows are not known whole any more."""
+        now = self._now(now_us)
+        named = None if table_ids is None else [self._tables.of(table_id).id for table_id in table_ids]
+        for table in self._tables:
+            if named is None or table.id in named:
+                self._tables.keep(_incomplete(table.facts, now))
+
+    def expire(self, now_us: int, limit: int) -> list[Image]:
+        """The images of what has expired, of `limit` rows at most; to be called until there is nothing due."""
+        now = self._now(now_us)
+        images: list[Image] = []
+        for due in self._store.due(now // SECOND, limit) if self._settings.expirations else ():
+            part = self._partition(self._tables.of(due.table_id), due.partition, now)
+            images += expired(part, [part.row(due.row)], now)
+            part.save()
+        return images
+
+    def due(self, now_us: int) -> bool:
+        """Whether `expire` has something to do."""
+        return self._settings.expirations and bool(self._store.due(max(now_us, self._now_us) // SECOND, 1))
+
+    def forget(self, now_us: int, read_past: Mapping[str, int], partitions: int | None = None) -> Forgotten:
+        """Forget what is dead and older, by arrival, than gc_grace_seconds and than what every node was read past.
+
+        `read_past`: by node the second of which all its entries were merged; without that of a followed node nothing
+        is forgotten. With `partitions` at most so many are looked at, the next call goes on behind them.
+        """
+        now = self._now(now_us)
+        told = Forgotten()
+        read = min((read_past.get(node, 0) for node in {*self._followed, *read_past}), default=0)
+        for table, name in self._partitions_on(partitions, told):
+            grace = table.facts.gc_grace_seconds
+            grace = self._settings.gc_grace_seconds if grace is None else grace
+            before = min(now // SECOND - max(grace, _LEAST_AGE), read)
+            if before > (table.facts.forgotten or 0):
+                table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
+            part = self._partition(table, name, now)
+            forget_in(part, before, told)
+            part.save()
+        return told
+
+    def known(self, table_id: str, partition_key: str, clustering: str | None, *, static: bool = False) -> Known:
+        """What is known of one row, by its key as change rows have it; `static`: of the partition's static row."""
+        table = self._tables.of(table_id)
+        partition, row = row_place(table.plan, partition_key, clustering)
+        part = self._partition(table, partition, self._now_us)
+        return known_of(part, part.header if static else part.row(row), self._nodes)
+
+    def _merge(
+        self, table: KnownTable, name: bytes, told: Sequence[tuple[Mapping[str, Any], Changed]], now: int
+    ) -> list[Image]:
+        part = self._partition(table, name, now)
+        images = expired(part, part.due(), now)
+        merged = self._merged(Unit(part, told, self._mark(told[0][0]["node"]), now))
+        part.save()
+        if table.facts.forgotten is not None:
+            until = table.facts.forgotten * SECOND
+            self.late_facts += sum(fact.write_ts < until for _, fact in merged.effects)
+        return images + merged.images
+
+    def _merged(self, unit: Unit) -> Merged:
+        return unit.merge()
+
+    def _truncate(self, table: KnownTable, change: Mapping[str, Any], now: int) -> list[Image]:
+        cause, mark = Cause.of(change), self._mark(change["node"])
+        images = [self._of_table(table, "truncate", (), change["write_ts"], cause, now)]
+        for name in self._names(table):
+            part = self._partition(table, name, now)
+            images += expired(part, part.due(), now)
+            images += truncated(part, mark, change["write_ts"], cause, now)
+            part.save()
+        return images
+
+    def _schema_row(self, change: Mapping[str, Any], now: int) -> list[Image]:
+        cause = Cause.of(change)
+        if change["columns"] is None:
+            return self._drop(change["table_id"], now, cause)
+        definition = msgspec.json.decode(change["columns"], type=TableDefinition)
+        known = self._tables.get(definition.id)
+        native = known is not None and known.facts.table.native
+        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, None, cause))
+
+    def _define(
+        self, table: Table, created: bool, cdc: bool, now: int, gc_grace_seconds: int | None, cause: Cause
+    ) -> Iterator[Image]:
+        known = self._tables.get(table.definition.id)
+        if known is None:
+            since = self._settings.started_us if cdc else now
+            self._tables.keep(TableFacts(table, cdc, created and cdc, since, gc_grace_seconds=gc_grace_seconds))
+            return
+        facts, old = known.facts, known
+        if facts.dropped:
+            return
+        grace = facts.gc_grace_seconds if gc_grace_seconds is None else gc_grace_seconds
+        if not (cdc and facts.cdc):
+            facts = _incomplete(facts, now)
+        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc, gc_grace_seconds=grace)
+        known = self._tables.keep(facts)
+        names = changed_columns(old.facts.table, facts.table)
+        if names:
+            yield self._of_table(known, "schema", names, None, cause, now)
+        if voids(old.facts.table, facts.table):
+            for name in self._names(known):
+                part = self._partition(self._tables.of(known.id), name, now)
+                yield from voided(self._partition(old, name, now), part, cause, now)
+                part.save()
+
+    def _drop(self, table_id: str, now: int, cause: Cause) -> list[Image]:
+        table = self._tables.get(table_id)
+        if table is None or table.facts.dropped:
+            return []
+        image = self._of_table(table, "drop", (), None, cause, now)
+        facts = self._tables.of(table_id).facts
+        self._tables.keep(msgspec.structs.replace(facts, dropped=True))
+        self._store.clear(table.id)
+        return [image]
+
+    def _of_table(
+        self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int
+    ) -> Image:
+        image = table_image(table, op, changed, write_ts, cause, now)
+        self._tables.keep(msgspec.structs.replace(table.facts, seq=image.seq))
+        return image
+
+    def _partition(self, table: KnownTable, name: bytes, now: int) -> Partition:
+        return Partition(self._store, table, name, now // SECOND, expirations=self._settings.expirations)
+
+    def _names(self, table: KnownTable) -> Iterator[bytes]:
+        name = self._store.next_partition(table.id, b"")
+        while name is not None:
+            yield name
+            name = self._store.next_partition(table.id, name)
+
+    def _partitions_on(self, most: int | None, told: Forgotten) -> Iterator[tuple[KnownTable, bytes]]:
+        """The next partitions of all tables, behind those of the call before."""
+        begun, after = self._at_partition
+        looked = 0
+        for table in self._tables:
+            if table.id < begun:
+                continue
+            name = self._store.next_partition(table.id, after if table.id == begun else b"")
+            while name is not None:
+                if looked == most:
+                    return
+                looked += 1
+                self._at_partition = (table.id, name)
+                yield self._tables.of(table.id), name
+                name = self._store.next_partition(table.id, name)
+        self._at_partition = ("", b"")
+        told.done = True
+
+    def _mark(self, node: str) -> int:
+        """The bit of a node."""
+        if node not in self._nodes:
+            self._nodes.append(node)
+            self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
+        return 1 << self._nodes.index(node)
+
+    def _now(self, now_us: int) -> int:
+        if now_us > self._now_us:
+            self._now_us = now_us
+            self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))
+        return self._now_us
+
+
+def _incomplete(facts: TableFacts, now: int) -> TableFacts:
+    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now)

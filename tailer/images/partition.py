@@ -1,0 +1,122 @@
+"""One partition of the state while it is worked on: its header and the rows that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tailer.images.facts import Facts
+from tailer.images.packed import Row, pack, unpack
+from tailer.images.standing import Deletion, Standing, standing
+from tailer.images.store import Store
+from tailer.images.tables import KnownTable
+from tailer.images.view import Seen, seen
+from tailer.rebuild.changes import OWN, ROWS
+from tailer.rebuild.facts import Kind
+from tailer.rebuild.rows import Value
+
+BEHIND_ROWS = bytes([ROWS[0] + 1])
+"""Stands behind the keys of all rows of a partition."""
+
+
+class View(NamedTuple):
+    """A row as a reader sees it. `text`: its JSON, None where it is not there, or nothing is known of it.
+
+    `values`: of the columns that are known; a column that is none of them is null where the row is `complete`.
+    """
+
+    lives: bool
+    complete: bool
+    values: dict[str, Value | None]
+    text: str | None
+
+
+class Partition:
+    """`at`: the second that is now. Nothing is in the store before `save`."""
+
+    def __init__(self, store: Store, table: KnownTable, name: bytes, at: int, *, expirations: bool) -> None:
+        self._store = store
+        self.table = table
+        self.name = name
+        self.at = at
+        self._expirations = expirations
+        self._rows: dict[bytes, Row] = {}
+        self.header = self.row(OWN)
+
+    def row(self, key: bytes) -> Row:
+        """A row; one without facts where there is none."""
+        held = self._rows.get(key)
+        if held is None:
+            held = self._hold(key, self._store.get(self.table.id, self.name, key))
+        return held
+
+    def between(self, lower: bytes, upper: bytes) -> Iterator[Row]:
+        """The rows of the state from `lower` on and below `upper`, in clustering order."""
+        for key, value in self._store.scan(self.table.id, self.name, lower, upper):
+            yield self._rows.get(key) or self._hold(key, value)
+
+    def every_row(self) -> Iterator[Row]:
+        return self.between(ROWS, BEHIND_ROWS)
+
+    def due(self) -> list[Row]:
+        """The rows (and header) of which something has expired that nobody was told of."""
+        if not self._expirations:
+            return []
+        return [self.row(key) for key in self._store.due_in(self.table.id, self.name, self.at)]
+
+    def deletions(self, key: bytes) -> list[Deletion]:
+        """What the header's deletions cover of a row."""
+        if key == OWN:
+            return []
+        return [
+            Deletion(fact.write_ts, copies.marks)
+            for fact, copies in self.header.facts.items()
+            if fact.kind == Kind.PARTITION_GONE or (fact.kind == Kind.RANGE_GONE and fact.path <= key < fact.value)
+        ]
+
+    def is_complete(self, row: Row) -> bool:
+        """Whether the row (of the header: every row) is known whole."""
+        facts = self.table.facts
+        return facts.whole or facts.epoch in (self.header.complete, row.complete)
+
+    def view(self, row: Row, stands: Standing, at: int | None = None) -> View:
+        """The row, or of the header the static row, as it is now or at another second."""
+        found = seen(stands.visible, self.table.plan, self.at if at is None else at)
+        return self.view_of(row, found)
+
+    def view_of(self, row: Row, found: Seen) -> View:
+        """The row of which this is seen."""
+        complete = self.is_complete(row)
+        values = dict(found.values)
+        gone = complete or row.gone or self.header.gone or found.ended
+        if not found.lives and (gone or not values):
+            return View(False, complete, values, None)
+        text = self.table.text.row(self.name, row.clustering, values, static=row is self.header, complete=complete)
+        return View(found.lives, complete, values, text)
+
+    def standing(self, row: Row) -> Standing:
+        """Which of the row's facts count now."""
+        return standing(row.facts, self.deletions(row.key), self.table.plan)
+
+    def settle(self, row: Row, facts: Facts, above: Sequence[Deletion] | None = None) -> Standing:
+        """Give the row new facts, of which those stay that matter; what stands of them."""
+        stands = standing(facts, self.deletions(row.key) if above is None else above, self.table.plan)
+        row.facts = stands.kept
+        found = seen(stands.visible, self.table.plan, self.at)
+        row.due = found.due if self._expirations else None
+        return stands
+
+    def save(self) -> None:
+        """Put into the store what has changed."""
+        for key, row in self._rows.items():
+            # The header is what seq goes by as long as the partition has rows, or ever had an image.
+            if row.facts or row.seq:
+                value = pack(row)
+                if value != row.stored:
+                    self._store.put(self.table.id, self.name, key, value, due=row.due, was_due=row.was_due)
+            elif row.stored is not None:
+                self._store.delete(self.table.id, self.name, key, was_due=row.was_due)
+
+    def _hold(self, key: bytes, value: bytes | None) -> Row:
+        row = self._rows[key] = Row(key) if value is None else unpack(key, value)
+        return row

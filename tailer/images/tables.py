@@ -1,0 +1,104 @@
+"""What the state knows of a table as a whole: its definition, and since when its rows are known whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from tailer.errors import DefinitionError
+from tailer.images.store import Store
+from tailer.images.text import RowText
+from tailer.rebuild import Table
+from tailer.rebuild.table import Plan, plan_of
+
+_PREFIX: Final = b"table/"
+
+
+class TableFacts(msgspec.Struct, array_like=True):
+    """What is kept of a table.
+
+    `whole`: all of it is known, its CREATE on. `epoch` grows with each loss, so that what was known whole before counts
+    no more; `complete_since` (µs): a deletion not older than that tells all of what it covers. `forgotten`: the second
+    before which tombstones were forgotten. `seq`: of the last image of the table as a whole, 0 for none.
+    """
+
+    table: Table
+    cdc: bool
+    whole: bool
+    complete_since: int
+    epoch: int = 1
+    gc_grace_seconds: int | None = None
+    forgotten: int | None = None
+    seq: int = 0
+    dropped: bool = False
+
+
+class KnownTable:
+    """A table by its newest definition, made ready."""
+
+    def __init__(self, facts: TableFacts) -> None:
+        self.facts = facts
+
+    @property
+    def id(self) -> str:
+        """32 hex digits."""
+        return self.facts.table.definition.id
+
+    @cached_property
+    def shown_id(self) -> str:
+        """The id as rows have it."""
+        return str(UUID(self.id))
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan_of(self.facts.table)
+
+    @cached_property
+    def text(self) -> RowText:
+        return RowText(self.plan)
+
+
+class Tables:
+    """The tables of a state, read once and kept in it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, KnownTable] = {}
+        for _, value in store.metas(_PREFIX):
+            self._hold(_DECODER.decode(value))
+
+    def __iter__(self) -> Iterator[KnownTable]:
+        """All of them, by id, as they were when this began."""
+        return iter([self._known[table_id] for table_id in sorted(self._known)])
+
+    def get(self, table_id: str) -> KnownTable | None:
+        """A table by its id, as digits or as rows have it; None for one that nobody defined."""
+        return self._known.get(table_id.replace("-", ""))
+
+    def of(self, table_id: str) -> KnownTable:
+        """DefinitionError for a table that nobody defined."""
+        known = self.get(table_id)
+        if known is None:
+            raise DefinitionError(
+                f"a change of the table with id {table_id}, of which no definition is known",
+                remedy="Give its definition before its changes.",
+            )
+        return known
+
+    def keep(self, facts: TableFacts) -> KnownTable:
+        """Keep what is known of a table now."""
+        self._store.put_meta(_PREFIX + facts.table.definition.id.encode(), _ENCODER.encode(facts))
+        return self._hold(facts)
+
+    def _hold(self, facts: TableFacts) -> KnownTable:
+        known = KnownTable(facts)
+        self._known[known.id] = known
+        return known
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(TableFacts)

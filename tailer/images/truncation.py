@@ -1,0 +1,60 @@
+"""A TRUNCATE of one node: its mark goes off every fact of a partition, and what nobody vouches for any more goes."""
+
+from __future__ import annotations
+
+from tailer.images.chain import Cause, changed_of, op_of, row_image
+from tailer.images.facts import Facts
+from tailer.images.image import Image
+from tailer.images.packed import Row
+from tailer.images.partition import Partition, View
+from tailer.rebuild.facts import Kind
+
+_OF_ALL = (Kind.ROW_GONE, Kind.PARTITION_GONE)
+
+
+def truncated(part: Partition, mark: int, write_ts: int, cause: Cause, now_us: int) -> list[Image]:
+    """The images of the rows that go, or show an older value again."""
+    rows = list(part.every_row())
+    before = {row.key: part.view(row, part.standing(row)) for row in rows}
+    header = part.header
+    was_static = part.view(header, part.standing(header))
+    deletions = {row.key: part.deletions(row.key) for row in rows}
+    images = _settled(part, header, _without(header.facts, mark), was_static, write_ts, cause, now_us)
+    for row in rows:
+        facts = _without(row.facts, mark)
+        fewer = len(part.deletions(row.key)) < len(deletions[row.key])
+        images += _settled(part, row, facts, before[row.key], write_ts, cause, now_us, fewer=fewer)
+    return images
+
+
+def _settled(
+    part: Partition,
+    row: Row,
+    facts: Facts,
+    before: View,
+    write_ts: int,
+    cause: Cause,
+    now_us: int,
+    *,
+    fewer: bool = False,
+) -> list[Image]:
+    if fewer or any(fact.kind in _OF_ALL and fact not in facts for fact in row.facts):
+        _flag_anew(part, row, facts)
+    after = part.view(row, part.settle(row, facts))
+    if before.text == after.text:
+        return []
+    changed = changed_of(part, row, before, after)
+    return [row_image(part, row, op_of(before, after), before, after, changed, write_ts, cause, now_us)]
+
+
+def _flag_anew(part: Partition, row: Row, facts: Facts) -> None:
+    """What the deletions that are left tell of a row for good."""
+    times = [fact.write_ts for fact in facts if fact.kind in _OF_ALL]
+    times += [deletion.write_ts for deletion in part.deletions(row.key)]
+    known = part.table.facts
+    row.gone = bool(times)
+    row.complete = known.epoch if any(time >= known.complete_since for time in times) else 0
+
+
+def _without(facts: Facts, mark: int) -> Facts:
+    return {fact: copies._replace(marks=copies.marks & ~mark) for fact, copies in facts.items() if copies.marks & ~mark}

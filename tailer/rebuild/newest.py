@@ -1,0 +1,19 @@
+"""Of two definitions of one table the newer one: several nodes tell the same history, each in its own time."""
+
+from __future__ import annotations
+
+from tailer.rebuild.table import Table
+
+
+def newer(known: Table, told: Table) -> Table:
+    """The table by the newer definition of the two; what was told wins where neither tells more."""
+    if _age(known) > _age(told):
+        known, told = told, known
+    return known.succeeded_by(told)
+
+
+def _age(table: Table) -> tuple[int, ...]:
+    """Columns and fields are only ever added: one that is dropped stays as such."""
+    columns, types = table.definition.columns, table.definition.types
+    dropped = [column.dropped_time or 0 for column in columns]
+    return len(columns), sum(map(len, types.values())), max(dropped, default=0), -sum(c.dropped for c in columns)

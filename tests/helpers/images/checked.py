@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from tests.helpers.images.checks import check_dropped, check_entry, check_expired, check_known
 from tests.helpers.images.ledger import Unit
 from tests.helpers.images.logged import Entry
-from tests.helpers.images.seen import TABLE_WIDE, Seen, values_of
+from tests.helpers.images.seen import TABLE_WIDE, Row, Seen, values_of
 from tests.helpers.images.story import Story
-from tests.helpers.images.tables import Key, ModelTable
+from tests.helpers.images.tables import STATIC, Key, ModelTable
 
 
 class Merges(Protocol):
@@ -21,7 +21,9 @@ class Merges(Protocol):
     def expire(self, now_us: int) -> list[Any]: ...
     def forget(self, now_us: int, read_past: Mapping[str, int]) -> None: ...
     def lost(self, now_us: int) -> None: ...
+    def opened_anew(self) -> None: ...
     def partitions(self) -> set[int]: ...
+    def kept_rows(self) -> set[Row]: ...
 
 
 Make = Callable[[ModelTable, list[str], bool, int], Merges]
@@ -34,11 +36,16 @@ class Checked(Story):
         super().__init__(table, **how)
         self.merger = make(table, list(self.next), self.ledger.whole, self.now_us)
         self.seen = Seen()
+        self.images: list[Any] = []
+
+    def _take(self, images: list[Any]) -> None:
+        self.images += images
+        self.seen.take(images, self.now_us)
 
     def merge(self, entry: Entry) -> list[Unit]:
         images = self.merger.entry(entry.rows(self.cluster.table), self.now_us)
         units = super().merge(entry)
-        self.seen.take(images, self.now_us)
+        self._take(images)
         wide = [image.op for image in images if image.op in TABLE_WIDE]
         assert wide == ["truncate"] * entry.truncates, images
         check_expired([image for image in images if image.node is None], units)
@@ -50,7 +57,7 @@ class Checked(Story):
         """Timers; then the fold of all images is what is known."""
         images = self.merger.expire(self.now_us)
         units = super().look()
-        self.seen.take(images, self.now_us)
+        self._take(images)
         check_expired(images, units)
         self.check_fold()
         return units
@@ -58,7 +65,7 @@ class Checked(Story):
     def _alter(self, table: ModelTable) -> list[Unit]:
         units = super()._alter(table)
         images = self.merger.define(table, self.now_us)
-        self.seen.take(images, self.now_us)
+        self._take(images)
         assert [image.op for image in images if image.op in TABLE_WIDE] == ["schema"], images
         check_dropped(images, units)
         return units
@@ -66,13 +73,24 @@ class Checked(Story):
     def forget(self) -> None:
         before = self.merger.partitions()
         self.merger.forget(self.now_us, self.read_past())
-        gone = before - self.merger.partitions()
-        assert not gone & {k for k, _ in self.seen.rows}, f"of {gone} there were rows that live"
-        self.seen.forgotten |= gone
+        self.seen.forget(before - self.merger.partitions())
+
+    def reopen(self) -> None:
+        self.merger.opened_anew()
 
     def lose(self) -> None:
         super().lose()
+        self.seen.definition += 1
         self.merger.lost(self.now_us)
+
+    def settle(self) -> None:
+        """After that only what lives is kept: of each row, and of each partition beside them."""
+        super().settle()
+        kept = self.merger.kept_rows()
+        self.ledger.forgot(kept | {(k, STATIC) for k in self.merger.partitions()})
+        if self.ledger.whole:
+            assert kept == {row for row in self.seen.rows if row[1] != STATIC}, kept
+            assert self.merger.partitions() == {k for k, _ in self.seen.rows}
 
     def check_fold(self) -> None:
         """The fold of `after` is every row that is known to be there."""
@@ -97,6 +115,31 @@ class Checked(Story):
             return values
         new = dict.fromkeys(names) if self.ledger.whole else {}
         return {**new, **{name: value for name, value in values.items() if name in names}}
+
+    def check_agrees(self) -> None:
+        """Where reading began in the middle: a row that is known whole is that of SELECT at ALL; of another one each
+        value that was written since, whatever was before.
+        """
+        selected = self.selected()
+        for row, shown in self.known().items():
+            now = selected.get(row)
+            if shown.complete:
+                assert (now is not None) == (row in self.seen.rows), (row, now)
+                assert now is None or self._columns(row[1], self.seen.rows[row]) == now, row
+            elif row in self.seen.rows:
+                values = self._columns(row[1], self.seen.rows[row])
+                for name in self._written_since(row):
+                    assert values[name] == (now or {}).get(name), (row, name, now)
+
+    def _written_since(self, row: Row) -> set[str]:
+        facts = self.ledger.standing(row[0]).rows[row[1]]
+        columns = {fact.column: self.ledger.table.column(fact.column) for fact in facts if fact.column}
+        return {
+            fact.column
+            for fact in facts
+            if fact.column and fact.ts >= self.ledger.since and not columns[fact.column].counter
+            if fact.kind == "complex" or not columns[fact.column].complex
+        }
 
     def check_select(self) -> None:
         """When all was read, the fold is what SELECT at ALL shows."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.helpers.images.facts import Fact, Standing, facts_of, is_void
 from tests.helpers.images.logged import Entry
-from tests.helpers.images.tables import Key, ModelTable, assembled
+from tests.helpers.images.tables import NEVER, Key, ModelTable, assembled
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Expected:
     stamps: frozenset[int] = frozenset()
     deletes: bool = False
     """A deletion of the row, or of several, is among what took effect."""
+    deleted: bool = False
+    """Such a deletion is known, of whatever time."""
 
 
 @dataclass
@@ -59,6 +61,8 @@ class Ledger:
         self.since = since
         self.facts: dict[int, dict[Fact, set[str]]] = {}
         self.swept: dict[int, set[Fact]] = {}
+        self.flagged: set[tuple[int, Key]] = set()
+        """Rows that are known whole by deletions that were forgotten."""
         self.told: dict[tuple[int, Key], set[str]] = {}
         """Columns of which anything was ever known: a reader may remember that they are null."""
         self.looked: dict[int, int] = {}
@@ -69,7 +73,8 @@ class Ledger:
         return Standing(self.facts.get(k, ()), self.table)
 
     def complete(self, k: int, key: Key) -> bool:
-        return self.whole or any(self._sweeps(fact, key) for fact in self.swept.get(k, ()))
+        swept = any(self._sweeps(fact, key) for fact in self.swept.get(k, ()))
+        return self.whole or swept or (k, key) in self.flagged
 
     def partition_complete(self, k: int) -> bool:
         return self.whole or any(fact.kind == "partition" for fact in self.swept.get(k, ()))
@@ -117,12 +122,22 @@ class Ledger:
     def lost(self, since: int) -> None:
         self.whole, self.since = False, since
         self.swept.clear()
+        self.flagged.clear()
+
+    def forgot(self, kept: set[tuple[int, Key]]) -> None:
+        """Deletions are forgotten, and that they made a row whole is remembered of the rows that are kept alone."""
+        self.flagged = {row for row in kept if self.complete(*row)}
+        partitions = {k for k, _ in kept}
+        for k, facts in self.swept.items():
+            self.swept[k] = {fact for fact in facts if fact.kind == "partition" and k in partitions}
 
     def _truncate(self, node: str, now: int) -> list[Unit]:
         expired = {k: self._expire(k, now) for k in self.facts}
         before = {k: self.rows(k, now) for k in self.facts}
         for k, facts in self.facts.items():
             self.facts[k] = {fact: nodes - {node} for fact, nodes in facts.items() if nodes - {node}}
+            # What only that node had deleted may be there on another, unread.
+            self.swept[k] = self.swept.get(k, set()) & self.facts[k].keys()
         units = [self._differing(k, rows, now) for k, rows in before.items()]
         return [Unit(unit.k, expired[unit.k], unit.rows) for unit in units]
 
@@ -182,7 +197,8 @@ class Ledger:
         must = bool(fresh) or _differ(was, now_shown)
         stamps = {max(fact.ts for fact in some) for some in (own | taken, own | several, fresh | taken, fresh) if some}
         deletes = any(fact.kind == "row" for fact in own) or bool(several)
-        return Expected(must, must or bool(own or several), was, now_shown, frozenset(stamps), deletes)
+        deleted = after.above(key) != NEVER or any(fact.kind == "row" for fact in self.facts[k] if fact.key == key)
+        return Expected(must, must or bool(own or several), was, now_shown, frozenset(stamps), deletes, deleted)
 
     def _news(self, fact: Fact, before: Standing) -> bool:
         """Whether a range takes any row that could be, of those in the model's domain, that others did not take."""

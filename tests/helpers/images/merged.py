@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tailer.images import Merger, Settings
 from tailer.images.memory import MemoryStore
 from tailer.rebuild import Table
+from tailer.rebuild.changes import row_place
+from tailer.rebuild.table import plan_of
 from tailer.schema.model import Column, TableDefinition, TypeField
+from tests.helpers.images.parts import keys_of
 from tests.helpers.images.tables import FIELDS, ModelTable
 
 DUE_AT_ONCE = 3
@@ -42,7 +46,7 @@ class Merged:
         self.store = MemoryStore()
         self.nodes = nodes
         self.settings = Settings(started_us=now_us, **settings)
-        self.table_id = table.id
+        self.table = table
         self.merger = Merger(self.store, nodes, self.settings)
         assert self.merger.define(table_of(table), created=whole, cdc=True, now_us=now_us) == []
 
@@ -73,9 +77,18 @@ class Merged:
         """Those of which anything is kept."""
         return {int.from_bytes(name[-4:], "big") for name, _ in self.held()}
 
+    def kept_rows(self) -> set[tuple[int, tuple[int, ...]]]:
+        """Of tables whose clustering columns are ints: rows of which anything is kept."""
+        return {(int.from_bytes(name[-4:], "big"), self._clustering(row)) for name, row in self.held() if row}
+
+    def _clustering(self, row: bytes) -> tuple[int, ...]:
+        plan, names = plan_of(table_of(self.table)), [name for name, _ in self.table.clustering]
+        texts = {key: json.dumps(dict(zip(names, key, strict=True))) if names else None for key in keys_of(self.table)}
+        return next(key for key, text in texts.items() if row_place(plan, '{"k":1}', text)[1] == row)
+
     def held(self) -> Iterator[tuple[bytes, bytes]]:
         """Partition and row key of all that is kept; the empty row key is the partition's own."""
-        id = self.table_id.replace("-", "")
+        id = self.table.id.replace("-", "")
         name = self.store.next_partition(id, b"")
         while name is not None:
             yield from ((name, row) for row, _ in self.store.scan(id, name, b"", b"\xff" * 40))

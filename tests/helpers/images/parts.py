@@ -108,7 +108,7 @@ def _cells(column: ModelColumn, value: Any, ts: int, life: tuple[int | None, int
 # --- at random ---
 
 
-def keys_of(table: ModelTable) -> list[Key]:
+def keys_of(table: ModelTable) -> list[tuple[int, ...]]:
     return list(itertools.product((1, 2), repeat=len(table.clustering)))
 
 

@@ -38,9 +38,18 @@ class Seen:
         self.last: dict[Row, tuple[int, str | None]] = {}
         self.seqs: dict[int | None, int] = {}
         self.definition = 0
-        """Counts the `schema` images: over one, `before` is the row by the newer columns."""
+        """Counts `schema` images, and losses: over one, `before` has the columns that are known now."""
+        self.maybe_forgotten: set[Row] = set()
         self.forgotten: set[int] = set()
         """Partitions of which nothing is kept: their next `prev_seq` is not known."""
+
+    def forget(self, partitions: set[int]) -> None:
+        """These partitions have no state any more; elsewhere rows may have none of which nothing is known to live."""
+        bare = {row for row, text in self.rows.items() if not any(v is not None for v in values_of(text).values())}
+        lost = {row for row in self.rows.keys() - bare if row[0] in partitions}
+        assert not lost, f"forgotten, though they live: {lost}"
+        self.forgotten |= partitions
+        self.maybe_forgotten |= bare
 
     def take(self, images: Iterable[Any], now_us: int) -> None:
         for image in images:
@@ -68,6 +77,9 @@ class Seen:
     def _chain(self, image: Any) -> None:
         row = row_of(image)
         definition, text = self.last.get(row, (self.definition, None))
+        if row in self.maybe_forgotten:
+            self.maybe_forgotten.discard(row)
+            text = text if image.before is not None else None
         if definition == self.definition or text is None or image.before is None:
             assert image.before == text, f"before is not the last after, {text}: {image}"
         else:
@@ -84,12 +96,14 @@ class Seen:
 
     def _changed(self, image: Any) -> None:
         """What differs is in `changed`; of a complete row nothing else."""
+        if image.op == "delete" and image.node is None:
+            return  # of a row that lived by a dropped column, which is none of its columns any more
         before, after = (json.loads(text) if text else {} for text in (image.before, image.after))
         differing = {n for n in before.keys() | after.keys() if n not in _KEYS and before.get(n) != after.get(n)}
         told = set(image.changed or ())
         assert len(told) == len(image.changed or ()), image
         assert differing <= told, f"{differing - told} differ and are not in changed: {image}"
-        if image.complete and image.before is not None and image.after is not None:
+        if image.complete and before and before.keys() == after.keys():
             assert told == differing, f"{told - differing} do not differ: {image}"
 
 

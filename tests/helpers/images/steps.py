@@ -65,7 +65,7 @@ def _kinds(table: ModelTable, some_parts: Any, kinds: Sequence[str]) -> list[Any
         *[st.tuples(st.just("read"), node, st.integers(1, 3))] * 3,
         st.tuples(st.just("tick"), st.sampled_from([1, 5, 15])),
         st.tuples(st.just("look")),
-        st.tuples(st.just("forget")),
+        st.tuples(st.sampled_from(["forget", "reopen"])),
     ]
     if "truncate" in kinds:
         made.append(st.tuples(st.just("truncate"), node))
@@ -114,6 +114,7 @@ _ACTS = {
     "look": lambda story: story.look(),
     "forget": lambda story: story.forget(),
     "truncate": lambda story, node: story.cluster.truncate(node % len(story.cluster.replicas)),
+    "reopen": lambda story: story.reopen(),
     "lose": lambda story: story.lose(),
     "settle": lambda story: story.settle(),
     "drop": _drop,

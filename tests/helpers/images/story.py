@@ -74,8 +74,8 @@ class Story:
         self._alter(self.cluster.table.again(column))
 
     def _alter(self, table: ModelTable) -> list[Unit]:
-        self.cluster.table = table
         self.look()
+        self.cluster.table = table
         return self.ledger.drop(table, self.now)
 
     # --- what is read ---
@@ -99,6 +99,9 @@ class Story:
         """Timers."""
         return self.ledger.expire(self.now)
 
+    def reopen(self) -> None:
+        """The reader is another process from now on."""
+
     def forget(self) -> None:
         """A reader may forget now; the ledger never does."""
 
@@ -119,6 +122,7 @@ class Story:
         self.cluster.purge(GC)
         self.cluster.writes.clear()
         self.forget()
+        self.tick(1)
         self.base += 1000
 
     def _log(self, node: str) -> Sequence[Entry]:

@@ -24,6 +24,41 @@ def test_also_when_single_nodes_truncate(history: History) -> None:
     played(history)
 
 
+@settings(max_examples=EXAMPLES)
+@given(history=histories("alter"))
+def test_also_when_columns_are_dropped_and_come_back(history: History) -> None:
+    played(history)
+
+
+@settings(max_examples=EXAMPLES)
+@given(history=histories("settle"))
+def test_only_what_lives_is_left_of_what_is_old(history: History) -> None:
+    story = played(history)
+    story.settle()
+    story.look()
+    story.check_select()
+
+
+@settings(max_examples=EXAMPLES)
+@given(history=histories(unread=True))
+def test_what_is_known_of_a_past_that_nobody_read(history: History) -> None:
+    story = Checked(history.table, Merged, replicas=history.replicas, before=history.before, whole=False)
+    perform(story, history)
+    story.read_all(history.order)
+    story.look()
+    story.check_agrees()
+
+
+@settings(max_examples=EXAMPLES)
+@given(history=histories("truncate", "alter", "lose", "settle", unread=True))
+def test_anything_may_happen(history: History) -> None:
+    """Whole or not; after a loss only what the order of arrival tells can be held to it."""
+    story = Checked(history.table, Merged, replicas=history.replicas, before=history.before, whole=not history.before)
+    perform(story, history)
+    story.read_all(history.order)
+    story.look()
+
+
 def played(history: History) -> Checked:
     """Played, read to the end, and equal to SELECT at ALL."""
     story = Checked(history.table, Merged, replicas=history.replicas)

@@ -84,7 +84,7 @@ def row_image(
     seq, prev_seq = _next(part, now_us)
     return Image(
         definition.keyspace, definition.table, table.shown_id, token_of(part.name),
-        table.text.partition_key(part.name), None if static else table.text.clustering(row.clustering), static,
+        _braced(part.key), _braced(part.clustering(row)), static,
         None, op, before.text, after.text, tuple(changed), write_ts, seq, prev_seq, after.complete, *cause,
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ def deletion_image(part: Partition, kind: int, bounds: str | None, write_ts: int
     op: Op = "delete_range" if kind == Kind.RANGE_GONE else "delete_partition"
     return Image(
         definition.keyspace, definition.table, table.shown_id, token_of(part.name),
-        table.text.partition_key(part.name), None, False,
+        _braced(part.key), None, False,
         bounds, op, None, None, (), write_ts, seq, prev_seq, part.is_complete(part.header), *cause,
     )  # fmt: skip
 
@@ -118,6 +118,10 @@ def table_image(
 def token_of(partition: bytes) -> int:
     """The token in a partition's name."""
     return int.from_bytes(partition[:8], "big") - 2**63
+
+
+def _braced(text: str | None) -> str | None:
+    return None if text is None else "{" + text + "}"
 
 
 def _next(part: Partition, now_us: int) -> tuple[int, int | None]:

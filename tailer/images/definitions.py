@@ -46,8 +46,9 @@ def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
 def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
     """The images of rows that lived by a dropped column alone. `old`, `new`: one partition by both definitions."""
     for was, row in zip(_rows(old), _rows(new), strict=True):
-        before = old.view(was, old.standing(was))
-        after = new.view(row, new.settle(row, row.facts))
+        before = old.view(was)
+        new.settle(row, row.facts)
+        after = new.view(row)
         if before.lives and not after.lives:
             # What is left of it says that columns are null, not that it is there.
             row.gone = True

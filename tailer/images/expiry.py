@@ -8,7 +8,6 @@ from tailer.images.chain import NO_CAUSE, changed_of, row_image
 from tailer.images.image import Image, Op
 from tailer.images.packed import Row
 from tailer.images.partition import Partition
-from tailer.images.view import seen
 
 
 def expired(part: Partition, rows: Iterable[Row], now_us: int) -> list[Image]:
@@ -17,11 +16,9 @@ def expired(part: Partition, rows: Iterable[Row], now_us: int) -> list[Image]:
     for row in rows:
         if row.due is None or row.due > part.at:
             continue
-        stands = part.standing(row)
-        before = part.view(row, stands, row.due - 1)
-        found = seen(stands.visible, part.table.plan, part.at)
-        after = part.view_of(row, found)
-        row.due = found.due
+        before = part.view(row, row.due - 1)
+        after = part.view(row)
+        row.due = part.next_due(row)
         if before.text != after.text:
             op: Op = "expire" if after.text is None else "update"
             changed = changed_of(part, row, before, after)

@@ -15,9 +15,13 @@ from tailer.rebuild.table import Plan
 NO_TIME: Final = -(2**63)
 """The `write_ts` of what is known without a time: that a column is null whose tombstone was forgotten."""
 
-TOMBSTONES: Final = frozenset({Kind.CELL_GONE, Kind.COLUMN_GONE, Kind.ROW_GONE, Kind.RANGE_GONE, Kind.PARTITION_GONE})
+TOMBSTONES: Final = frozenset(
+    map(int, (Kind.CELL_GONE, Kind.COLUMN_GONE, Kind.ROW_GONE, Kind.RANGE_GONE, Kind.PARTITION_GONE))
+)
 
-_CELLS: Final = (Kind.CELL, Kind.CELL_GONE)
+# Numbers, not members: these are asked of every fact.
+_CELL, _CELL_GONE, _SHARD, _RANGE_GONE = map(int, (Kind.CELL, Kind.CELL_GONE, Kind.SHARD, Kind.RANGE_GONE))
+_CELLS: Final = (_CELL, _CELL_GONE)
 
 
 class Fact(NamedTuple):
@@ -56,24 +60,21 @@ Facts = dict[Fact, Copies]
 def about(fact: Fact, plan: Plan) -> tuple[Any, ...]:
     """What a fact is about: of those that share it one alone counts."""
     kind, column, path, value, *_ = fact
-    if kind == Kind.RANGE_GONE:
-        return kind, path, value
     if kind in _CELLS:
-        known = plan.columns.get(column)
-        if known is not None and known.type.complex:
-            return Kind.CELL, column, known.path_key(path)
-        if known is not None and known.counter:
-            return kind, column
-        return Kind.CELL, column
+        if column in plan.elements:
+            return _CELL, column, plan.elements[column](path)
+        return (kind if column in plan.counters else _CELL), column
+    if kind == _RANGE_GONE:
+        return kind, path, value
     return kind, column, path
 
 
 def strength(fact: Fact) -> tuple[Any, ...]:
     """Of two facts about one thing the one of more strength counts."""
     kind, _, path, value, write_ts, ttl, expires_at = fact
-    if kind == Kind.SHARD:
+    if kind == _SHARD:
         return (*shard_order(value), write_ts)
-    return logged.strength(kind == Kind.CELL_GONE, write_ts, ttl, expires_at, value, path)
+    return logged.strength(kind == _CELL_GONE, write_ts, ttl, expires_at, value, path)
 
 
 def in_fixed_order(fact: Fact) -> tuple[Any, ...]:

@@ -30,8 +30,8 @@ def forget_in(part: Partition, before: int, told: Forgotten) -> None:
     header = part.header
     old = _old(header.facts, before, part.at)
     rows = list(part.every_row())
-    views = {row.key: part.view(row, part.standing(row)) for row in rows}
-    static = part.view(header, part.standing(header))
+    views = {row.key: part.view(row) for row in rows}
+    static = part.view(header)
     of_many = [fact for fact in old if fact.kind in (Kind.RANGE_GONE, Kind.PARTITION_GONE)]
     _leave(part, header, old, (), static, told)
     for row in rows:
@@ -64,11 +64,13 @@ def _leave(part: Partition, row: Row, old: Facts, over: Iterable[Fact], before: 
     if not gone:
         return
     told.facts += gone
-    if before.text is None and all(fact.write_ts == NO_TIME for fact in left):
-        left = {}
-    elif before.text is None or any(fact.kind == Kind.LIVE for fact in old):
+    if before.text is None:
+        if all(fact.write_ts == NO_TIME for fact in left):
+            left = {}
+        # That it is not there must stay known without the deletion, or the marker, that told it.
         row.gone = row.gone or not before.complete
-    if left and before.text is not None and not before.complete:
+    elif not before.complete:
+        row.gone = row.gone or any(fact.kind == Kind.LIVE for fact in old)
         left |= _null(part, row.facts, left, before)
     part.settle(row, left)
 

@@ -43,7 +43,7 @@ class Known(msgspec.Struct, frozen=True):
 
 def known_of(part: Partition, row: Row, nodes: Sequence[str]) -> Known:
     """What is known of a row, or (given the header) of the static row."""
-    view = part.view(row, part.standing(row))
+    view = part.view(row)
     facts = _facts(part, row, nodes, of_row=True)
     if row is not part.header:
         facts += [
@@ -55,7 +55,7 @@ def known_of(part: Partition, row: Row, nodes: Sequence[str]) -> Known:
 
 
 def _facts(part: Partition, row: Row, nodes: Sequence[str], *, of_row: bool) -> list[KnownFact]:
-    visible = set(part.standing(row).visible)
+    visible = set(row.visible)
     return [
         KnownFact(
             Kind(fact.kind).name.lower(),

@@ -59,6 +59,11 @@ class Merger:
         for node in nodes:
             self._mark(node)
 
+    @property
+    def nodes(self) -> Sequence[str]:
+        """All nodes that ever vouched for a fact, or were to be followed."""
+        return tuple(self._nodes)
+
     def define(
         self, table: Table, *, created: bool, cdc: bool, now_us: int, gc_grace_seconds: int | None = None
     ) -> list[Image]:

@@ -18,7 +18,8 @@ class Row:
     forgotten since. `complete`: the epoch of the table in which it was known whole, 0 for none. `due`: the second at
     which something in it expires. `seq`: of a header the last image's, 0 for none.
 
-    `stored`: its bytes in the store, None where it is not there, and with which `due`.
+    `visible`: those of its facts that count. `stored`: its bytes in the store, None where it is not there, and with
+    which `due`.
     """
 
     key: bytes
@@ -28,6 +29,7 @@ class Row:
     due: int | None = None
     seq: int = 0
     facts: Facts = field(default_factory=dict)
+    visible: list[Fact] = field(default_factory=list)
     stored: bytes | None = None
     was_due: int | None = None
 
@@ -39,6 +41,7 @@ class _Packed(msgspec.Struct, array_like=True):
     due: int | None
     seq: int
     facts: list[tuple[Fact, bytes, int]]
+    outweighed: list[int]
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -47,18 +50,25 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Packed)
 
 def pack(row: Row) -> bytes:
     """What is to be kept of a row."""
-    facts = [
-        (fact, marks_bytes(row.facts[fact].marks), row.facts[fact].arrival)
-        for fact in sorted(row.facts, key=in_fixed_order)
-    ]
-    return _ENCODER.encode(_Packed(row.clustering, row.gone, row.complete, row.due, row.seq, facts))
+    facts = []
+    for fact in sorted(row.facts, key=in_fixed_order):
+        marks, arrival = row.facts[fact]
+        facts.append((fact, marks_bytes(marks), arrival))
+    outweighed: list[int] = []
+    if len(row.visible) != len(facts):
+        visible = set(row.visible)
+        outweighed += [number for number, (fact, _, _) in enumerate(facts) if fact not in visible]
+    return _ENCODER.encode(_Packed(row.clustering, row.gone, row.complete, row.due, row.seq, facts, outweighed))
 
 
 def unpack(key: bytes, value: bytes) -> Row:
     """The row that `pack` took."""
     held = _DECODER.decode(value)
     facts = {fact: Copies(int.from_bytes(marks, "little"), arrival) for fact, marks, arrival in held.facts}
-    return Row(key, held.clustering, held.gone, held.complete, held.due, held.seq, facts, value, held.due)
+    visible = list(facts)
+    for number in reversed(held.outweighed):
+        del visible[number]
+    return Row(key, held.clustering, held.gone, held.complete, held.due, held.seq, facts, visible, value, held.due)
 
 
 def marks_bytes(marks: int) -> bytes:

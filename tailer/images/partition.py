@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from tailer.images.facts import Facts
 from tailer.images.packed import Row, pack, unpack
-from tailer.images.standing import Deletion, Standing, standing
+from tailer.images.standing import Deletion, standing
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
 from tailer.images.view import Seen, seen
@@ -17,6 +18,8 @@ from tailer.rebuild.rows import Value
 
 BEHIND_ROWS = bytes([ROWS[0] + 1])
 """Stands behind the keys of all rows of a partition."""
+
+_RANGE_GONE, _PARTITION_GONE = int(Kind.RANGE_GONE), int(Kind.PARTITION_GONE)
 
 
 class View(NamedTuple):
@@ -71,7 +74,7 @@ class Partition:
         return [
             Deletion(fact.write_ts, copies.marks)
             for fact, copies in self.header.facts.items()
-            if fact.kind == Kind.PARTITION_GONE or (fact.kind == Kind.RANGE_GONE and fact.path <= key < fact.value)
+            if fact.kind == _PARTITION_GONE or (fact.kind == _RANGE_GONE and fact.path <= key < fact.value)
         ]
 
     def is_complete(self, row: Row) -> bool:
@@ -79,10 +82,9 @@ class Partition:
         facts = self.table.facts
         return facts.whole or facts.epoch in (self.header.complete, row.complete)
 
-    def view(self, row: Row, stands: Standing, at: int | None = None) -> View:
+    def view(self, row: Row, at: int | None = None) -> View:
         """The row, or of the header the static row, as it is now or at another second."""
-        found = seen(stands.visible, self.table.plan, self.at if at is None else at)
-        return self.view_of(row, found)
+        return self.view_of(row, seen(row.visible, self.table.plan, self.at if at is None else at))
 
     def view_of(self, row: Row, found: Seen) -> View:
         """The row of which this is seen."""
@@ -91,20 +93,31 @@ class Partition:
         gone = complete or row.gone or self.header.gone or found.ended
         if not found.lives and (gone or not values):
             return View(False, complete, values, None)
-        text = self.table.text.row(self.name, row.clustering, values, static=row is self.header, complete=complete)
-        return View(found.lives, complete, values, text)
+        static = row is self.header
+        key = self.key if static else f"{self.key},{self.clustering(row)}" if row.clustering else self.key
+        return View(found.lives, complete, values, self.table.text.row(key, values, static=static, complete=complete))
 
-    def standing(self, row: Row) -> Standing:
-        """Which of the row's facts count now."""
-        return standing(row.facts, self.deletions(row.key), self.table.plan)
+    @cached_property
+    def key(self) -> str:
+        """The partition key as JSON without the braces."""
+        return self.table.text.partition_key(self.name)
 
-    def settle(self, row: Row, facts: Facts, above: Sequence[Deletion] | None = None) -> Standing:
-        """Give the row new facts, of which those stay that matter; what stands of them."""
-        stands = standing(facts, self.deletions(row.key) if above is None else above, self.table.plan)
-        row.facts = stands.kept
-        found = seen(stands.visible, self.table.plan, self.at)
-        row.due = found.due if self._expirations else None
-        return stands
+    def clustering(self, row: Row) -> str | None:
+        """A row's clustering likewise; None for the header, and where the table has none."""
+        return None if row is self.header else self.table.text.clustering(row.clustering)
+
+    def settle(self, row: Row, facts: Facts) -> None:
+        """Give the row new facts, of which those stay that matter."""
+        stands = standing(facts, self.deletions(row.key), self.table.plan)
+        row.facts, row.visible = stands.kept, stands.visible
+        row.due = self.next_due(row)
+
+    def next_due(self, row: Row) -> int | None:
+        """The second at which something in the row expires next."""
+        if not self._expirations:
+            return None
+        times = [fact.expires_at for fact in row.visible if fact.expires_at is not None and fact.expires_at > self.at]
+        return min(times, default=None)
 
     def save(self) -> None:
         """Put into the store what has changed."""

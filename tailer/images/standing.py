@@ -14,10 +14,11 @@ from tailer.images.facts import NO_TIME, Copies, Fact, Facts, about, strength
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.table import Plan
 
-_OF_ALL: Final = (Kind.ROW_GONE, Kind.PARTITION_GONE)
+_OF_ALL: Final = (int(Kind.ROW_GONE), int(Kind.PARTITION_GONE))
 """The deletions that cover all that stands beside them."""
 
-_OF_CELLS: Final = (Kind.CELL, Kind.CELL_GONE)
+_OF_CELLS: Final = (int(Kind.CELL), int(Kind.CELL_GONE))
+_COLUMN_GONE: Final = int(Kind.COLUMN_GONE)
 
 
 class Deletion(NamedTuple):
@@ -40,12 +41,12 @@ def standing(facts: Facts, above: Sequence[Deletion], plan: Plan) -> Standing:
     everything = list(above)
     by_column: dict[str, list[Deletion]] = {}
     for fact, copies in facts.items():
-        if is_void(fact, plan):
+        if plan.voids and is_void(fact, plan):
             continue
         groups.setdefault(about(fact, plan), []).append(fact)
         if fact.kind in _OF_ALL:
             everything.append(Deletion(fact.write_ts, copies.marks))
-        elif fact.kind == Kind.COLUMN_GONE:
+        elif fact.kind == _COLUMN_GONE:
             by_column.setdefault(fact.column, []).append(Deletion(fact.write_ts, copies.marks))
     made = Standing([], {})
     for group in groups.values():
@@ -53,22 +54,19 @@ def standing(facts: Facts, above: Sequence[Deletion], plan: Plan) -> Standing:
         if by_column and group[0].kind in _OF_CELLS and group[0].column in by_column:
             deletions = [*deletions, *by_column[group[0].column]]
         _stand(group, facts, deletions, made)
-    counters_gone = {fact.column for fact in made.visible if is_counter_gone(fact, plan)}
-    if counters_gone:
+    if plan.counters and (counters_gone := {fact.column for fact in made.visible if is_counter_gone(fact, plan)}):
         made = Standing([f for f in made.visible if f.kind != Kind.SHARD or f.column not in counters_gone], made.kept)
     return made
 
 
 def is_void(fact: Fact, plan: Plan) -> bool:
     """Whether it was written before its column was dropped."""
-    column = plan.columns.get(fact.column) if fact.column else None
-    return column is not None and column.void is not None and NO_TIME < fact.write_ts <= column.void
+    return NO_TIME < fact.write_ts <= plan.voids.get(fact.column, NO_TIME)
 
 
 def is_counter_gone(fact: Fact, plan: Plan) -> bool:
     """Whether it is the deletion of a counter, which no later shard undoes."""
-    column = plan.columns.get(fact.column) if fact.kind == Kind.CELL_GONE else None
-    return column is not None and column.counter and fact.write_ts > NO_TIME
+    return fact.kind == Kind.CELL_GONE and fact.column in plan.counters and fact.write_ts > NO_TIME
 
 
 def _stand(group: list[Fact], facts: Facts, deletions: Sequence[Deletion], made: Standing) -> None:

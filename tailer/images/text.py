@@ -25,28 +25,24 @@ class RowText:
         self._names = {column.name: f"{quote(column.name)}:" for column in live}
 
     def partition_key(self, partition: bytes) -> str:
-        """The partition key as a change row has it."""
-        return _object(_key_texts(key_values(partition), self._key))
+        """The partition key as a change row has it, without the braces."""
+        return _key_text(key_values(partition), self._key)
 
     def clustering(self, clustering: bytes) -> str | None:
-        """The clustering as a change row has it, of framed values; None where the table has none."""
-        return _object(_key_texts(clustering, self._clustering)) if self._clustering else None
+        """The clustering likewise, of framed values; None where the table has none."""
+        return _key_text(clustering, self._clustering) if self._clustering else None
 
-    def row(
-        self, partition: bytes, clustering: bytes, values: Mapping[str, Value | None], *, static: bool, complete: bool
-    ) -> str:
-        """A whole row: all its columns where it is complete, else those that `values` has."""
-        texts = _key_texts(key_values(partition), self._key)
-        if not static:
-            texts += _key_texts(clustering, self._clustering)
+    def row(self, key: str, values: Mapping[str, Value | None], *, static: bool, complete: bool) -> str:
+        """A row: all its columns where it is complete, else those that `values` has, behind the `key`."""
+        texts = [key]
         for column in self.static if static else self.regular:
             name = column.name
-            if name in values:
-                value = values[name]
-                texts.append(self._names[name] + ("null" if value is None else value_text(column, value)))
-            elif complete:
+            value = values.get(name)
+            if value is not None:
+                texts.append(self._names[name] + value_text(column, value))
+            elif complete or name in values:
                 texts.append(self._names[name] + "null")
-        return _object(texts)
+        return "{" + ",".join(texts) + "}"
 
 
 def value_text(column: DataColumn, value: Value) -> str:
@@ -69,13 +65,9 @@ def value_text(column: DataColumn, value: Value) -> str:
     return "[" + ",".join([type_.element.json(part) for _, part in value]) + "]"
 
 
-def _key_texts(framed: bytes, columns: Sequence[tuple[str, KeyColumn]]) -> list[str]:
-    parts = parts_of(framed, 0, len(columns))
-    texts = [
-        name + ("null" if part is None else column.type.json(part))
-        for (name, column), part in zip(columns, parts, strict=False)
-    ]
-    return texts
+def _key_text(framed: bytes, columns: Sequence[tuple[str, KeyColumn]]) -> str:
+    parts = zip(columns, parts_of(framed, 0, len(columns)), strict=False)
+    return ",".join([name + ("null" if part is None else column.type.json(part)) for (name, column), part in parts])
 
 
 def _object(texts: Sequence[str]) -> str:

@@ -15,9 +15,9 @@ _OF_ALL = (Kind.ROW_GONE, Kind.PARTITION_GONE)
 def truncated(part: Partition, mark: int, write_ts: int, cause: Cause, now_us: int) -> list[Image]:
     """The images of the rows that go, or show an older value again."""
     rows = list(part.every_row())
-    before = {row.key: part.view(row, part.standing(row)) for row in rows}
+    before = {row.key: part.view(row) for row in rows}
     header = part.header
-    was_static = part.view(header, part.standing(header))
+    was_static = part.view(header)
     deletions = {row.key: part.deletions(row.key) for row in rows}
     images = _settled(part, header, _without(header.facts, mark), was_static, write_ts, cause, now_us)
     for row in rows:
@@ -40,7 +40,8 @@ def _settled(
 ) -> list[Image]:
     if fewer or any(fact.kind in _OF_ALL and fact not in facts for fact in row.facts):
         _flag_anew(part, row, facts)
-    after = part.view(row, part.settle(row, facts))
+    part.settle(row, facts)
+    after = part.view(row)
     if before.text == after.text:
         return []
     changed = changed_of(part, row, before, after)

@@ -71,7 +71,8 @@ class Unit:
         if own is None or not self._is_news(part.header, own.facts):
             for key in sorted(told):
                 row = part.row(key)
-                self._merge_row(row, part.view(row, part.standing(row)), told[key], ())
+                if not self._is_marked(row, told[key].facts):
+                    self._merge_row(row, part.view(row), told[key], ())
             return self._made
         header = part.header
         facts, new = self._added(header.facts, own.facts)
@@ -79,7 +80,7 @@ class Unit:
         deletions = self._deletions(own, stands, new)
         rows = {row.key: row for stretch in deletions.stretches for row in part.between(*stretch)}
         rows |= {key: part.row(key) for key in told}
-        before = {key: part.view(row, part.standing(row)) for key, row in rows.items()}
+        before = {key: part.view(row) for key, row in rows.items()}
         self._merge_header(own, facts, new, deletions)
         for key in sorted(rows):
             self._merge_row(rows[key], before[key], told.get(key), deletions.effective, own)
@@ -89,6 +90,15 @@ class Unit:
         """Whether there is a fact that the state does not have of this node."""
         known = row.facts
         return any(fact not in known or not known[fact].marks & self._mark for fact in facts)
+
+    def _is_marked(self, row: Row, facts: Iterable[Fact]) -> bool:
+        """Marks facts of which none is new, where no other fact stands beneath them: nothing else comes of it."""
+        known = row.facts
+        if len(row.visible) != len(known) or any(fact not in known for fact in facts):
+            return False
+        for fact in facts:
+            known[fact] = known[fact]._replace(marks=known[fact].marks | self._mark)
+        return True
 
     def _added(self, known: Facts, facts: Iterable[Fact]) -> tuple[Facts, set[Fact]]:
         """What is known and what is told together, and the facts of it that are new."""
@@ -119,9 +129,9 @@ class Unit:
 
     def _merge_header(self, own: _Told, facts: Facts, new: set[Fact], deletions: _Deletions) -> None:
         part, header = self.part, self.part.header
-        before = part.view(header, part.standing(header))
+        before = part.view(header)
         whole = part.is_complete(header)
-        stands = part.settle(header, facts)
+        part.settle(header, facts)
         of_partition = [fact for fact in deletions.effective if fact.kind == Kind.PARTITION_GONE]
         self._flag(header, of_partition)
         for fact in deletions.effective:
@@ -131,25 +141,24 @@ class Unit:
                 self._made.images.append(
                     deletion_image(part, fact.kind, change["range"], fact.write_ts, Cause.of(change), self._now_us)
                 )
-        of_static = [fact for fact in stands.visible if fact in new and fact.kind not in _OF_MANY]
+        of_static = [fact for fact in header.visible if fact in new and fact.kind not in _OF_MANY]
         cause = next((own.facts[fact] for fact in own.facts if fact.kind != Kind.RANGE_GONE), own.first)
-        self._image(header, before, part.view(header, stands), of_static, of_partition, cause)
+        self._image(header, before, part.view(header), of_static, of_partition, cause)
 
     def _merge_row(
         self, row: Row, before: View, told: _Told | None, deletions: Sequence[Fact], own: _Told | None = None
     ) -> None:
         part = self.part
-        above = part.deletions(row.key)
         facts, new = self._added(row.facts, told.facts if told is not None else ())
-        stands = part.settle(row, facts, above)
-        effective = [fact for fact in stands.visible if fact in new]
+        part.settle(row, facts)
+        effective = [fact for fact in row.visible if fact in new]
         over = [fact for fact in deletions if _covers(fact, row.key)]
         self._flag(row, [*over, *(fact for fact in effective if fact.kind == Kind.ROW_GONE)])
         causes = [told.first] if told is not None and effective else []
         causes += [own.facts[fact] for fact in over] if own is not None else []
         if causes:
             cause = min(causes, key=lambda change: (change["segment"], change["offset"], change["row"]))
-            self._image(row, before, part.view(row, stands), effective, over, cause)
+            self._image(row, before, part.view(row), effective, over, cause)
 
     def _begin(self, row: Row, told: _Told) -> None:
         """Of a row that the state does not have yet: deletions that it has may have taken it before."""

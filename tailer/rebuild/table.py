@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -82,12 +82,8 @@ class DataColumn:
     path_key: Order
     encode_fields: tuple[FromJson, ...] = ()
 
-    @property
-    def counter(self) -> bool:
-        return self.type.shape is Shape.COUNTER
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A table made ready."""
 
@@ -95,6 +91,21 @@ class Plan:
     key: tuple[KeyColumn, ...]
     clustering: tuple[KeyColumn, ...]
     columns: Mapping[str, DataColumn]
+
+    @cached_property
+    def elements(self) -> Mapping[str, Order]:
+        """Of the columns that have a cell for each element the order of what names one."""
+        return {name: column.path_key for name, column in self.columns.items() if column.type.complex}
+
+    @cached_property
+    def counters(self) -> frozenset[str]:
+        """The names of counters."""
+        return frozenset(name for name, column in self.columns.items() if column.type.shape is Shape.COUNTER)
+
+    @cached_property
+    def voids(self) -> Mapping[str, int]:
+        """Of columns that were ever dropped until when what they had is void."""
+        return {name: column.void for name, column in self.columns.items() if column.void is not None}
 
     @property
     def shown(self) -> tuple[DataColumn, ...]:

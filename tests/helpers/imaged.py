@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tailer.images import Image, Merger, Settings
+from tailer.images.facts import Fact
+from tailer.images.forgetting import Forgotten
 from tailer.images.memory import MemoryStore
 from tailer.images.merger import SECOND
 from tailer.images.packed import pack, unpack
@@ -51,17 +53,21 @@ class Imaged:
         nodes: Sequence[str] = ("local",),
         created: bool = True,
         started_us: int = 0,
+        gc_grace_seconds: int = 864_000,
     ) -> None:
         self.tables = {table.definition.id: table for table in tables}
         self.store = MemoryStore()
-        self.merger = Watched(self.store, nodes, Settings(started_us))
+        self.merger = Watched(self.store, nodes, Settings(started_us, gc_grace_seconds=gc_grace_seconds))
         self.images: list[Image] = []
         self.fold: dict[RowKey, str | None] = {}
         self.seqs: dict[tuple[Any, ...], int] = {}
+        self.now = 0
+        self.forgot = False
         for table in self.tables.values():
             self.take(self.merger.define(table, created=created, cdc=True, now_us=0))
 
     def tell(self, entry: Entry, now_us: int) -> list[Image]:
+        self.now = max(self.now, now_us // SECOND)
         return self.take(self.merger.entry(entry, now_us))
 
     def expire(self, at: int) -> None:
@@ -72,8 +78,9 @@ class Imaged:
         """Add images to the fold; each begins where the one before of its row, and of its partition, ended."""
         for image in images:
             partition = image.table_id, image.token, image.partition_key
-            assert image.prev_seq == self.seqs.get(partition), image
-            assert image.prev_seq is None or image.prev_seq < image.seq
+            before = self.seqs.get(partition)
+            assert image.prev_seq == before or (image.prev_seq is None and self.forgot), image
+            assert before is None or before < image.seq
             self.seqs[partition] = image.seq
             if image.op in ("truncate", "schema", "drop", "delete_range", "delete_partition"):
                 continue
@@ -98,6 +105,19 @@ class Imaged:
         made = [{**statics.get(where, {}), **row} for where, rows in partitions.items() for row in rows]
         made += [row for where, row in statics.items() if where not in partitions]
         return sorted(map(spelled, made))
+
+    def forget(self, at: int) -> Forgotten:
+        """Forget what is old at second `at`; what is seen of each row stays as it was."""
+        told = self.merger.forget(at * SECOND, dict.fromkeys(self.merger.nodes, at))
+        self.forgot = True
+        for (table_id, _, key, clustering, is_static), after in self.fold.items():
+            assert key is not None
+            assert self.merger.known(table_id, key, clustering, static=is_static).shown == after
+        return told
+
+    def facts(self) -> list[Fact]:
+        """All facts of the state."""
+        return [fact for key, value in self.state().items() for fact in unpack(key[2], value).facts]
 
     def there(self) -> dict[RowKey, str]:
         """The rows that are there, or of which something is known, by the last image of each."""

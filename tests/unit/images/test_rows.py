@@ -20,7 +20,7 @@ def test_an_image_tells_its_row_its_cause_and_its_place_in_the_chain() -> None:
     (third,) = state.tell(update(START + 3, v=3), at=2)
     assert first.partition_key == '{"k":1}'
     assert first.clustering == '{"x":1}'
-    assert (first.keyspace, first.table, first.table_id, first.token) == ("ks", "t", SHOWN_ID, 1)
+    assert (first.keyspace, first.table, first.table_id, first.token) == ("ks", "t", SHOWN_ID, -4069959284402364209)
     assert second.before == first.after == '{"k":1,"x":1,"v":1,"w":null}'
     assert (second.node, second.segment, second.offset, second.row, second.event_id) == ("a", 1, 11, 0, "a:1:11:0")
     assert [image.seq for image in (first, second, third)] == [now(1), now(1) + 1, now(2)]

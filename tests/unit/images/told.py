@@ -11,6 +11,7 @@ from tailer.images import Image, Merger, Settings
 from tailer.images.memory import MemoryStore
 from tailer.rebuild import Table
 from tailer.schema.model import Column, TableDefinition
+from tailer.types import murmur3_token
 
 ID = "0" * 31 + "1"
 SHOWN_ID = "00000000-0000-0000-0000-000000000001"
@@ -32,7 +33,7 @@ def change(op: str, ts: int, x: int | None = 1, node: str = "a", k: int = 1, **m
     row = dict.fromkeys(names) | {
         "node": node, "keyspace": "ks", "table": "t", "table_id": SHOWN_ID, "op": op, "is_static": False,
         "partition_key": json.dumps({"k": k}), "clustering": None if x is None else json.dumps({"x": x}),
-        "write_ts": ts, "token": k, "segment": 1, "offset": 0, "row": 0, **more,
+        "write_ts": ts, "token": murmur3_token(k.to_bytes(4, "big")), "segment": 1, "offset": 0, "row": 0, **more,
     }  # fmt: skip
     for name in ("columns", "range", "cells"):
         if row[name] is not None:

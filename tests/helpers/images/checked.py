@@ -68,6 +68,7 @@ class Checked(Story):
         self._take(images)
         assert [image.op for image in images if image.op in TABLE_WIDE] == ["schema"], images
         check_dropped(images, units)
+        self.seen.without(table.dropped)
         return units
 
     def forget(self) -> None:
@@ -87,7 +88,8 @@ class Checked(Story):
         """After that only what lives is kept: of each row, and of each partition beside them."""
         super().settle()
         kept = self.merger.kept_rows()
-        self.ledger.forgot(kept | {(k, STATIC) for k in self.merger.partitions()})
+        static = {row for row, shown in self.known().items() if row[1] == STATIC and shown.there}
+        self.ledger.forgot(kept | static, self.merger.partitions())
         if self.ledger.whole:
             assert kept == {row for row in self.seen.rows if row[1] != STATIC}, kept
             assert self.merger.partitions() == {k for k, _ in self.seen.rows}
@@ -100,21 +102,19 @@ class Checked(Story):
         assert there <= rows.keys(), f"not in the fold: {there - rows.keys()}"
         for row, text in rows.items():
             shown = known.get(row) or self.ledger.shown(*row, self.now)
+            if row in self.seen.maybe_forgotten and not shown.there:
+                continue
             assert shown.there is not False, f"in the fold and not there: {row} {text}"
-            values = self._columns(row[1], text)
+            values = self._columns(row[1], text, shown.complete)
             if shown.complete:
                 assert values == shown.values, (row, text, shown)
             else:
                 check_known(values, shown)
 
-    def _columns(self, key: Key, text: str) -> dict[str, Any]:
-        """By the table's newest columns, which no image may have had yet."""
-        values = values_of(text)
-        names = [column.name for column in self.cluster.table.shown(key)]
-        if not self.seen.definition:
-            return values
-        new = dict.fromkeys(names) if self.ledger.whole else {}
-        return {**new, **{name: value for name, value in values.items() if name in names}}
+    def _columns(self, key: Key, text: str, complete: bool) -> dict[str, Any]:
+        """By the table's newest columns, some of which no image of the row may have had yet."""
+        new = [column.name for column in self.cluster.table.shown(key)] if complete and self.seen.definition else ()
+        return {**dict.fromkeys(new), **values_of(text)}
 
     def check_agrees(self) -> None:
         """Where reading began in the middle: a row that is known whole is that of SELECT at ALL; of another one each
@@ -125,9 +125,9 @@ class Checked(Story):
             now = selected.get(row)
             if shown.complete:
                 assert (now is not None) == (row in self.seen.rows), (row, now)
-                assert now is None or self._columns(row[1], self.seen.rows[row]) == now, row
+                assert now is None or self._columns(row[1], self.seen.rows[row], True) == now, row
             elif row in self.seen.rows:
-                values = self._columns(row[1], self.seen.rows[row])
+                values = self._columns(row[1], self.seen.rows[row], False)
                 for name in self._written_since(row):
                     assert values[name] == (now or {}).get(name), (row, name, now)
 
@@ -143,5 +143,5 @@ class Checked(Story):
 
     def check_select(self) -> None:
         """When all was read, the fold is what SELECT at ALL shows."""
-        folded = {row: self._columns(row[1], text) for row, text in self.seen.rows.items()}
+        folded = {row: self._columns(row[1], text, True) for row, text in self.seen.rows.items()}
         assert folded == self.selected()

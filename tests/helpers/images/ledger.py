@@ -36,7 +36,7 @@ class Expected:
     deletes: bool = False
     """A deletion of the row, or of several, is among what took effect."""
     deleted: bool = False
-    """Such a deletion is known, of whatever time."""
+    """Such a deletion is known, of whatever time, or that something of it has expired."""
 
 
 @dataclass
@@ -124,10 +124,13 @@ class Ledger:
         self.swept.clear()
         self.flagged.clear()
 
-    def forgot(self, kept: set[tuple[int, Key]]) -> None:
-        """Deletions are forgotten, and that they made a row whole is remembered of the rows that are kept alone."""
+    def forgot(self, kept: set[tuple[int, Key]], partitions: set[int]) -> None:
+        """Deletions are forgotten, and that they made a row whole, or which nulls are known, is remembered of the
+        rows that are kept alone."""
         self.flagged = {row for row in kept if self.complete(*row)}
-        partitions = {k for k, _ in kept}
+        for k, facts in self.facts.items():
+            of_many = ("range", "partition")
+            self.facts[k] = {f: nodes for f, nodes in facts.items() if f.kind in of_many or (k, f.key) in kept}
         for k, facts in self.swept.items():
             self.swept[k] = {fact for fact in facts if fact.kind == "partition" and k in partitions}
 
@@ -180,7 +183,7 @@ class Ledger:
             unit.rows[key] = self._expected(k, key, was, before, after, effective, now)
         several = [fact for fact in effective if fact.kind in ("range", "partition") and not was_complete]
         unit.rowless_may = several
-        unit.rowless = [fact for fact in several if fact.kind == "partition" or self._news(fact, before)]
+        unit.rowless = [fact for fact in several if fact.kind == "partition" or self._news(fact, before, after)]
         return unit
 
     def _expected(
@@ -197,14 +200,21 @@ class Ledger:
         must = bool(fresh) or _differ(was, now_shown)
         stamps = {max(fact.ts for fact in some) for some in (own | taken, own | several, fresh | taken, fresh) if some}
         deletes = any(fact.kind == "row" for fact in own) or bool(several)
-        deleted = after.above(key) != NEVER or any(fact.kind == "row" for fact in self.facts[k] if fact.key == key)
+        own_facts = [fact for fact in self.facts[k] if fact.key == key]
+        deleted = after.above(key) != NEVER or any(f.kind == "row" or f.expired(now) for f in own_facts)
         return Expected(must, must or bool(own or several), was, now_shown, frozenset(stamps), deletes, deleted)
 
-    def _news(self, fact: Fact, before: Standing) -> bool:
-        """Whether a range takes any row that could be, of those in the model's domain, that others did not take."""
+    def _news(self, fact: Fact, before: Standing, after: Standing) -> bool:
+        """Whether a range takes any row that could be, of those in the model's domain, that nothing else takes."""
         x = range(-1, 5)
         keys = [(a, b) for a in x for b in x] if len(self.table.clustering) == 2 else [(a,) for a in x]
-        return any(fact.key.covers(key, self.table) and before.above(key) < fact.ts for key in keys)
+        others = [other for other in after.ranges if other != fact and other.ts >= fact.ts]
+        return any(
+            fact.key.covers(key, self.table)
+            and before.above(key) < fact.ts
+            and not any(other.key.covers(key, self.table) for other in others)
+            for key in keys
+        )
 
 
 def _keys(facts: Iterable[Fact]) -> list[Key]:

@@ -51,6 +51,11 @@ class Seen:
         self.forgotten |= partitions
         self.maybe_forgotten |= bare
 
+    def without(self, columns: Iterable[str]) -> None:
+        """Columns are dropped: of rows that no image told of since they are gone too."""
+        for row, text in self.rows.items():
+            self.rows[row] = json.dumps({n: value for n, value in json.loads(text).items() if n not in columns})
+
     def take(self, images: Iterable[Any], now_us: int) -> None:
         for image in images:
             self._sequence(image, now_us)

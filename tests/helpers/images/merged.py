@@ -13,7 +13,7 @@ from tailer.rebuild.changes import row_place
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import Column, TableDefinition, TypeField
 from tests.helpers.images.parts import keys_of
-from tests.helpers.images.tables import FIELDS, ModelTable
+from tests.helpers.images.tables import FIELDS, Key, ModelTable
 
 DUE_AT_ONCE = 3
 """Rows whose expiry is asked for by one call: few, so that there are several calls."""
@@ -69,27 +69,38 @@ class Merged:
     def lost(self, now_us: int) -> None:
         self.merger.lost(None, now_us)
 
+    def late_facts(self) -> int:
+        return self.merger.late_facts
+
     def opened_anew(self) -> None:
         """As after a restart: all that is known is in the store."""
         self.merger = Merger(self.store, self.nodes, self.settings)
 
     def partitions(self) -> set[int]:
         """Those of which anything is kept."""
-        return {int.from_bytes(name[-4:], "big") for name, _ in self.held()}
+        return {int.from_bytes(name[-4:], "big") for name, _, _ in self.held()}
 
     def kept_rows(self) -> set[tuple[int, tuple[int, ...]]]:
         """Of tables whose clustering columns are ints: rows of which anything is kept."""
-        return {(int.from_bytes(name[-4:], "big"), self._clustering(row)) for name, row in self.held() if row}
+        return {(int.from_bytes(name[-4:], "big"), self._clustering(row)) for name, row, _ in self.held() if row}
 
     def _clustering(self, row: bytes) -> tuple[int, ...]:
         plan, names = plan_of(table_of(self.table)), [name for name, _ in self.table.clustering]
         texts = {key: json.dumps(dict(zip(names, key, strict=True))) if names else None for key in keys_of(self.table)}
         return next(key for key, text in texts.items() if row_place(plan, '{"k":1}', text)[1] == row)
 
-    def held(self) -> Iterator[tuple[bytes, bytes]]:
-        """Partition and row key of all that is kept; the empty row key is the partition's own."""
+    def shown(self, k: int, key: Key) -> tuple[bool, str | None]:
+        """What the merger tells of one row: whether it lives, and its JSON."""
+        static = isinstance(key, str)
+        names = [name for name, _ in self.table.clustering]
+        text = json.dumps(dict(zip(names, key, strict=True))) if names and not static else None
+        known = self.merger.known(self.table.id, json.dumps({"k": k}), text, static=static)
+        return known.lives, known.shown
+
+    def held(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """Partition, row key and state of all that is kept; the empty row key is the partition's own."""
         id = self.table.id.replace("-", "")
         name = self.store.next_partition(id, b"")
         while name is not None:
-            yield from ((name, row) for row, _ in self.store.scan(id, name, b"", b"\xff" * 40))
+            yield from ((name, row, value) for row, value in self.store.scan(id, name, b"", b"\xff" * 40))
             name = self.store.next_partition(id, name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from tests.helpers.amount import examples
+from tests.helpers.amount import ALL, examples
 from tests.helpers.images.checked import Checked
 from tests.helpers.images.merged import Merged
 from tests.helpers.images.steps import History, histories, perform
 
-EXAMPLES = examples(2000)
+EXAMPLES = examples(2000) if ALL else 150
 
 
 @settings(max_examples=EXAMPLES)

@@ -124,7 +124,7 @@ class Imaged:
         return {key: after for key, after in self.fold.items() if after is not None}
 
     def state(self) -> dict[tuple[str, bytes, bytes], bytes]:
-        """All rows of the state but for `seq`, which grows with each image."""
+        """All rows of the state but for `seq`, which grows with each image; headers that have no more are left out."""
         found: dict[tuple[str, bytes, bytes], bytes] = {}
         for table_id in self.tables:
             name = self.store.next_partition(table_id, b"")
@@ -132,7 +132,8 @@ class Imaged:
                 for key, value in self.store.scan(table_id, name, b"", b"\xff"):
                     row = unpack(key, value)
                     row.seq = 0
-                    found[table_id, name, key] = pack(row)
+                    if row.facts:
+                        found[table_id, name, key] = pack(row)
                 name = self.store.next_partition(table_id, name)
         return found
 

@@ -84,9 +84,10 @@ class State:
         nodes: Sequence[str] = ("a", "b", "c"),
         keys: Sequence[Column] = KEYS,
         expirations: bool = True,
+        store: MemoryStore | None = None,
         **more: Any,
     ) -> None:
-        self.store = MemoryStore()
+        self.store = store or MemoryStore()
         self.merger = Merger(self.store, nodes, Settings(START, expirations=expirations))
         self.places = itertools.count(10)
         self.define(definition(*data, keys=keys, **more), created=whole)

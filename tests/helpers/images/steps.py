@@ -69,7 +69,7 @@ def _kinds(table: ModelTable, some_parts: Any, kinds: Sequence[str]) -> list[Any
     ]
     if "truncate" in kinds:
         made.append(st.tuples(st.just("truncate"), node))
-    made += [st.tuples(st.just(kind)) for kind in ("lose", "settle") if kind in kinds]
+    made += [st.tuples(st.just(kind)) for kind in ("lose", "settle", "age", "age") if kind in kinds]
     if "alter" in kinds and not table.counts:
         droppable = st.sampled_from([column.name for column in table.columns if not column.static])
         made += [st.tuples(st.just("drop"), droppable), st.tuples(st.just("again"), droppable)]
@@ -116,6 +116,7 @@ _ACTS = {
     "truncate": lambda story, node: story.cluster.truncate(node % len(story.cluster.replicas)),
     "reopen": lambda story: story.reopen(),
     "lose": lambda story: story.lose(),
+    "age": lambda story: story.age(),
     "settle": lambda story: story.settle(),
     "drop": _drop,
     "again": _again,

@@ -40,6 +40,13 @@ def test_only_what_lives_is_left_of_what_is_old(history: History) -> None:
 
 
 @settings(max_examples=EXAMPLES)
+@given(history=histories("age", "truncate"))
+def test_nothing_is_forgotten_that_a_copy_may_still_contradict(history: History) -> None:
+    """Also where nodes are read long after what they logged."""
+    played(history)
+
+
+@settings(max_examples=EXAMPLES)
 @given(history=histories(unread=True))
 def test_what_is_known_of_a_past_that_nobody_read(history: History) -> None:
     story = Checked(history.table, Merged, replicas=history.replicas, before=history.before, whole=False)

@@ -194,7 +194,7 @@ def test_a_tombstone_stays_while_a_node_that_is_behind_may_bring_what_it_took() 
     it.tick(10)
     it.read("a", 5)
     it.tick(GC + 100)
-    it.forget()
+    it.merger.forget(it.now_us, {"a": it.now, "b": it.now - GC - 110})
     it.read("b", 1)
     it.look()
     assert told(it.images) == [("delete", None, None)]
@@ -255,6 +255,32 @@ def test_an_expired_value_hides_what_is_older_until_nothing_older_can_come() -> 
     it.look()
     it.check_select()
     assert told(it.images) == [("insert", None, 2), ("expire", 2, None)]
+
+
+def test_what_expired_is_forgotten_by_when_it_expired() -> None:
+    it = story(FLAT)
+    it.write([Set((), {"a": 1}, 1)], on=(1,))
+    it.write([Set((), {"a": 2}, 3, ttl=2 * GC)], on=(0,))
+    it.read_all()
+    it.tick(2 * GC + 10)
+    it.look()
+    it.forget()
+    it.cluster.repair(1, 1, 0)
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert told(it.images) == [("insert", None, 2), ("expire", 2, None)]
+
+
+def test_what_was_written_over_is_not_kept() -> None:
+    it = story(FLAT)
+    sizes = []
+    for number in range(40):
+        it.write([Set((), {"a": number}, number, insert=True)], on=(0, 1))
+        it.read_all()
+        sizes.append(sum(len(value) for _, _, value in it.merger.held()))
+    assert len(it.images) == 40
+    assert max(sizes) < sizes[0] + 20
 
 
 # --- between the state and the sink ---

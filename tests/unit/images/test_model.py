@@ -9,8 +9,8 @@ from tests.helpers.images.steps import History, histories, perform
 from tests.helpers.images.story import Story
 
 
-@settings(max_examples=examples(1000))
-@given(history=histories("truncate", "settle", "alter"))
+@settings(max_examples=examples(600))
+@given(history=histories("truncate", "settle", "age", "alter"))
 def test_what_a_reader_of_all_logs_knows_is_select_at_all(history: History) -> None:
     story = Story(history.table, replicas=history.replicas)
     perform(story, history)

@@ -63,6 +63,8 @@ class Ledger:
         self.swept: dict[int, set[Fact]] = {}
         self.flagged: set[tuple[int, Key]] = set()
         """Rows that are known whole by deletions that were forgotten."""
+        self.vague: set[int] = set()
+        """Partitions of which tombstones were forgotten while not all was known: whether rows are there may be, too."""
         self.told: dict[tuple[int, Key], set[str]] = {}
         """Columns of which anything was ever known: a reader may remember that they are null."""
         self.looked: dict[int, int] = {}
@@ -127,6 +129,7 @@ class Ledger:
     def forgot(self, kept: set[tuple[int, Key]], partitions: set[int]) -> None:
         """Deletions are forgotten, and that they made a row whole, or which nulls are known, is remembered of the
         rows that are kept alone."""
+        self.vague |= set() if self.whole else set(self.facts)
         self.flagged = {row for row in kept if self.complete(*row)}
         for k, facts in self.facts.items():
             of_many = ("range", "partition")
@@ -201,7 +204,9 @@ class Ledger:
         stamps = {max(fact.ts for fact in some) for some in (own | taken, own | several, fresh | taken, fresh) if some}
         deletes = any(fact.kind == "row" for fact in own) or bool(several)
         own_facts = [fact for fact in self.facts[k] if fact.key == key]
-        deleted = after.above(key) != NEVER or any(f.kind == "row" or f.expired(now) for f in own_facts)
+        deleted = (
+            k in self.vague or after.above(key) != NEVER or any(f.kind == "row" or f.expired(now) for f in own_facts)
+        )
         return Expected(must, must or bool(own or several), was, now_shown, frozenset(stamps), deletes, deleted)
 
     def _news(self, fact: Fact, before: Standing, after: Standing) -> bool:

@@ -90,8 +90,8 @@ class Story:
     def read(self, node: str, most: int = 1) -> None:
         """The next entries of a node's log."""
         for entry in self._log(node)[self.next[node] :][:most]:
-            self.next[node] += 1
             self.merge(entry)
+            self.next[node] += 1
 
     def read_all(self, order: Sequence[int] = ()) -> None:
         """All that is left, by turns as `order` has them."""

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 
 from tests.helpers.amount import ALL, examples
 from tests.helpers.images.checked import Checked
+from tests.helpers.images.ledger import Unit
+from tests.helpers.images.logged import Entry
 from tests.helpers.images.merged import Merged
 from tests.helpers.images.steps import History, histories, perform
 
@@ -42,8 +44,8 @@ def test_only_what_lives_is_left_of_what_is_old(history: History) -> None:
 @settings(max_examples=EXAMPLES)
 @given(history=histories("age", "truncate"))
 def test_nothing_is_forgotten_that_a_copy_may_still_contradict(history: History) -> None:
-    """Also where nodes are read long after what they logged."""
-    played(history)
+    """Also where nodes are read long after what they logged, and the state forgets what it can before each entry."""
+    played(history, Forgetful)
 
 
 @settings(max_examples=EXAMPLES)
@@ -66,9 +68,18 @@ def test_anything_may_happen(history: History) -> None:
     story.look()
 
 
-def played(history: History) -> Checked:
+class Forgetful(Checked):
+    """Forgets what may be forgotten before each entry."""
+
+    def merge(self, entry: Entry) -> list[Unit]:
+        self.tick(1)
+        self.forget()
+        return super().merge(entry)
+
+
+def played(history: History, kind: type[Checked] = Checked) -> Checked:
     """Played, read to the end, and equal to SELECT at ALL."""
-    story = Checked(history.table, Merged, replicas=history.replicas)
+    story = kind(history.table, Merged, replicas=history.replicas)
     perform(story, history)
     story.read_all(history.order)
     story.look()

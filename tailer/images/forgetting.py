@@ -67,11 +67,10 @@ def _leave(part: Partition, row: Row, old: Facts, over: Iterable[Fact], before: 
     if before.text is None:
         if all(fact.write_ts == NO_TIME for fact in left):
             left = {}
-        # That it is not there must stay known without the deletion, or the marker, that told it.
-        row.gone = row.gone or not before.complete
     elif not before.complete:
-        row.gone = row.gone or any(fact.kind == Kind.LIVE for fact in old)
         left |= _null(part, row.facts, left, before)
+    # That it was there, and ended, must stay known without its marker; of a deletion it is known anyway.
+    row.gone = row.gone or any(fact.kind == Kind.LIVE for fact in old)
     part.settle(row, left)
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.images.told import START, State, delete, delete_partition, insert, now, update
+from tests.unit.images.told import (
+    ID,
+    START,
+    State,
+    delete,
+    delete_partition,
+    delete_range,
+    insert,
+    now,
+    update,
+)
 
 BEGIN = START // 1_000_000
 DAYS = 86_400
@@ -149,6 +159,13 @@ def test_a_column_that_is_known_to_be_null_stays_known() -> None:
         ("update", {"v": 1, "w": None}, {"v": 2, "w": None}, ("v",))
     ]
     assert forget(state, 99) == 0
+
+
+def test_that_a_column_is_null_stays_known_where_a_range_was_deleted_beside_it() -> None:
+    state = State()
+    state.tell(update(START + 1, 3, v=None), delete_range(START + 1, 1, 2))
+    assert forget(state, 11) == 2
+    assert state.merger.known(ID, '{"k":1}', '{"x":3}').shown == '{"k":1,"x":3,"v":null}'
 
 
 def test_what_stands_dead_beneath_a_tombstone_goes_with_it() -> None:

@@ -11,7 +11,7 @@ from tests.helpers.images.logged import Entry
 from tests.helpers.images.merged import Merged
 from tests.helpers.images.steps import History, histories, perform
 
-EXAMPLES = examples(2000) if ALL else 150
+EXAMPLES = examples(2000) if ALL else 100
 
 
 @settings(max_examples=EXAMPLES)

@@ -1,0 +1,89 @@
+"""A cluster: each replica has its own state and its own log. Time stands still but where a test moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.helpers.images.logged import Entry, Update
+from tests.helpers.images.partitions import Partition, Rows
+from tests.helpers.images.tables import Key, ModelTable
+
+SEGMENT = 7
+
+
+@dataclass
+class Replica:
+    name: str
+    partitions: dict[int, Partition] = field(default_factory=dict)
+    log: list[Entry] = field(default_factory=list)
+    offset: int = 100
+
+    def logs(self, now: int, updates: Iterable[Update], truncates: bool = False) -> Entry:
+        self.offset += 100
+        entry = Entry(self.name, SEGMENT, self.offset, now, tuple(updates), truncates)
+        self.log.append(entry)
+        return entry
+
+    def takes(self, now: int, updates: Iterable[Update]) -> Entry:
+        """An entry in its log, and in its state."""
+        entry = self.logs(now, updates)
+        for k, update in entry.updates:
+            self.partitions[k] = self.partitions.get(k, Partition()).merged(update)
+        return entry
+
+
+class Cluster:
+    """Replicas `a`, `b`, …, all of every partition (RF = N). `now` in seconds."""
+
+    def __init__(self, table: ModelTable, replicas: int, now: int) -> None:
+        self.table = table
+        self.now = now
+        self.replicas = [Replica("abc"[number]) for number in range(replicas)]
+        self.writes: list[tuple[Update, ...]] = []
+
+    def write(self, updates: Sequence[Update], on: Iterable[int]) -> None:
+        """A client's write, or batch, that some replicas take now; the others by `hint` or `repair`, or never."""
+        self.writes.append(tuple(updates))
+        for number in on:
+            self.replicas[number].takes(self.now, updates)
+
+    def hint(self, write: int, to: int) -> None:
+        """A write once more: a hint, a replayed batch."""
+        self.replicas[to].takes(self.now, self.writes[write])
+
+    def repair(self, k: int, source: int, to: int, key: Key | None = None, *, compacts: bool = False) -> None:
+        """What one replica has of a partition, merged, as one entry of another's log; of `key` alone a read repair.
+        `compacts`: the source compacted it before, which made tombstones of what had expired.
+        """
+        held = self.replicas[source].partitions.get(k, Partition()).compacted(self.table)
+        if compacts:
+            held = held.after_expiry(self.now)
+        if key is not None:
+            held = Partition(rows={key: held.rows[key]} if key in held.rows else {})
+        if held:
+            self.replicas[to].takes(self.now, [(k, held)])
+
+    def repair_everywhere(self) -> None:
+        for to in range(len(self.replicas)):
+            for source in range(len(self.replicas)):
+                for k in sorted(self.replicas[source].partitions):
+                    if source != to:
+                        self.repair(k, source, to)
+
+    def truncate(self, replica: int) -> None:
+        self.replicas[replica].partitions.clear()
+        self.replicas[replica].logs(self.now, (), truncates=True)
+
+    def purge(self, gc: int) -> None:
+        """After a repair of everything, and when all tombstones are older than `gc`."""
+        for replica in self.replicas:
+            replica.partitions = {k: held.purged(self.table, self.now, gc) for k, held in replica.partitions.items()}
+
+    def select(self) -> dict[int, Rows]:
+        """SELECT at ALL."""
+        merged: dict[int, Partition] = {}
+        for replica in self.replicas:
+            for k, held in replica.partitions.items():
+                merged[k] = merged.get(k, Partition()).merged(held)
+        return {k: rows for k, held in merged.items() if (rows := held.select(self.table, self.now))}

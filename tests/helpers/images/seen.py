@@ -1,0 +1,124 @@
+"""What a consumer of images sees, and what must hold of any images whatever the history: the chain of each row, the
+sequence of each partition. Image by image, with nothing of the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from tests.helpers.images.tables import STATIC, Key
+
+TABLE_WIDE: Final = ("truncate", "schema", "drop")
+ROWLESS: Final = ("delete_range", "delete_partition")
+ROW_OPS: Final = ("insert", "update", "delete", "upsert", "expire")
+
+Row = tuple[int, Key]
+"""Of which partition, and which row."""
+
+
+def row_of(image: Any) -> Row:
+    """The row that an image is of."""
+    k = json.loads(image.partition_key)["k"]
+    if image.is_static:
+        return k, STATIC
+    return k, tuple(json.loads(image.clustering).values()) if image.clustering else ()
+
+
+def is_row(image: Any) -> bool:
+    return image.op in ROW_OPS
+
+
+class Seen:
+    """`rows`: the fold of `after`. `last`: the text that each row's last image ended with, and by which definition."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Row, str] = {}
+        self.last: dict[Row, tuple[int, str | None]] = {}
+        self.seqs: dict[int | None, int] = {}
+        self.definition = 0
+        """Counts `schema` images, and losses: over one, `before` has the columns that are known now."""
+        self.maybe_forgotten: set[Row] = set()
+        self.forgotten: set[int] = set()
+        """Partitions of which nothing is kept: their next `prev_seq` is not known."""
+
+    def forget(self, partitions: set[int]) -> None:
+        """These partitions have no state any more; elsewhere rows may have none of which nothing is known to live."""
+        bare = {row for row, text in self.rows.items() if not any(v is not None for v in values_of(text).values())}
+        lost = {row for row in self.rows.keys() - bare if row[0] in partitions}
+        assert not lost, f"forgotten, though they live: {lost}"
+        self.forgotten |= partitions
+        self.maybe_forgotten |= bare
+
+    def without(self, columns: Iterable[str]) -> None:
+        """Columns are dropped: of rows that no image told of since they are gone too."""
+        for row, text in self.rows.items():
+            self.rows[row] = json.dumps({n: value for n, value in json.loads(text).items() if n not in columns})
+
+    def take(self, images: Iterable[Any], now_us: int) -> None:
+        for image in images:
+            self._sequence(image, now_us)
+            if image.op == "schema":
+                self.definition += 1
+            if is_row(image):
+                self._chain(image)
+
+    def _sequence(self, image: Any, now_us: int) -> None:
+        wide = image.op in TABLE_WIDE
+        assert wide == (image.partition_key is None), image
+        whose = None if wide else json.loads(image.partition_key)["k"]
+        last = self.seqs.get(whose)
+        if whose in self.forgotten:
+            self.forgotten.discard(whose)
+            assert image.prev_seq is None, image
+            assert image.seq == now_us, image
+            assert image.seq > (last or 0), f"the seq of another image, {last}: {image}"
+        else:
+            assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
+            assert image.seq == max(now_us, -1 if last is None else last + 1), image
+        self.seqs[whose] = image.seq
+
+    def _chain(self, image: Any) -> None:
+        row = row_of(image)
+        definition, text = self.last.get(row, (self.definition, None))
+        if row in self.maybe_forgotten:
+            self.maybe_forgotten.discard(row)
+            text = text if image.before is not None else None
+        if definition == self.definition or text is None or image.before is None:
+            assert image.before == text, f"before is not the last after, {text}: {image}"
+        else:
+            mine, theirs = json.loads(image.before), json.loads(text)
+            both = mine.keys() & theirs.keys()
+            assert {name: mine[name] for name in both} == {name: theirs[name] for name in both}, image
+        assert image.before is not None or image.after is not None or image.op in ("delete", "expire"), image
+        self._changed(image)
+        self.last[row] = self.definition, image.after
+        if image.after is None:
+            self.rows.pop(row, None)
+        else:
+            self.rows[row] = image.after
+
+    def _changed(self, image: Any) -> None:
+        """What differs is in `changed`; of a complete row nothing else."""
+        if image.op == "delete" and image.node is None:
+            return  # of a row that lived by a dropped column, which is none of its columns any more
+        before, after = (json.loads(text) if text else {} for text in (image.before, image.after))
+        differing = {n for n in before.keys() | after.keys() if n not in _KEYS and before.get(n) != after.get(n)}
+        told = set(image.changed or ())
+        assert len(told) == len(image.changed or ()), image
+        assert differing <= told, f"{differing - told} differ and are not in changed: {image}"
+        if image.complete and before and before.keys() == after.keys():
+            assert told == differing, f"{told - differing} do not differ: {image}"
+
+
+_KEYS: Final = ("k", "x", "y")
+
+
+def values_of(text: str) -> dict[str, Any]:
+    """An image's row without its key."""
+    return {name: value for name, value in json.loads(text).items() if name not in _KEYS}
+
+
+def key_of(text: str) -> Mapping[str, Any]:
+    return {name: value for name, value in json.loads(text).items() if name in _KEYS}

@@ -127,10 +127,11 @@ class Merger:
         return self._settings.expirations and bool(self._store.due(max(now_us, self._now_us) // SECOND, 1))
 
     def forget(self, now_us: int, read_past: Mapping[str, int], partitions: int | None = None) -> Forgotten:
-        """Forget what is dead and older, by arrival, than gc_grace_seconds and than what every node was read past.
+        """Forget what is dead and was merged gc_grace_seconds or more before what every node was read past.
 
-        `read_past`: by node the second of which all its entries were merged; without that of a followed node nothing
-        is forgotten. With `partitions` at most so many are looked at, the next call goes on behind them.
+        Until then copies of what it outweighs are still logged, and may be read late. `read_past`: by node the second
+        of which all its entries were merged; without that of a followed node nothing is forgotten. With `partitions` at
+        most so many are looked at, the next call goes on behind them.
         """
         now = self._now(now_us)
         told = Forgotten()
@@ -138,7 +139,7 @@ class Merger:
         for table, name in self._partitions_on(partitions, told):
             grace = table.facts.gc_grace_seconds
             grace = self._settings.gc_grace_seconds if grace is None else grace
-            before = min(now // SECOND - max(grace, _LEAST_AGE), read)
+            before = min(now // SECOND, read) - max(grace, _LEAST_AGE)
             if before > (table.facts.forgotten or 0):
                 table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
             part = self._partition(table, name, now)

@@ -131,6 +131,7 @@ class Unit:
         part, header = self.part, self.part.header
         before = part.view(header)
         whole = part.is_complete(header)
+        totals = _totals(header)
         part.settle(header, facts)
         of_partition = [fact for fact in deletions.effective if fact.kind == Kind.PARTITION_GONE]
         self._flag(header, of_partition)
@@ -141,7 +142,9 @@ class Unit:
                 self._made.images.append(
                     deletion_image(part, fact.kind, change["range"], fact.write_ts, Cause.of(change), self._now_us)
                 )
-        of_static = [fact for fact in header.visible if fact in new and fact.kind not in _OF_MANY]
+        of_static = [
+            fact for fact in header.visible if fact in new and fact.kind not in _OF_MANY and _total(fact) not in totals
+        ]
         cause = next((own.facts[fact] for fact in own.facts if fact.kind != Kind.RANGE_GONE), own.first)
         self._image(header, before, part.view(header), of_static, of_partition, cause)
 
@@ -150,8 +153,9 @@ class Unit:
     ) -> None:
         part = self.part
         facts, new = self._added(row.facts, told.facts if told is not None else ())
+        totals = _totals(row)
         part.settle(row, facts)
-        effective = [fact for fact in row.visible if fact in new]
+        effective = [fact for fact in row.visible if fact in new and _total(fact) not in totals]
         over = [fact for fact in deletions if _covers(fact, row.key)]
         self._flag(row, [*over, *(fact for fact in effective if fact.kind == Kind.ROW_GONE)])
         causes = [told.first] if told is not None and effective else []
@@ -206,6 +210,15 @@ class Unit:
                 self._now_us,
             )
         )
+
+
+def _total(fact: Fact) -> tuple[str, bytes, bytes]:
+    return fact.column, fact.path, fact.value
+
+
+def _totals(row: Row) -> set[tuple[str, bytes, bytes]]:
+    """What a counter's shards count now. A repair logs them again, all under the newest time: it says nothing new."""
+    return {_total(fact) for fact in row.visible if fact.kind == Kind.SHARD}
 
 
 def _covers(deletion: Fact, key: bytes) -> bool:

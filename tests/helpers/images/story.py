@@ -113,12 +113,9 @@ class Story:
         """A reader may forget now; the ledger never does."""
 
     def read_past(self) -> dict[str, int]:
-        """Each node was read past what was logged before its first entry that is not read yet.
-
-        A copy of what a tombstone took may be logged for gc_grace behind it, and read later still: so that much less.
-        """
+        """Each node was read past what was logged before its first entry that is not read yet."""
         unread = {node: self._log(node)[at:] for node, at in self.next.items()}
-        return {node: (log[0].at if log else self.now) - GC for node, log in unread.items()}
+        return {node: log[0].at if log else self.now for node, log in unread.items()}
 
     def lose(self) -> None:
         """Some of the history was lost: nothing is known whole any more."""
@@ -130,6 +127,7 @@ class Story:
         self.read_all()
         self.tick(GC + 100)
         self.look()
+        self.tick(GC + 100)
         self.cluster.purge(GC)
         self.cluster.writes.clear()
         self.forget()

@@ -9,9 +9,9 @@ from typing import Any
 from tests.helpers.images.checked import Checked
 from tests.helpers.images.merged import Merged
 from tests.helpers.images.partitions import Range
-from tests.helpers.images.parts import Delete, Set
+from tests.helpers.images.parts import Add, Delete, Set
 from tests.helpers.images.story import GC
-from tests.helpers.images.tables import FLAT, STATIC, WIDE, ModelTable
+from tests.helpers.images.tables import COUNTED, FLAT, STATIC, WIDE, ModelTable
 
 ROW = (1, 1)
 A_WEEK = 7 * 86_400
@@ -241,6 +241,58 @@ def test_nothing_is_forgotten_where_one_node_was_not_read() -> None:
     kept = list(it.merger.held())
     it.merger.forget(it.now_us, {"a": it.now, "b": it.now})
     assert list(it.merger.held()) == kept
+
+
+def test_nor_what_a_copy_contradicts_that_was_logged_soon_and_is_read_late() -> None:
+    """A hint a minute behind the deletion, on a node that is read again when gc_grace is over."""
+    it = story(FLAT)
+    it.write([Set((), {"a": 1}, 1, insert=True)], on=())
+    it.write([Delete((), 3)], on=(0, 1))
+    it.read_all()
+    deleted_at = it.now
+    it.tick(60)
+    it.cluster.hint(0, 1)
+    it.tick(GC + 100)
+    it.merger.forget(it.now_us, {"a": it.now, "b": deleted_at + 60})
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert it.images[1:] == []
+
+
+def test_seq_goes_on_where_a_partition_is_forgotten_at_once() -> None:
+    it = story(FLAT, replicas=1)
+    it.write([Set((), {"a": 1}, 1, insert=True)])
+    it.read_all()
+    it.cluster.truncate(0)
+    it.read_all()
+    it.forget()
+    it.write([Set((), {"a": 1}, 1, insert=True)])
+    it.read_all()
+    *_, last, again = it.images
+    assert (again.op, again.prev_seq) == ("insert", last.seq)
+    it.settle()
+    assert it.merger.partitions() == {1}
+
+
+# --- counters ---
+
+
+def test_a_counter_that_is_repaired_says_nothing_new() -> None:
+    """The merged cell has all its shards under the newest time."""
+    it = story(COUNTED)
+    it.write([Add((1,), "c", 1, 1, 1, 1)], on=(0, 1))
+    it.write([Add((1,), "c", 2, 1, 1, 2)], on=(0,))
+    it.read_all()
+    count = len(it.images)
+    it.cluster.repair(1, 0, 1)
+    it.read_all()
+    assert it.images[count:] == []
+    it.write([Delete((1,), 1)], on=(0, 1))
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert [(image.op, image.changed) for image in it.images[count:]] == [("update", ())]
 
 
 def test_an_expired_value_hides_what_is_older_until_nothing_older_can_come() -> None:

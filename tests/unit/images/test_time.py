@@ -123,8 +123,8 @@ def test_a_tombstone_is_forgotten_when_it_is_older_than_gc_grace_seconds() -> No
 def test_not_before_every_node_was_read_past_it() -> None:
     state = State(whole=True)
     state.tell(delete(START + 2), at=5 * DAYS)
-    assert forget(state, 20, b=4) == 0
-    assert forget(state, 20, b=6) == 1
+    assert forget(state, 20, b=14) == 0
+    assert forget(state, 20, b=16) == 1
 
 
 def test_nothing_is_forgotten_where_a_node_is_not_told_of() -> None:

@@ -1,4 +1,4 @@
-"""The facts of the state: what a change said, without who logged it and where; beside each, the nodes that did.
+"""The facts of the state: what a change said, without who logged it and where; beside each, the marks of who did.
 
 Facts that are equal are one, whichever replicas logged it, and however often.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from tailer.images.marks import Marks
 from tailer.rebuild import facts as logged
 from tailer.rebuild.counters import shard_order
 from tailer.rebuild.facts import Kind
@@ -47,9 +48,9 @@ class Fact(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """`marks`: the nodes that vouch for a fact, as bits of a number; `arrival`: the second it was first merged."""
+    """`marks`: who vouches for a fact; `arrival`: the second it was first merged."""
 
-    marks: int
+    marks: Marks
     arrival: int
 
 

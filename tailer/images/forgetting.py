@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tailer.images.facts import NO_TIME, Copies, Fact, Facts
+from tailer.images.marks import united
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.standing import outweighed_by
@@ -82,9 +83,7 @@ def _null(part: Partition, facts: Facts, left: Facts, before: View) -> Facts:
     for name, value in before.values.items():
         if value is None and name not in known:
             copies = [facts[fact] for fact in facts if fact.column == name]
-            marks = 0
-            for each in copies:
-                marks |= each.marks
+            marks = united(each.marks for each in copies)
             kind = Kind.COLUMN_GONE if part.table.plan.columns[name].type.complex else Kind.CELL_GONE
             fact = Fact(int(kind), name, b"", b"", NO_TIME)
             made[fact] = Copies(marks, min(each.arrival for each in copies))

@@ -8,13 +8,14 @@ import msgspec
 
 from tailer.images.packed import Row
 from tailer.images.partition import Partition
-from tailer.rebuild.facts import Kind
+from tailer.rebuild.facts import Kind, Place
 
 
 class KnownFact(msgspec.Struct, frozen=True):
     """A fact of the state: `kind` in small letters, `path` and `value` as bytes, times as of the change row.
 
-    `nodes`: whose logs had it. `arrival`: the second it was first merged. `counts`: nothing outweighs it. `of_row`:
+    `nodes`: whose logs had it; `places`: for each of them the segment and offset at which it had it last, (0, 0) where
+    that is not kept any more. `arrival`: the second it was first merged. `counts`: nothing outweighs it. `of_row`:
     false for what the partition as a whole has, deletions of several rows or of all.
     """
 
@@ -29,6 +30,7 @@ class KnownFact(msgspec.Struct, frozen=True):
     arrival: int
     counts: bool
     of_row: bool
+    places: tuple[Place, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -60,10 +62,11 @@ def _facts(part: Partition, row: Row, nodes: Sequence[str], *, of_row: bool) -> 
         KnownFact(
             Kind(fact.kind).name.lower(),
             *fact[1:],
-            tuple(node for number, node in enumerate(nodes) if copies.marks >> number & 1),
+            tuple(nodes[mark.node] for mark in copies.marks),
             copies.arrival,
             fact in visible,
             of_row,
+            tuple(mark.place for mark in copies.marks),
         )
         for fact, copies in row.facts.items()
     ]

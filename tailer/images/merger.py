@@ -16,10 +16,11 @@ from tailer.images.known import Known, known_of
 from tailer.images.partition import Partition
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable, TableFacts, Tables
-from tailer.images.truncation import truncated
+from tailer.images.truncation import truncate
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
-from tailer.rebuild.changes import Changed, changed, row_place
+from tailer.rebuild.changes import Changed, changed, row_place, truncation
+from tailer.rebuild.facts import Place
 from tailer.rebuild.newest import newer
 from tailer.schema.model import TableDefinition
 
@@ -57,7 +58,7 @@ class Merger:
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
         for node in nodes:
-            self._mark(node)
+            self._number(node)
 
     @property
     def nodes(self) -> Sequence[str]:
@@ -94,8 +95,9 @@ class Merger:
             table = self._tables.of(change["table_id"])
             if table.facts.dropped:
                 continue
-            if change["op"] == "truncate":
-                images += self._truncate(table, change, now)
+            truncates = truncation(change)
+            if truncates is not None:
+                images += self._truncate(table, *truncates, change, now)
                 continue
             made = changed(change, table.plan)
             if made is not None:
@@ -159,7 +161,7 @@ class Merger:
     ) -> list[Image]:
         part = self._partition(table, name, now)
         images = expired(part, part.due(), now)
-        merged = self._merged(Unit(part, told, self._mark(told[0][0]["node"]), now))
+        merged = self._merged(Unit(part, told, self._number(told[0][0]["node"]), now))
         part.save()
         if table.facts.forgotten is not None:
             until = table.facts.forgotten * SECOND
@@ -169,13 +171,15 @@ class Merger:
     def _merged(self, unit: Unit) -> Merged:
         return unit.merge()
 
-    def _truncate(self, table: KnownTable, change: Mapping[str, Any], now: int) -> list[Image]:
-        cause, mark = Cause.of(change), self._mark(change["node"])
+    def _truncate(
+        self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
+    ) -> list[Image]:
+        cause, number = Cause.of(change), self._number(node)
         images = [self._of_table(table, "truncate", (), change["write_ts"], cause, now)]
         for name in self._names(table):
             part = self._partition(table, name, now)
             images += expired(part, part.due(), now)
-            images += truncated(part, mark, change["write_ts"], cause, now)
+            images += truncate(part, number, before, change["write_ts"], cause, now)
             part.save()
         return images
 
@@ -260,12 +264,12 @@ class Merger:
         self._at_partition = ("", b"")
         told.done = True
 
-    def _mark(self, node: str) -> int:
-        """The bit of a node."""
+    def _number(self, node: str) -> int:
+        """The number of a node in the marks of the state."""
         if node not in self._nodes:
             self._nodes.append(node)
             self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
-        return 1 << self._nodes.index(node)
+        return self._nodes.index(node)
 
     def _now(self, now_us: int) -> int:
         if now_us > self._now_us:

@@ -108,9 +108,12 @@ class Partition:
 
     def settle(self, row: Row, facts: Facts) -> None:
         """Give the row new facts, of which those stay that matter."""
+        had = {copies.marks for copies in row.facts.values()}
         stands = standing(facts, self.deletions(row.key), self.table.plan)
         row.facts, row.visible = stands.kept, stands.visible
         row.due = self.next_due(row)
+        if any(copies.marks not in had for copies in row.facts.values()):
+            row.placed = self.at
 
     def next_due(self, row: Row) -> int | None:
         """The second at which something in the row expires next."""
@@ -132,4 +135,5 @@ class Partition:
 
     def _hold(self, key: bytes, value: bytes | None) -> Row:
         row = self._rows[key] = Row(key) if value is None else unpack(key, value)
+        row.age(self.at)
         return row

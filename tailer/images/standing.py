@@ -1,16 +1,18 @@
 """Which facts of a row count, and which of the others must be kept for a TRUNCATE that is still to come.
 
-A TRUNCATE takes one node's mark off every fact at once. So a fact that is outweighed (beaten by one about the same
-thing, or covered by a deletion) can matter again only for nodes that vouch for it and for nothing that outweighs it:
-those marks are kept, and a fact with none left is dropped. What is kept is the same in whatever order facts came.
+A TRUNCATE takes one node's marks before a place off all facts at once. So a fact that is outweighed (beaten by one
+about the same thing, or covered by a deletion) can matter again only for a node that vouches for nothing that outweighs
+it, or did so before: those marks are kept, and a fact with none left is dropped. What is kept is the same in whatever
+order facts came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from tailer.images.facts import NO_TIME, Copies, Fact, Facts, about, strength
+from tailer.images.marks import Marks, beyond
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.table import Plan
 
@@ -22,10 +24,10 @@ _COLUMN_GONE: Final = int(Kind.COLUMN_GONE)
 
 
 class Deletion(NamedTuple):
-    """What was written until `write_ts` is gone, for the nodes that vouch for it."""
+    """What was written until `write_ts` is gone, for those who vouch for it."""
 
     write_ts: int
-    marks: int
+    marks: Marks
 
 
 class Standing(NamedTuple):
@@ -75,29 +77,18 @@ def _stand(group: list[Fact], facts: Facts, deletions: Sequence[Deletion], made:
         group.sort(key=strength, reverse=True)
     chosen = False
     for at, fact in enumerate(group):
-        covered, marks = _covering(fact, deletions)
+        over = [deletion.marks for deletion in deletions if deletion.write_ts >= fact.write_ts]
         copies = facts[fact]
-        if not covered and not chosen:
+        if not over and not chosen:
             chosen = True
             made.visible.append(fact)
             made.kept[fact] = copies
             continue
         # Of a counter's shards a stronger one may be older, and then be covered by what does not cover this one.
-        for other in group[:at]:
-            if other.write_ts >= fact.write_ts:
-                marks |= facts[other].marks
-        if copies.marks & ~marks:
-            made.kept[fact] = Copies(copies.marks & ~marks, copies.arrival)
-
-
-def _covering(fact: Fact, deletions: Iterable[Deletion]) -> tuple[bool, int]:
-    """Whether a deletion covers the fact, and the nodes that vouch for one that does."""
-    covered, marks = False, 0
-    for write_ts, vouching in deletions:
-        if write_ts >= fact.write_ts:
-            covered = True
-            marks |= vouching
-    return covered, marks
+        over += [facts[other].marks for other in group[:at] if other.write_ts >= fact.write_ts]
+        marks = beyond(copies.marks, over)
+        if marks:
+            made.kept[fact] = Copies(marks, copies.arrival)
 
 
 def outweighed_by(gone: Facts, facts: Facts, plan: Plan) -> set[Fact]:

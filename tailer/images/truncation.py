@@ -1,27 +1,28 @@
-"""A TRUNCATE of one node: its mark goes off every fact of a partition, and what nobody vouches for any more goes."""
+"""A TRUNCATE of one node: its marks before a place go, and what of a partition nobody vouches for any more."""
 
 from __future__ import annotations
 
 from tailer.images.chain import Cause, changed_of, op_of, row_image
-from tailer.images.facts import Facts
+from tailer.images.facts import Copies, Facts
 from tailer.images.image import Image
+from tailer.images.marks import truncated
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
-from tailer.rebuild.facts import Kind
+from tailer.rebuild.facts import Kind, Place
 
 _OF_ALL = (Kind.ROW_GONE, Kind.PARTITION_GONE)
 
 
-def truncated(part: Partition, mark: int, write_ts: int, cause: Cause, now_us: int) -> list[Image]:
+def truncate(part: Partition, node: int, before_place: Place, write_ts: int, cause: Cause, now_us: int) -> list[Image]:
     """The images of the rows that go, or show an older value again."""
     rows = list(part.every_row())
     before = {row.key: part.view(row) for row in rows}
     header = part.header
     was_static = part.view(header)
     deletions = {row.key: part.deletions(row.key) for row in rows}
-    images = _settled(part, header, _without(header.facts, mark), was_static, write_ts, cause, now_us)
+    images = _settled(part, header, _without(header.facts, node, before_place), was_static, write_ts, cause, now_us)
     for row in rows:
-        facts = _without(row.facts, mark)
+        facts = _without(row.facts, node, before_place)
         fewer = len(part.deletions(row.key)) < len(deletions[row.key])
         images += _settled(part, row, facts, before[row.key], write_ts, cause, now_us, fewer=fewer)
     return images
@@ -57,5 +58,6 @@ def _flag_anew(part: Partition, row: Row, facts: Facts) -> None:
     row.complete = known.epoch if any(time >= known.complete_since for time in times) else 0
 
 
-def _without(facts: Facts, mark: int) -> Facts:
-    return {fact: copies._replace(marks=copies.marks & ~mark) for fact, copies in facts.items() if copies.marks & ~mark}
+def _without(facts: Facts, node: int, before: Place) -> Facts:
+    left = {fact: truncated(copies.marks, node, before) for fact, copies in facts.items()}
+    return {fact: Copies(marks, facts[fact].arrival) for fact, marks in left.items() if marks}

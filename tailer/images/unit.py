@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tailer.images.chain import Cause, changed_of, deletion_image, op_of, row_image
 from tailer.images.facts import Copies, Fact, Facts
 from tailer.images.image import Image
+from tailer.images.marks import Mark, marked, vouches
 from tailer.images.packed import Row
 from tailer.images.partition import BEHIND_ROWS, Partition, View
 from tailer.images.standing import Standing, standing
@@ -25,6 +26,7 @@ class _Told:
     first: Mapping[str, Any]
     clustering: bytes = b""
     facts: dict[Fact, Mapping[str, Any]] = field(default_factory=dict)
+    marks: dict[Fact, Mark] = field(default_factory=dict)
 
 
 class _Deletions(NamedTuple):
@@ -42,13 +44,12 @@ class Merged(NamedTuple):
 
 
 class Unit:
-    """One entry's change rows of `part`, one partition. `mark`: the bit of the node that logged them."""
+    """One entry's change rows of `part`, one partition. `node`: the number of the node that logged them."""
 
     def __init__(
-        self, part: Partition, told: Iterable[tuple[Mapping[str, Any], Changed]], mark: int, now_us: int
+        self, part: Partition, told: Iterable[tuple[Mapping[str, Any], Changed]], node: int, now_us: int
     ) -> None:
         self.part = part
-        self._mark = mark
         self._now_us = now_us
         self._told: dict[bytes, _Told] = {}
         self._made = Merged([], [])
@@ -58,24 +59,26 @@ class Unit:
             of_row = self._told.get(made.row)
             if of_row is None:
                 of_row = self._told[made.row] = _Told(change, made.facts[0].stamp.clustering)
-            for fact in made.facts:
-                of_row.facts.setdefault(Fact.of(fact), change)
+            for each in made.facts:
+                fact, mark = Fact.of(each), Mark(node, each.stamp.place)
+                of_row.facts.setdefault(fact, change)
+                of_row.marks[fact] = max(mark, of_row.marks.get(fact, mark))
 
     def merge(self) -> Merged:
         """Merge them."""
         part = self.part
         own = self._told.pop(OWN, None)
-        told = {key: of_row for key, of_row in self._told.items() if self._is_news(part.row(key), of_row.facts)}
+        told = {key: of_row for key, of_row in self._told.items() if _is_news(part.row(key), of_row)}
         for key, of_row in told.items():
             self._begin(part.row(key), of_row)
-        if own is None or not self._is_news(part.header, own.facts):
+        if own is None or not _is_news(part.header, own):
             for key in sorted(told):
                 row = part.row(key)
-                if not self._is_marked(row, told[key].facts):
+                if not self._is_marked(row, told[key]):
                     self._merge_row(row, part.view(row), told[key], ())
             return self._made
         header = part.header
-        facts, new = self._added(header.facts, own.facts)
+        facts, new = self._added(header.facts, own)
         stands = standing(facts, (), part.table.plan)
         deletions = self._deletions(own, stands, new)
         rows = {row.key: row for stretch in deletions.stretches for row in part.between(*stretch)}
@@ -86,30 +89,26 @@ class Unit:
             self._merge_row(rows[key], before[key], told.get(key), deletions.effective, own)
         return self._made
 
-    def _is_news(self, row: Row, facts: Iterable[Fact]) -> bool:
-        """Whether there is a fact that the state does not have of this node."""
-        known = row.facts
-        return any(fact not in known or not known[fact].marks & self._mark for fact in facts)
-
-    def _is_marked(self, row: Row, facts: Iterable[Fact]) -> bool:
+    def _is_marked(self, row: Row, told: _Told) -> bool:
         """Marks facts of which none is new, where no other fact stands beneath them: nothing else comes of it."""
         known = row.facts
-        if len(row.visible) != len(known) or any(fact not in known for fact in facts):
+        if len(row.visible) != len(known) or any(fact not in known for fact in told.facts):
             return False
-        for fact in facts:
-            known[fact] = known[fact]._replace(marks=known[fact].marks | self._mark)
+        for fact, mark in told.marks.items():
+            known[fact] = known[fact]._replace(marks=marked(known[fact].marks, mark))
+        row.placed = self.part.at
         return True
 
-    def _added(self, known: Facts, facts: Iterable[Fact]) -> tuple[Facts, set[Fact]]:
+    def _added(self, known: Facts, told: _Told | None) -> tuple[Facts, set[Fact]]:
         """What is known and what is told together, and the facts of it that are new."""
         together, new = dict(known), set()
-        for fact in facts:
+        for fact, mark in told.marks.items() if told is not None else ():
             copies = together.get(fact)
             if copies is None:
                 new.add(fact)
-                together[fact] = Copies(self._mark, self.part.at)
+                together[fact] = Copies((mark,), self.part.at)
             else:
-                together[fact] = copies._replace(marks=copies.marks | self._mark)
+                together[fact] = copies._replace(marks=marked(copies.marks, mark))
         return together, new
 
     def _deletions(self, own: _Told, stands: Standing, new: set[Fact]) -> _Deletions:
@@ -120,7 +119,7 @@ class Unit:
         for fact in own.facts:
             if fact.kind not in _OF_MANY:
                 continue
-            if fact in stands.kept and stands.kept[fact].marks != (held[fact].marks if fact in held else 0):
+            if fact in stands.kept and stands.kept[fact].marks != (held[fact].marks if fact in held else ()):
                 of_range = fact.kind == Kind.RANGE_GONE
                 made.stretches.append((fact.path, fact.value) if of_range else (ROWS, BEHIND_ROWS))
             if fact in new and fact in visible and not _within_another(fact, ranges):
@@ -152,7 +151,7 @@ class Unit:
         self, row: Row, before: View, told: _Told | None, deletions: Sequence[Fact], own: _Told | None = None
     ) -> None:
         part = self.part
-        facts, new = self._added(row.facts, told.facts if told is not None else ())
+        facts, new = self._added(row.facts, told)
         totals = _totals(row)
         part.settle(row, facts)
         effective = [fact for fact in row.visible if fact in new and _total(fact) not in totals]
@@ -210,6 +209,12 @@ class Unit:
                 self._now_us,
             )
         )
+
+
+def _is_news(row: Row, told: _Told) -> bool:
+    """Whether there is a fact that the state does not have of this node, or only of an older place."""
+    known = row.facts
+    return any(fact not in known or not vouches(known[fact].marks, mark) for fact, mark in told.marks.items())
 
 
 def _total(fact: Fact) -> tuple[str, bytes, bytes]:

@@ -18,10 +18,12 @@ class Replica:
     partitions: dict[int, Partition] = field(default_factory=dict)
     log: list[Entry] = field(default_factory=list)
     offset: int = 100
+    truncating: int = 0
+    """The offset below which a TRUNCATE that has begun takes everything; 0 where there is none."""
 
-    def logs(self, now: int, updates: Iterable[Update], truncates: bool = False) -> Entry:
+    def logs(self, now: int, updates: Iterable[Update], before: int = 0) -> Entry:
         self.offset += 100
-        entry = Entry(self.name, SEGMENT, self.offset, now, tuple(updates), truncates)
+        entry = Entry(self.name, SEGMENT, self.offset, now, tuple(updates), before > 0, before)
         self.log.append(entry)
         return entry
 
@@ -72,8 +74,25 @@ class Cluster:
                         self.repair(k, source, to)
 
     def truncate(self, replica: int) -> None:
+        self.begin_truncate(replica)
+        self.end_truncate(replica)
+
+    def begin_truncate(self, replica: int) -> None:
+        """Its place is taken, and what the node has goes; what is written from now on stays."""
+        self.end_truncate(replica)
         self.replicas[replica].partitions.clear()
-        self.replicas[replica].logs(self.now, (), truncates=True)
+        self.replicas[replica].truncating = self.replicas[replica].offset + 50
+
+    def end_truncate(self, replica: int) -> None:
+        """It is logged, if one has begun."""
+        truncated = self.replicas[replica]
+        if truncated.truncating:
+            truncated.logs(self.now, (), truncated.truncating)
+            truncated.truncating = 0
+
+    def end_truncates(self) -> None:
+        for replica in range(len(self.replicas)):
+            self.end_truncate(replica)
 
     def purge(self, gc: int) -> None:
         """After a repair of everything, and when all tombstones are older than `gc`."""

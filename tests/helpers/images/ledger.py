@@ -59,7 +59,8 @@ class Ledger:
         self.table = table
         self.whole = whole
         self.since = since
-        self.facts: dict[int, dict[Fact, set[str]]] = {}
+        self.facts: dict[int, dict[Fact, dict[str, int]]] = {}
+        """By partition: each with the nodes that logged it, and at which offset they did last."""
         self.swept: dict[int, set[Fact]] = {}
         self.flagged: set[tuple[int, Key]] = set()
         """Rows that are known whole by deletions that were forgotten."""
@@ -107,8 +108,8 @@ class Ledger:
 
     def entry(self, entry: Entry, now: int) -> list[Unit]:
         if entry.truncates:
-            return self._truncate(entry.node, now)
-        return [self._merge(entry.node, k, facts_of((k, update), self.table), now) for k, update in entry.updates]
+            return self._truncate(entry, now)
+        return [self._merge(entry, k, facts_of((k, update), self.table), now) for k, update in entry.updates]
 
     def expire(self, now: int) -> list[Unit]:
         return [Unit(k, self._expire(k, now), {}) for k in sorted(self.facts)]
@@ -137,11 +138,15 @@ class Ledger:
         for k, facts in self.swept.items():
             self.swept[k] = {fact for fact in facts if fact.kind == "partition" and k in partitions}
 
-    def _truncate(self, node: str, now: int) -> list[Unit]:
+    def _truncate(self, entry: Entry, now: int) -> list[Unit]:
         expired = {k: self._expire(k, now) for k in self.facts}
         before = {k: self.rows(k, now) for k in self.facts}
         for k, facts in self.facts.items():
-            self.facts[k] = {fact: nodes - {node} for fact, nodes in facts.items() if nodes - {node}}
+            left = {
+                fact: {node: place for node, place in nodes.items() if node != entry.node or place >= entry.before}
+                for fact, nodes in facts.items()
+            }
+            self.facts[k] = {fact: nodes for fact, nodes in left.items() if nodes}
             # What only that node had deleted may be there on another, unread.
             self.swept[k] = self.swept.get(k, set()) & self.facts[k].keys()
         units = [self._differing(k, rows, now) for k, rows in before.items()]
@@ -166,14 +171,14 @@ class Ledger:
                 made[key] = Expected(before != after, True, before, after)
         return made
 
-    def _merge(self, node: str, k: int, facts: Iterable[Fact], now: int) -> Unit:
+    def _merge(self, entry: Entry, k: int, facts: Iterable[Fact], now: int) -> Unit:
         expired = self._expire(k, now)
         held = self.facts.setdefault(k, {})
         before, was_complete = self.standing(k), self.partition_complete(k)
         shown = {key: self.shown(k, key, now, before) for key in [*before.rows, *(_keys(facts))]}
         new = {fact for fact in facts if fact not in held}
         for fact in facts:
-            held.setdefault(fact, set()).add(node)
+            held.setdefault(fact, {})[entry.node] = entry.offset
         after = self.standing(k)
         effective = new & after.facts
         for fact in effective:

@@ -17,7 +17,9 @@ Update = tuple[int, Partition]
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a node's log. `at`: the second in which it was logged. `truncates`: it is a TRUNCATE."""
+    """One entry of a node's log. `at`: the second in which it was logged. `truncates`: it is a TRUNCATE, of what was
+    logged below the offset `before`.
+    """
 
     node: str
     segment: int
@@ -25,11 +27,12 @@ class Entry:
     at: int
     updates: tuple[Update, ...] = ()
     truncates: bool = False
+    before: int = 0
 
     def rows(self, table: ModelTable) -> list[dict[str, Any]]:
         """Its change rows, as a batch's `to_pylist` has them. The table as it was when the entry was logged."""
         if self.truncates:
-            before = {"segment": self.segment, "offset": self.offset}
+            before = {"segment": self.segment, "offset": self.before}
             made = [_change("truncate", range=_json({"before": before}))]
         else:
             made = [row for k, update in self.updates for row in _partition(k, update, table)]

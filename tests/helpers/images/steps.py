@@ -68,7 +68,7 @@ def _kinds(table: ModelTable, some_parts: Any, kinds: Sequence[str]) -> list[Any
         st.tuples(st.sampled_from(["forget", "reopen"])),
     ]
     if "truncate" in kinds:
-        made.append(st.tuples(st.just("truncate"), node))
+        made.append(st.tuples(st.sampled_from(["truncate", "begin_truncate", "end_truncate"]), node))
     made += [st.tuples(st.just(kind)) for kind in ("lose", "settle", "age", "age") if kind in kinds]
     if "alter" in kinds and not table.counts:
         droppable = st.sampled_from([column.name for column in table.columns if not column.static])
@@ -79,6 +79,7 @@ def _kinds(table: ModelTable, some_parts: Any, kinds: Sequence[str]) -> list[Any
 def perform(story: Story, history: History) -> None:
     for name, *args in history.steps:
         _ACTS[name](story, *args)
+    story.cluster.end_truncates()
 
 
 def _hint(story: Story, number: int, to: int) -> None:
@@ -114,6 +115,8 @@ _ACTS = {
     "look": lambda story: story.look(),
     "forget": lambda story: story.forget(),
     "truncate": lambda story, node: story.cluster.truncate(node % len(story.cluster.replicas)),
+    "begin_truncate": lambda story, node: story.cluster.begin_truncate(node % len(story.cluster.replicas)),
+    "end_truncate": lambda story, node: story.cluster.end_truncate(node % len(story.cluster.replicas)),
     "reopen": lambda story: story.reopen(),
     "lose": lambda story: story.lose(),
     "age": lambda story: story.age(),

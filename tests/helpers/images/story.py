@@ -66,6 +66,7 @@ class Story:
 
     def age(self) -> None:
         """Most of gc_grace passes, and all was repaired in it: what is not read yet may be that old, too."""
+        self.cluster.end_truncates()
         self.cluster.repair_everywhere()
         self.cluster.writes.clear()
         self.tick(GC * 2 // 3)
@@ -123,6 +124,7 @@ class Story:
 
     def settle(self) -> None:
         """All is repaired, read, and as old as tombstones may get; then replicas purge, and the reader forgets."""
+        self.cluster.end_truncates()
         self.cluster.repair_everywhere()
         self.read_all()
         self.tick(GC + 100)

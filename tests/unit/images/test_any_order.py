@@ -96,30 +96,25 @@ def logs(draw: st.DrawFn, *, counter: bool = False, truncates: bool = True) -> d
         mine += [
             [{**row, "node": node} for row in entry] for entry in draw(st.lists(st.sampled_from(entries), max_size=1))
         ]
-        if truncates and not draw(st.integers(0, 3)):
-            mine.insert(draw(st.integers(0, len(mine))), [truncate(START + 5, node)])
-        made[node] = mine
-    made["a"] = made["a"] or [[{**row, "node": "a"} for row in entry] for entry in entries]
+        if truncates and not draw(st.integers(0, 2)):
+            at = draw(st.integers(0, len(mine)))
+            # Its place is taken before it is logged: what comes in between stands.
+            before = draw(st.integers(max(at - 2, 0), at)) + 1
+            mine.insert(at, [truncate(START + 5, node, before=before)])
+        made[node] = placed(mine)
+    made["a"] = made["a"] or placed([[{**row, "node": "a"} for row in entry] for entry in entries])
     return made
 
 
 def placed(entries: list[Entry]) -> list[Entry]:
-    """Each entry at a place of its own, behind those before."""
-    made = []
-    for place, entry in enumerate(entries, 1):
-        made.append(
-            [
-                {
-                    **row,
-                    "offset": place,
-                    "row": number,
-                    "event_id": f"{row['node']}:1:{place}:{number}",
-                    "range": row["range"].replace('"offset": 0', f'"offset": {place}') if row["range"] else None,
-                }
-                for number, row in enumerate(entry)
-            ]
-        )
-    return made
+    """Each entry of a log at a place of its own, behind those before."""
+    return [
+        [
+            {**row, "offset": place, "row": number, "event_id": f"{row['node']}:1:{place}:{number}"}
+            for number, row in enumerate(entry)
+        ]
+        for place, entry in enumerate(entries, 1)
+    ]
 
 
 def clock(entries: list[Entry]) -> list[int]:
@@ -138,7 +133,7 @@ def told(table: Table, entries: list[Entry], nows: list[int], *, created: bool) 
 @given(data=st.data(), order=st.integers(0, 2**32))
 def test_images_of_a_whole_table_add_up_to_the_rebuilt_rows(counter: bool, data: st.DataObject, order: int) -> None:
     table = COUNTERS if counter else TABLE
-    entries = placed(interleaved(data.draw(logs(counter=counter)), random.Random(order)))
+    entries = interleaved(data.draw(logs(counter=counter)), random.Random(order))
     nows = clock(entries)
     made = told(table, entries, nows, created=True)
     made.expire(nows[-1] // SECOND)
@@ -154,7 +149,7 @@ def test_the_state_is_the_same_in_whatever_order_nodes_are_read(
 ) -> None:
     table = COUNTERS if counter else TABLE
     held = data.draw(logs(counter=counter))
-    one, other = (placed(interleaved(held, random.Random(order))) for order in orders)
+    one, other = (interleaved(held, random.Random(order)) for order in orders)
     first, second = (told(table, entries, [START + 4 * SECOND] * len(one), created=created) for entries in (one, other))
     assert first.state() == second.state()
     assert first.there() == second.there()
@@ -162,7 +157,7 @@ def test_the_state_is_the_same_in_whatever_order_nodes_are_read(
 
 @given(held=logs(truncates=False), created=st.booleans(), order=st.integers(0, 2**32))
 def test_each_fact_takes_effect_once_at_most(held: dict[str, list[Entry]], created: bool, order: int) -> None:
-    entries = placed(interleaved(held, random.Random(order)))
+    entries = interleaved(held, random.Random(order))
     made = told(TABLE, entries, clock(entries), created=created)
     assert all(times == 1 for times in made.merger.effects.values())
 
@@ -170,7 +165,7 @@ def test_each_fact_takes_effect_once_at_most(held: dict[str, list[Entry]], creat
 @given(held=logs(), created=st.booleans(), order=st.integers(0, 2**32), cuts=st.sets(st.integers(1, 12)))
 def test_batches_make_no_difference(held: dict[str, list[Entry]], created: bool, order: int, cuts: set[int]) -> None:
     """Nor whether the state was left and opened again between them."""
-    entries = placed(interleaved(held, random.Random(order)))
+    entries = interleaved(held, random.Random(order))
     nows = clock(entries)
     store, images = MemoryStore(), list[Image]()
     merger = Merger(store, NODES, Settings(START))

@@ -275,6 +275,71 @@ def test_seq_goes_on_where_a_partition_is_forgotten_at_once() -> None:
     assert it.merger.partitions() == {1}
 
 
+# --- a TRUNCATE, and what is written while it runs ---
+
+
+def test_what_is_written_while_a_truncate_runs_stays() -> None:
+    """Its place is taken before it is logged; what is logged in between is read first."""
+    it = story(FLAT, replicas=1)
+    it.write([Set((), {"a": 1}, 1, insert=True)])
+    it.cluster.begin_truncate(0)
+    it.write([Set((), {"a": 2}, 3, insert=True)])
+    it.read_all()
+    it.cluster.end_truncate(0)
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert told(it.images) == [("insert", None, 1), ("update", 1, 2), ("truncate", None, None)]
+
+
+def test_also_what_was_written_before_and_is_logged_once_more() -> None:
+    it = story(replicas=1)
+    it.write([Set(ROW, {"a": 1}, 1, insert=True)])
+    it.write([Set(ROW, {"b": "b"}, 2)])
+    it.cluster.begin_truncate(0)
+    it.cluster.hint(0, 0)
+    it.read_all()
+    it.cluster.end_truncate(0)
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert told(it.images)[2:] == [("truncate", None, None), ("update", 1, 1)]
+
+
+def test_also_what_was_written_over_before() -> None:
+    """It was dropped from the state when it was written over; its copy behind the TRUNCATE's place counts again."""
+    it = story(FLAT, replicas=1)
+    it.write([Set((), {"a": 1}, 1, insert=True)])
+    it.write([Set((), {"a": 2}, 3, insert=True)])
+    it.cluster.begin_truncate(0)
+    it.cluster.hint(0, 0)
+    it.read_all()
+    it.cluster.end_truncate(0)
+    it.read_all()
+    it.look()
+    it.check_select()
+    assert told(it.images)[2:] == [("truncate", None, None), ("update", 2, 1)]
+
+
+def test_a_day_later_no_place_is_kept() -> None:
+    """A TRUNCATE's place is seconds old; the first write behind that day leaves the places of older ones out."""
+    it = story(replicas=1)
+    it.write([Set(ROW, {"a": 1}, 1, insert=True)])
+    it.read_all()
+    it.tick(86_500)
+    it.write([Set(ROW, {"b": "b"}, 2)])
+    it.read_all()
+    known = it.merger.merger.known(it.cluster.table.id, '{"k":1}', '{"x":1,"y":1}')
+    assert {fact.column: fact.places for fact in known.facts} == {"": ((0, 0),), "a": ((0, 0),), "b": ((7, 300),)}
+    it.cluster.begin_truncate(0)
+    it.write([Set(ROW, {"b": "b"}, 2)])
+    it.read_all()
+    it.cluster.end_truncate(0)
+    it.read_all()
+    it.look()
+    it.check_select()
+
+
 # --- counters ---
 
 

@@ -39,7 +39,7 @@ def test_images_of_the_table_have_a_chain_of_their_own() -> None:
 
 def test_what_is_written_after_it_stands() -> None:
     state = State(whole=True)
-    state.tell(truncate(START + 9))
+    state.tell(truncate(START + 9, before=10))
     assert state.told(insert(START + 1, v=1)) == [("insert", None, {"v": 1, "w": None}, ("v",))]
 
 

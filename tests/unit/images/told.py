@@ -70,8 +70,9 @@ def delete_range(ts: int, start: int | None, end: int | None, *, node: str = "a"
     return change("delete_range", ts, None, node, range=bounds)
 
 
-def truncate(ts: int, node: str = "a") -> dict[str, Any]:
-    return change("truncate", ts, None, node, partition_key=None, range={"before": {"segment": 1, "offset": 0}})
+def truncate(ts: int, node: str = "a", *, before: int = 10_000) -> dict[str, Any]:
+    """Of all that was logged below the offset `before`."""
+    return change("truncate", ts, None, node, partition_key=None, range={"before": {"segment": 1, "offset": before}})
 
 
 class State:

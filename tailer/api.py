@@ -113,7 +113,10 @@ def open_log(folder: str | PathLike[str] | None, tables: Sequence[str], options:
     asked, images = split_images(options)
     given = python_options({"tables": tables, **asked}, program="tailer.open")
     if images is not None:
+        from tailer.image_state.library import check_library
+
         check_images(given)
+        check_library()
     place = folder_of(given) if folder is None else log_place(os.fspath(folder))
     if isinstance(place, Path):
         # A folder in which no log is kept is refused here already.

@@ -95,6 +95,9 @@ def _side_by_side(
 ) -> None:
     """Each node in a thread of its own."""
     if images is not None:
+        from tailer.image_state.library import check_library
+
+        check_library()
         from tailer.cli.follow_images import follow_images
 
         follow_images(places, options, images, form, values, watched, stopping)

@@ -20,6 +20,9 @@ from tests.install.environment import NODE, Environment, linked, requirements_of
 from tests.oracle import expected
 
 SPARK = ("stream", "demo")
+NEED_EXTRAS = ("images", "serve")
+"""Commands that are nothing without an extra; they say which."""
+
 RUN = "from tailer.cli.app import run; run()"
 IMPORT_ALL = """
 import importlib, json, sys
@@ -46,12 +49,14 @@ EXTRAS = {
     "deltalake": ("tailer.sinks.deltalake",),
     "duckdb": ("tailer.sinks.database.duckdb",),
     "fastavro": ("tailer.sinks.envelope.avro",),
+    "lmdb": ("tailer.cli.follow_images", "tailer.image_state", "tailer.tail.images"),
     "opentelemetry": ("tailer.metrics.otel",),
     "prometheus_client": ("tailer.metrics.prometheus",),
     "psycopg": ("tailer.sinks.database",),
 }
 """Packages of extras, which are not there, and the modules that need them: who imports these says what to install."""
 
+NEED_LMDB = "images need the package lmdb. Install it: pip install 'cdc-tail[images]'."
 SILENT = ("archive", "clean", "consumers", "quarantine", "ship", "write")
 MODULES = [name for name in modules() if not name.startswith("tailer.spark")]
 
@@ -97,7 +102,7 @@ def test_every_compiled_form_can_be_imported(node: Environment, compiled_code: P
     assert json.loads(ran.out) == {}
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SPARK, "serve"}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SPARK, *NEED_EXTRAS}))
 def test_every_command_runs(command: str, node: Environment, fresh_folder: FreshFolder, tmp_path: Path) -> None:
     folder, schema = fresh_folder("50-cases"), tmp_path / "schema.cql"
     schema.write_text(TABLE)
@@ -159,6 +164,31 @@ def test_what_serves_a_log_says_what_to_install(node: Environment, fresh_folder:
     ran = python(node, RUN, "serve", folder, "--no-auth")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "cdc-tail: serve: there is no package aiohttp. Install it: pip install 'cdc-tail[serve]'.\n"
+    assert not folder.with_name("cdc_raw.cdc_tail").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["images", "--consumer", "c"],
+        ["follow", "--image", "after", "--consumer", "c"],
+        ["follow", "--image", "after", "--once"],
+    ],
+)
+def test_what_gives_images_says_what_to_install(
+    arguments: list[str], node: Environment, fresh_folder: FreshFolder
+) -> None:
+    folder = fresh_folder("50-cases")
+    ran = python(node, RUN, arguments[0], folder, *arguments[1:])
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"cdc-tail: {NEED_LMDB}\n"
+    assert not folder.with_name("cdc_raw.cdc_tail").exists()
+
+
+def test_a_program_that_wants_images_is_told_what_to_install(node: Environment, fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    ran = python(node, "import sys, tailer; tailer.open(sys.argv[1], image='both', consumer='c')", folder)
+    assert f"UsageError: {NEED_LMDB}" in ran.err
     assert not folder.with_name("cdc_raw.cdc_tail").exists()
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailer.errors import UsageError
-from tailer.image_state.library import check_library
 from tailer.options.images import ImageOptions, check_images
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
@@ -35,7 +34,6 @@ class ImageRun:
 def tail_options_of(options: TailOptions) -> TailOptions:
     """The options of a tail whose rows become images: changes of definitions are among them. UsageError."""
     check_images(options)
-    check_library()
     return replace(options, schema_changes=True, outlet=options.consumer is not None)
 
 

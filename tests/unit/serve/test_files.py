@@ -234,7 +234,7 @@ def test_a_rate_is_kept_and_shared(log: LogFolder) -> None:
         # Lists and the like are not held back.
         began = time.monotonic()
         assert node.ask("GET", "/segments").status == 200
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
 
 
 def test_bytes_are_counted(node: ServedNode, log: LogFolder) -> None:

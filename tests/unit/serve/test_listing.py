@@ -87,7 +87,7 @@ def test_a_list_that_is_known_is_304_and_waits_as_long_as_asked(node: ServedNode
     began = time.monotonic()
     answer = listed(node, etag, "0.4s")
     assert (answer.status, answer.body) == (304, b"")
-    assert 0.35 < time.monotonic() - began < 3
+    assert 0.35 < time.monotonic() - began < 10
 
 
 def test_what_differs_is_told_alone(node: ServedNode, log: LogFolder) -> None:

@@ -32,6 +32,9 @@ from tailer.tail.follow import Stalled
 from tailer.tail.step import Step
 
 STEP_BYTES: Final = 64 * MIB
+SMALL_BYTES: Final = 4 * MIB
+"""So much log of a node elsewhere is sent along in a batch's tasks; see `Node.is_small`."""
+
 SILENT_BYTES: Final = 64 * MIB
 """Log without a row of interest is handed out after so much of it."""
 
@@ -146,11 +149,20 @@ class Node(NodeStanding):
         found = self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
         return [FileTask(self._met.narrowed(task), file) for task, file in found]
 
-    def carried(self, planned: FileTask) -> CarriedSpan | None:
-        """See `carry.carried`."""
-        if self._on_driver:
+    def carried(self, planned: FileTask, *, whole: bool = False) -> CarriedSpan | None:
+        """See `carry.carried`; `whole`: also where executors could read the log themselves."""
+        on_driver = self._on_driver or whole
+        if on_driver:
             self._open_segment(planned.task.span.segment)
-        return carried(planned.task, self._parts, on_driver=self._on_driver)
+        return carried(planned.task, self._parts, on_driver=on_driver)
+
+    def is_small(self, start: NodeOffset) -> bool:
+        """Whether there is so little log of a server behind it that it is sooner sent along than asked for again.
+
+        What a commit of a native log stands for may be long, wherever its own section is.
+        """
+        native = self._survey.dropped is not None
+        return not native and bool(backlog(start, self._survey.durable_ends(start))["bytes"] <= SMALL_BYTES)
 
     def _check_form(self, end: NodeOffset) -> None:
         """A batch that is replayed keeps its form; the query's columns must be of the same table."""

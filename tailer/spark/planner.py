@@ -226,13 +226,17 @@ class Planner:
 
     def _jobs(self, spans: dict[str, tuple[NodeOffset, NodeOffset]]) -> list[bytes]:
         pieces = -(-self._options.min_partitions // max(len(spans), 1))
-        work = {}
+        work, made = {}, dict[str, list[bytes]]()
         for name, (start, end) in spans.items():
             node = self._node(name)
+            jobs = node.made(start, end)
+            if jobs is not None and pieces == 1:
+                made[name] = jobs
+                continue
             if node.target is None:
                 node.stand(start)
             work[name] = node.tasks(start, end, pieces, self._task_wait)
-        made = self._nodes.await_all(work, self._patience)
+        made |= self._nodes.await_all(work, self._patience)
         if missing := sorted(work.keys() - made.keys()):
             error = self._nodes.why(missing[0])
             raise SystemFailedError(
@@ -240,7 +244,7 @@ class Planner:
                 f"of it: {reason(error)}",
                 remedy="Start the query again when the node is back: it waits longer with option nodeWait.",
             )
-        return [job for name in work for job in made[name]]
+        return [job for name in spans for job in made[name]]
 
     def _take_silent(self) -> None:
         """What lies in the log without rows of interest leaves with a tick, or now and then with others' rows.

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 from tailer.errors import CdcError, SystemFailedError
 from tailer.options.log_place import LogPlace
 from tailer.planning.absent import MOUNT
+from tailer.planning.batch_tasks import FileTask
 from tailer.segments.folder import check_folder
 from tailer.spark.backlog import NodeProgress
+from tailer.spark.carry import CarriedSpan
 from tailer.spark.executor import JobPacker
 from tailer.spark.node import Node
 from tailer.spark.node_thread import NodeThread
@@ -31,12 +33,20 @@ class Away(NamedTuple):
     error: CdcError
 
 
+class Made(NamedTuple):
+    """The jobs from one offset to another, with the log's bytes in them."""
+
+    start: NodeOffset
+    end: NodeOffset
+    jobs: list[bytes]
+
+
 class Looked(NamedTuple):
     """What a look at a node came to.
 
     `target`: where it stood. `offer`: what may be handed out from there, None where there is nothing new; `used`: bytes
     of log up to there. `again`: look again at once. `descriptor`: readable when it is worth another look; None where
-    nothing tells. `cost`: seconds of processor.
+    nothing tells. `cost`: seconds of processor. `made`: the jobs up to `offer`, where they do not need the node.
     """
 
     target: NodeOffset | None
@@ -48,6 +58,7 @@ class Looked(NamedTuple):
     held: tuple[int, int] | None
     waiting: bool
     cost: float
+    made: Made | None
 
 
 class QueryNode:
@@ -84,6 +95,7 @@ class QueryNode:
         self._node: Node | None = None
         self._moved: NodeOffset | None = None
         self._packer = JobPacker()
+        self._made: Made | None = None
         self.target: NodeOffset | None = None
         self.offer: NodeOffset | None = None
         self.committed: NodeOffset | None = None
@@ -106,6 +118,7 @@ class QueryNode:
         """Spark stands there."""
         if target != self.target:
             self.target, self.offer, self.looked, self.stale = target, None, None, True
+            self._made = None
 
     def commit(self, committed: NodeOffset | None) -> None:
         """Spark has committed it."""
@@ -181,9 +194,14 @@ class QueryNode:
 
         def work(node: Node) -> list[bytes]:
             found = node.tasks(start, end, pieces)
-            return [self._packer.pack(task, node.place, node.options, node.carried(task), wait=wait) for task in found]
+            return [self._packed(node, task, node.carried(task), wait) for task in found]
 
         return work
+
+    def made(self, start: NodeOffset, end: NodeOffset) -> list[bytes] | None:
+        """The jobs of a batch that were made when it was planned, from bytes that were here: it waits for nobody."""
+        made = self._made
+        return made.jobs if made is not None and (made.start, made.end) == (start, end) else None
 
     def close(self) -> None:
         """Give the consumer's lock back, behind what is being done."""
@@ -198,6 +216,8 @@ class QueryNode:
             self.stale = True
             return
         self.offer, self.looked = looked.offer, looked
+        # Kept where the node goes away before the batch is asked for: the offset has left then.
+        self._made = looked.made or self._made
         self.stale = self.stale or looked.again
 
     def _guarded(self, work: Callable[[Node], T], known: NodeOffset | None) -> T | Away:
@@ -227,6 +247,7 @@ class QueryNode:
         self._stand(node, target)
         self._follow(node, target, committed)
         found, used = node.plan(budget)
+        made = self._make(node, target) if found and target is not None else None
         return Looked(
             target,
             node.handed if found else None,
@@ -237,7 +258,22 @@ class QueryNode:
             node.held,
             node.waiting,
             time.thread_time() - began,
+            made,
         )
+
+    def _make(self, node: Node, target: NodeOffset) -> Made | None:
+        """The jobs of a node elsewhere that has just shown the bytes of a small batch. Whether it is there while they
+        are read is no matter then, nor how slow the way to it is: others' rows in the batch do not wait for it."""
+        end = node.handed
+        if end is not None and self.made(target, end) is not None:
+            return self._made
+        if isinstance(self.place, Path) or end is None or not node.is_small(target):
+            return None
+        tasks = node.tasks(target, end)
+        return Made(target, end, [self._packed(node, task, node.carried(task, whole=True)) for task in tasks])
+
+    def _packed(self, node: Node, task: FileTask, carried: CarriedSpan | None, wait: float = 0.0) -> bytes:
+        return self._packer.pack(task, node.place, node.options, carried, wait=wait)
 
     def _stand(self, node: Node, target: NodeOffset | None) -> None:
         if target is not None:

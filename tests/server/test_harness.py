@@ -1,4 +1,7 @@
-"""The harness itself: a server that runs, is killed, comes back, and shows its own log."""
+"""The harness itself: a server that runs, is killed, comes back, and shows its own log.
+
+test_live_server.py does not pass without most of this; what takes minutes is run by `make soak SOAK=harness`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.amount import ALL
 from tests.oracle.segments import edges
 from tests.server.harness import CommandFailed, Node
 from tests.server.schema import CHANGES, KEYSPACE, TABLES
@@ -15,7 +19,10 @@ from tests.server.workload import Step, Workload, run
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
+minutes = pytest.mark.skipif(not ALL, reason="minutes: make soak SOAK=harness")
 
+
+@minutes
 def test_a_server_runs_dies_and_comes_back_with_its_log(node: Node, work: Path) -> None:
     with Keeper(node.cdc_raw) as keeper:
         view = ServerView(node, keeper, work)
@@ -49,12 +56,14 @@ def test_the_same_seed_gives_the_same_statements() -> None:
     assert steps() == steps()
 
 
+@minutes
 def test_an_unknown_command_is_an_error_and_the_node_goes_on(node: Node) -> None:
     with pytest.raises(CommandFailed, match="no such command"):
         node.command("dance")
     assert node.running
 
 
+@minutes
 def test_time_reads_a_segment_as_often_as_asked(node: Node) -> None:
     segment = min(node.cdc_raw.glob("*.log"))
     runs = node.time(segment, 3)
@@ -62,6 +71,7 @@ def test_time_reads_a_segment_as_often_as_asked(node: Node) -> None:
     assert all(seconds > 0 and count == runs[0][0] > 0 for count, seconds in runs)
 
 
+@minutes
 def test_a_torn_marker_is_forgiven_at_the_start_and_shown_by_the_dump(node: Node, work: Path) -> None:
     """What a kill in the midst of a marker leaves: the place of the next one is written, its CRC is not yet."""
     if not node.running or node.drained:

@@ -1,6 +1,7 @@
 """Three real nodes, of which one is killed and comes back: every acknowledged write is in the rows.
 
-`make soak SOAK=cluster` does more to them, for longer (test_soak.py).
+Read by one Spark query elsewhere; `make soak SOAK=cluster` has a follower beside each node too, and does more to them
+all, for longer (test_soak.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.helpers.amount import ALL
 from tests.server.cluster.check import Copies
 from tests.server.cluster.cluster import Cluster
 from tests.server.cluster.ledger import Entry
@@ -37,7 +39,7 @@ class Seen:
     away: tuple[float, float]
 
 
-@pytest.fixture(scope="module", params=sorted(READERS))
+@pytest.fixture(scope="module", params=sorted(READERS) if ALL else ["spark"])
 def seen(server_here: None, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Seen:
     work = tmp_path_factory.mktemp("cluster")
     reader = READERS[request.param](work)

@@ -13,5 +13,5 @@ THOROUGH: Final = AMOUNT == "thorough"
 
 
 def examples(whole: int) -> int:
-    """How many random examples of a test that is meant to have `whole` of them: a third in `some`."""
-    return {"some": max(whole // 3, 1), "all": whole, "thorough": 20 * whole}[AMOUNT]
+    """How many random examples of a test that is meant to have `whole` of them: a sixth in `some`."""
+    return {"some": max(whole // 6, 1), "all": whole, "thorough": 20 * whole}[AMOUNT]

@@ -146,7 +146,7 @@ def test_whatever_a_power_loss_leaves_fits_together(tmp_path: Path, monkeypatch:
     assert {name for name, _ in shadow.moments} >= {"fsync", "replace", "ftruncate", "unlink", "write"}
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     picks = [nothing_kept, everything_kept, *(some_kept(seed) for seed in range(4 if ALL else 1))]
-    stride = 1 if ALL else 8
+    stride = 1 if ALL else 23
     for number in range(0, len(shadow.moments), stride):
         name, disk = shadow.moments[number]
         for at, pick in enumerate(picks):

@@ -19,7 +19,7 @@ from tests.retention.power import ROOT, Shadow
 from tests.unit.tail.test_taken import IN_BATCH, three_segments
 from tests.writer.crash.disk import everything_kept, nothing_kept, some_kept
 
-STRIDE = 1 if ALL else 9
+STRIDE = 1 if ALL else 19
 SEEDS = 4 if ALL else 1
 DIED = 9
 

@@ -47,7 +47,7 @@ soak-install:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/install
 
 soak-first-steps:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py tests/spark/test_state.py tests/spark/test_cluster.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_fresh_user.py tests/spark/test_two_users.py tests/spark/test_state.py tests/spark/test_cluster.py
 	CDC_TAIL_TESTS=all $(PYTEST) tests/spark/test_commands.py -k recording
 
 soak-oldest-spark:
@@ -60,7 +60,7 @@ soak-writer:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/writer/test_kill.py tests/writer/test_run_kill.py -s
 
 soak-streams:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
 soak-lakehouse:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(OLDEST)/bin/python -m pytest tests/spark/test_soak_lakehouse.py -s

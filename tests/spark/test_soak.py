@@ -1,6 +1,6 @@
 """`kill -9` of the driver and of Python workers while a server writes and a stream follows: no row lost, none twice.
 
-CDC_TAIL_SOAK says how often (`make soak`: 50); without it twice, at other moments for each sink.
+CDC_TAIL_SOAK says how often (`make soak SOAK=streams`: 50); without it twice, and into files only.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
     run(case, tmp_path, rows)
 
 
+@pytest.mark.soak
 def test_sqlite(tmp_path: Path) -> None:
     case = sqlite(tmp_path)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.log_writer import completed
 from tests.helpers.two_users import node_of_two_users, segment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
 def test_a_query_runs_as_the_reader_and_clean_as_the_servers_user() -> None:

@@ -43,18 +43,21 @@ class Ended(NamedTuple):
 
 def suite(
     name: str,
-    *folders: str,
+    *places: str,
     marks: str = "",
     python: str = "{python}",
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Part:
-    """A run of pytest over folders of `tests/`."""
+    """A run of pytest over folders and files of `tests/`."""
     chosen = ("-m", marks) if marks else ()
-    words = (python, "-m", "pytest", "--durations=10", *chosen, *(f"tests/{folder}" for folder in folders))
+    words = (python, "-m", "pytest", "--durations=10", *chosen, *(f"tests/{place}" for place in places))
     return Part(name, words, environment)
 
 
 PLAIN = (("CDC_TAIL_JIT", "0"),)
+ROWS = tuple(f"golden/test_{name}.py" for name in ("definitions", "exceptions", "live", "sets", "truncate"))
+"""What says that rows are the server's. The others of that folder say what becomes of them, whoever read them."""
+
 FIRST = "the oldest Spark's environment"
 NEEDS_FIRST = "oldest Spark"
 COMPUTING = (
@@ -63,7 +66,7 @@ COMPUTING = (
     suite("logs", "golden", "native"),
     suite("commands", "cli", "install"),
     # The others read with the compiled form. Where they compare it with the plain one, that is tested with it.
-    suite("plain reader", "golden", "native", "unit/jit", "unit/segments", "unit/tail", environment=PLAIN),
+    suite("plain reader", *ROWS, "native", "unit/jit", "unit/segments", environment=PLAIN),
     suite("writer", "writer", "benchmarks", marks="not spark"),
     Part("types of the source", ("{python}", "-m", "mypy")),
     suite("damage", "damage"),

@@ -77,12 +77,18 @@ class Check:
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
         self.wrong: list[str] = []
+        self._printed: dict[tuple[str, str], Any] = {}
 
     def value(self, type_: CqlType, found: str | None, expected: Any) -> None:
         if found is None:
             self.equal(None, expected, type_.text)
             return
         self.seen[type_.text] += 1
+        # Most values come many times. A type without arguments is the same wherever its text stands.
+        if not type_.arguments:
+            if self._printed.get((type_.text, found), self) == expected:
+                return
+            self._printed[type_.text, found] = expected
         value = bytes.fromhex(found)
         text = type_.json(value)
         if not (same(type_, read(text), expected) or deviates(type_, value, text, expected)):

@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from tests.helpers import repeated
 from tests.helpers.certificate import Authority
 from tests.helpers.users import PROGRAM, Shared, User, users
 from tests.server.cluster.cluster import ClusterNode
@@ -38,6 +39,7 @@ class Query(CommandFollower):
     def __init__(self, work: Path, shared: Shared, user: User, authority: Authority) -> None:
         super().__init__("spark", interrupted=False)
         self._out, self._errors = work / "spark.jsonl", work / "spark.stderr"
+        self._said_before, self._repeated = 0, 0
         self.home = shared.path / "spark"
         installed = self.home / "installed"
         installed.mkdir(parents=True)
@@ -74,6 +76,23 @@ class Query(CommandFollower):
         offset = (self._checkpoint / "offsets" / str(max(commits))).read_text().splitlines()[-1]
         found: Mapping[str, Mapping[str, Any]] = json.loads(offset)["nodes"]
         return found
+
+    def _run(self) -> None:
+        self._said_before = self._errors.stat().st_size if self._errors.exists() else 0
+        super()._run()
+
+    def _look_after(self) -> None:
+        """Where Spark's ten seconds for a Python worker ended it, it goes on from its checkpoint, as the tests that
+        this happens to are repeated."""
+        process = self._process
+        if process is not None and process.poll() is not None and self._repeated < repeated.TIMES:
+            said = self._errors.read_bytes()[self._said_before :].decode(errors="replace")
+            if repeated.MESSAGE.search(said):
+                self._repeated += 1
+                repeated.told.append("the query over a cluster")
+                self._run()
+                return
+        super()._look_after()
 
     @property
     def _checkpoint(self) -> Path:

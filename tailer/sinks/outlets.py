@@ -23,10 +23,10 @@ class Kind(NamedTuple):
 OUTLETS: Final[Mapping[str, Kind]] = {
     "files": Kind("tailer.sinks.files.outlet", example="files:DIR", images=True),
     "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
-    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE"),
-    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE"),
-    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE"),
-    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR"),
+    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE", images=True),
+    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE", True),
+    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE", True),
+    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR", True),
 }
 """By what stands before the first colon."""
 

@@ -86,7 +86,7 @@ def test_a_consumer_whose_images_went_to_standard_output(logs: dict[str, Log], t
     ("more", "told"),
     [
         (["--to", "files:x", "--format", "debezium"], "expected --format rows or arrow, found debezium"),
-        (["--to", "delta:x"], "expected --to files:DIR"),
+        (["--to", "kafka"], "expected --to files:DIR"),
         (["--to", "nothing"], "expected files:DIR"),
         (["--to", "files:x", "--no-consumer"], "keeps a position"),
     ],

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from tailer.schema.typed import TypedTable
 from tailer.sinks.arrow import schema_of
+from tailer.sinks.image_ids import IMAGE_ID, identified
+from tailer.sinks.outlet import OutletContext
 
 ValueKind = Literal[
     "bool", "int8", "int16", "int32", "int64", "float", "double", "text", "binary", "date", "timestamp", "decimal",
@@ -20,7 +22,9 @@ ValueKind = Literal[
 ]  # fmt: skip
 """`json`: text that is JSON already. `nested`: lists, maps and structs."""
 
-_JSON: Final = frozenset({"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs"})
+_JSON: Final = frozenset(
+    {"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs", "before", "after"}
+)
 _KEY: Final = "event_id"
 _BY_ARROW: Final[dict[str, ValueKind]] = {
     "bool": "bool",
@@ -74,6 +78,13 @@ def target_form(typed: TypedTable | None, more: Sequence[str] = ()) -> TargetFor
     return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
 
 
+def form_of(context: OutletContext) -> TargetForm:
+    """The columns of what an outlet is given."""
+    if context.images is None:
+        return target_form(context.typed, context.more)
+    return TargetForm(_columns(identified(context.images.schema())), IMAGE_ID, "segment", "offset")
+
+
 def columns_text(names: Sequence[str]) -> str:
     """Columns in a sentence, with the verb behind them."""
     return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
@@ -81,8 +92,11 @@ def columns_text(names: Sequence[str]) -> str:
 
 @cache
 def _generic(more: tuple[str, ...]) -> TargetForm:
-    columns = tuple(_column(field, field.name in _JSON) for field in schema_of(None, more))
-    return TargetForm(columns, _KEY, "segment", "offset")
+    return TargetForm(_columns(schema_of(None, more)), _KEY, "segment", "offset")
+
+
+def _columns(schema: pa.Schema) -> tuple[TargetColumn, ...]:
+    return tuple(_column(field, field.name in _JSON) for field in schema)
 
 
 def _column(field: pa.Field, is_json: bool) -> TargetColumn:

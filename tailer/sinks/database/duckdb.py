@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
@@ -68,7 +68,7 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> D
     if file.startswith("md:"):
         raise UsageError("--to", expected="duckdb:FILE of this machine", found=repr(to))
     target = target_of(values, context)
-    return DatabaseOutlet(DuckdbStore(Path(file), target_form(context.typed, context.more)), target, values, context)
+    return DatabaseOutlet(DuckdbStore(Path(file), target.form), target, values, context)
 
 
 class DuckdbStore(Store):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
@@ -49,8 +49,7 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> D
     target = target_of(values, context)
     if "." in target.table:
         raise UsageError("--into", expected="TABLE: a SQLite file has no schemas", found=repr(target.table))
-    form = target_form(context.typed, context.more)
-    return DatabaseOutlet(SqliteStore(Path(file), form), target, values, context)
+    return DatabaseOutlet(SqliteStore(Path(file), target.form), target, values, context)
 
 
 class SqliteStore(Store):
@@ -71,7 +70,10 @@ class SqliteStore(Store):
     def connect(self) -> None:
         self.close()
         try:
-            self._connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None)
+            # Runs of several nodes, each in a thread of its own, give images to one outlet, one after the other.
+            self._connection = sqlite3.connect(
+                self._file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:

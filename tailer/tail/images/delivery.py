@@ -20,15 +20,13 @@ from tailer.images.image import arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
+from tailer.sinks.image_node import image_node
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
-
-NODE: Final = "images"
-"""What a target knows the images of all nodes by, where it has rows by their node."""
 
 ROWS: Final = 2000
 """So many images at most are one batch to an outlet."""
@@ -72,8 +70,7 @@ class ImageDelivery:
         """Connect the outlet: up to which number it has the batches. See Reach; RefusedError, LossError."""
         self._stream = stream
         tokens = self._images.tokens
-        node = NODE if tokens is None else f"{NODE}_{tokens.first}..{tokens.last}"
-        key = OutletKey(stream.identity, node, self._consumer)
+        key = OutletKey(stream.identity, image_node(tokens and (tokens.first, tokens.last)), self._consumer)
         form = ImagesForm(self._images.before, arrow_schema)
         outlet = self._make(OutletContext(key, stream.definition, None, _refuse, self._say, images=form))
         self._outgoing = Outgoing(outlet, self._patience, self._clock)

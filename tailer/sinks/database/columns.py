@@ -50,13 +50,15 @@ class TargetColumn(NamedTuple):
 
 
 class TargetForm(NamedTuple):
-    """What a target table holds. `key`: the column that is the same for the same row. `segment`, `offset`: those that
-    say where a row is from."""
+    """What a target table holds. `keys`: the columns that are the same for the same row. `segment`, `offset`: those
+    that say where a row is from; of a table that is kept as the source is there are none. `loose`: a key may have
+    nulls."""
 
     columns: tuple[TargetColumn, ...]
-    key: str
-    segment: str
-    offset: str
+    keys: tuple[str, ...]
+    segment: str = ""
+    offset: str = ""
+    loose: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,14 +77,20 @@ def target_form(typed: TypedTable | None, more: Sequence[str] = ()) -> TargetFor
     fields = list(schema_of(typed, more))
     meta = {typed.prefix + name for name in _JSON}
     columns = [_column(field, number >= own and field.name in meta) for number, field in enumerate(fields)]
-    return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
+    key, segment, offset = (typed.prefix + name for name in (_KEY, "segment", "offset"))
+    return TargetForm(tuple(columns), (key,), segment, offset)
 
 
 def form_of(context: OutletContext) -> TargetForm:
     """The columns of what an outlet is given."""
     if context.images is None:
         return target_form(context.typed, context.more)
-    return TargetForm(_columns(identified(context.images.schema())), IMAGE_ID, "segment", "offset")
+    return TargetForm(_columns(identified(context.images.schema())), (IMAGE_ID,), "segment", "offset")
+
+
+def kind_of(arrow: str) -> ValueKind:
+    """The kind of values of an Arrow type."""
+    return "decimal" if arrow.startswith("decimal") else _BY_ARROW.get(arrow, "nested")
 
 
 def columns_text(names: Sequence[str]) -> str:
@@ -92,7 +100,7 @@ def columns_text(names: Sequence[str]) -> str:
 
 @cache
 def _generic(more: tuple[str, ...]) -> TargetForm:
-    return TargetForm(_columns(schema_of(None, more)), _KEY, "segment", "offset")
+    return TargetForm(_columns(schema_of(None, more)), (_KEY,), "segment", "offset")
 
 
 def _columns(schema: pa.Schema) -> tuple[TargetColumn, ...]:
@@ -100,11 +108,4 @@ def _columns(schema: pa.Schema) -> tuple[TargetColumn, ...]:
 
 
 def _column(field: pa.Field, is_json: bool) -> TargetColumn:
-    kind: ValueKind
-    if is_json:
-        kind = "json"
-    elif pa.types.is_decimal(field.type):
-        kind = "decimal"
-    else:
-        kind = _BY_ARROW.get(str(field.type), "nested")
-    return TargetColumn(field.name, kind, field.type)
+    return TargetColumn(field.name, "json" if is_json else kind_of(str(field.type)), field.type)

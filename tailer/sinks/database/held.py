@@ -57,7 +57,7 @@ class HeldBatch:
 
         segment = value(form.segment)
         return SinkError(
-            f"{name} refuses the row {value(form.key)}: {error.what.removeprefix(f'{name}: ')}",
+            f"{name} refuses the row {value(form.keys[0])}: {error.what.removeprefix(f'{name}: ')}",
             at=None if segment is None else Position(segment, value(form.offset)),
             remedy="Mend the table, or keep such rows aside with --on-error quarantine.",
         )

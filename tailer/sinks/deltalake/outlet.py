@@ -14,7 +14,7 @@ import pyarrow as pa
 from tailer.errors import RefusedError, UsageError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import columns_text
-from tailer.sinks.database.outlet import form_of_mode
+from tailer.sinks.database.outlet import CHANGES, form_of_mode
 from tailer.sinks.deltalake.folder import DeltaFolder
 from tailer.sinks.deltalake.place_text import app_of, find, other_images, text_of
 from tailer.sinks.image_ids import IdentifiedImages
@@ -32,6 +32,11 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> D
         raise UsageError("--to", expected="delta:DIR, a folder of this machine", found=repr(to))
     if values["into"] is not None:
         raise UsageError("--into with --to delta", remedy="The folder is the table: leave it out.")
+    if values["mode"] != CHANGES and context.images is not None:
+        raise UsageError(
+            f"--mode {values['mode']} with --to delta",
+            remedy=f"Append images (--mode {CHANGES}), and merge them from there by their key and `seq`.",
+        )
     return DeltaOutlet(Path(folder), values, context)
 
 

@@ -29,9 +29,11 @@ ALL = list(range(1, SEGMENTS * ROWS + 1))
 pytestmark = pytest.mark.slow
 
 
-def started(folder: Path, target: Target) -> subprocess.Popen[bytes]:
+def started(folder: Path, target: Target, mode: str) -> subprocess.Popen[bytes]:
     run = [sys.executable, "-c", "from tailer.cli.app import run; run()", *words(folder, target, "--commit-rows", "1")]
-    return subprocess.Popen([*run, "--image", "after"], cwd=ROOT, env={**os.environ}, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [*run, "--image", "after", "--mode", mode], cwd=ROOT, env={**os.environ}, stderr=subprocess.PIPE
+    )
 
 
 def values(target: Target) -> list[int]:
@@ -40,16 +42,25 @@ def values(target: Target) -> list[int]:
     return [json.loads(after)["v"] for (after,) in target.rows("changes", ["after"])]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "postgresql", "files"])
-def test_killed_while_it_commits(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        *((kind, "changes") for kind in ("sqlite", "duckdb", "delta", "postgresql", "files")),
+        *((kind, "table") for kind in ("sqlite", "duckdb", "postgresql")),
+    ],
+)
+def test_killed_while_it_commits(kind: str, mode: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     target: Target = made(kind, tmp_path) if kind != "postgresql" else request.getfixturevalue("postgresql")
     folder, chance, since = log(tmp_path, SEGMENTS, ROWS), random.Random(7), 0.0
     for _ in range(KILLS):
-        with started(folder, target) as process:
+        with started(folder, target, mode) as process:
             since = moved(folder, since, process)
             time.sleep(chance.uniform(0, 0.05))
             process.kill()
-    with started(folder, target) as process:
+    with started(folder, target, mode) as process:
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert values(target) == ALL
+    if mode == "table":
+        assert sorted(target.ask("SELECT pk, ck, v FROM changes")) == [(value, "a", value) for value in ALL]
+    else:
+        assert values(target) == ALL

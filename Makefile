@@ -80,7 +80,8 @@ soak-flink:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py
 
 soak-databases:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_away.py
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_image_kills.py tests/unit/sinks/database/test_away.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_kept_tables.py tests/golden/test_kept_tables_typed.py
 
 soak-archive:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_archive.py

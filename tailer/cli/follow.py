@@ -76,9 +76,7 @@ def _check_to(to: str | None, options: TailOptions, images: ImageOptions | None)
         return
     from tailer.sinks.outlets import check_to
 
-    check_to(to)
-    if images is not None:
-        raise UsageError("--image and --to: images come on standard output", remedy="Leave out one of the two.")
+    check_to(to, images=images is not None)
     if options.consumer is None:
         raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
 
@@ -100,7 +98,7 @@ def _side_by_side(
         check_library()
         from tailer.cli.follow_images import follow_images
 
-        follow_images(places, options, images, form, values, watched, stopping)
+        follow_images(places, options, images, to, form, values, watched, stopping)
     else:
         from tailer.cli.follow_nodes import follow_nodes
 

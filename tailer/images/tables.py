@@ -14,6 +14,7 @@ from tailer.images.store import Store
 from tailer.images.text import RowText
 from tailer.rebuild import Table
 from tailer.rebuild.table import Plan, plan_of
+from tailer.schema.model import TableDefinition
 
 _PREFIX: Final = b"table/"
 
@@ -98,6 +99,12 @@ class Tables:
         known = KnownTable(facts)
         self._known[known.id] = known
         return known
+
+
+def definition_in(store: Store, table_id: str) -> TableDefinition | None:
+    """The newest definition of one table of a state, by its id as digits; None for one that nobody defined."""
+    found = store.meta(_PREFIX + table_id.encode())
+    return None if found is None else _DECODER.decode(found).table.definition
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

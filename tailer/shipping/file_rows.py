@@ -36,6 +36,12 @@ _NULL: Final = b"null"
 
 def check_generic(index: Index, path: str, target: str, forms: Sequence[Form]) -> None:
     """UsageError for a file whose rows `target` cannot be given."""
+    if index.images:
+        raise UsageError(
+            f"{target} takes change rows, and these are images",
+            file=path,
+            remedy="Ship the files as they are: --to files:DIR, http(s)://… or a store.",
+        )
     if index.typed is not None or index.format not in forms:
         raise UsageError(
             f"{target} needs files of generic rows",

@@ -35,7 +35,7 @@ def follow_images(
 ) -> None:
     """Give images until `stopping`, or with --once of all that is there. Raises the documented errors."""
     nodes = nodes_of(places, tail_options_of(options))
-    sink = _open_sink(form)
+    sink = open_image_sink(form)
 
     def give(batch: ImageBatch) -> bool:
         sink.write(ImageRows(batch.images, before=images.before))
@@ -55,7 +55,8 @@ def _to_images(run: ImageRun, values: dict[str, Any], say: Callable[[str], None]
     return give
 
 
-def _open_sink(form: Form) -> TakesImages:
+def open_image_sink(form: Form) -> TakesImages:
+    """What writes images to standard output."""
     stream = sys.stdout.buffer
     match form:
         case "json":

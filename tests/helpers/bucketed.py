@@ -13,7 +13,7 @@ import msgspec
 from tailer.images import Image
 from tailer.rebuild import Table
 from tailer.spark.images.bucket import Bucket
-from tailer.spark.images.job import Job, Node
+from tailer.spark.images.job import Job, Node, raw
 from tailer.spark.images.maps import Maps
 
 
@@ -52,7 +52,8 @@ class Buckets:
     """All buckets of some tables."""
 
     def __init__(self, tables: Iterable[Table], nodes: Iterable[str], *, buckets: int = 4) -> None:
-        self.job = Job({node: Node({}) for node in nodes}, {held.definition.id: held for held in tables}, buckets)
+        self._buckets = buckets
+        self.job = Job({node: Node({}) for node in nodes}, {held.definition.id: raw(held) for held in tables})
         self.maps: dict[tuple[str, int], Maps] = defaultdict(dict_maps)
         self.due: dict[tuple[str, int], int | None] = {}
 
@@ -60,7 +61,7 @@ class Buckets:
         """One batch: rows go where Spark's shuffle takes them, and what is due expires everywhere."""
         told: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
-            count = self.job.buckets
+            count = self._buckets
             for number in range(count) if row["token"] is None else [row["token"] % count]:
                 told[row["table_id"], number].append(row)
         due = [key for key, second in self.due.items() if second is not None and second <= now_us // 1_000_000]

@@ -6,3 +6,7 @@
 What merges and what is kept knows no Spark: `bucket`, `map_store` and what lies beneath them. Spark's calls are in
 `processor` and `operator`.
 """
+
+from tailer.spark.images.operator import SETTINGS, images
+
+__all__ = ["SETTINGS", "images"]

@@ -18,16 +18,21 @@ from tailer.spark.images.copies import Change, told_once
 from tailer.spark.images.job import Job
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
+from tailer.versions import Versioned, check_version
+
+VERSION: Final = 1
+"""Of all that is kept in the state: which bucket a partition is in, too."""
 
 _ABOUT: Final = b"bucket"
 _AT_ONCE: Final = 1000
 _DASH: Final = "-"
 
 
-class _About(msgspec.Struct, array_like=True, frozen=True):
+class _About(msgspec.Struct, frozen=True):
     """`started_us`: when the bucket was first asked for. `followed`: the nodes of all starts since. `shown`: those
     whose log has shown the table's CREATE. `defined`: whether the table's definition is known."""
 
+    v: int
     started_us: int
     followed: frozenset[str]
     shown: frozenset[str] = frozenset()
@@ -46,7 +51,7 @@ class Bucket:
         self._store = MapStore(self._id, maps)
         packed = self._store.meta(_ABOUT)
         nodes = frozenset(job.nodes)
-        self._about = _About(now_us, nodes) if packed is None else _DECODER.decode(packed)
+        self._about = _About(VERSION, now_us, nodes) if packed is None else _known(packed)
         settings = Settings(self._about.started_us, expirations=job.expirations)
         self._merger = Merger(self._store, sorted(nodes), settings)
         if not nodes <= self._about.followed:
@@ -102,7 +107,7 @@ class Bucket:
 
     def _be_defined(self) -> None:
         if not self._about.defined:
-            table = self._job.tables.get(self._id)
+            table = self._job.table(self._id)
             if table is None:
                 raise DefinitionError(
                     f"a change of the table with id {self._table_id}, of which no definition is known",
@@ -117,7 +122,7 @@ class Bucket:
 
     def _table_of(self, change: Change) -> Table:
         definition = msgspec.json.decode(change["columns"], type=TableDefinition)
-        log, known = self._job.nodes.get(change["node"]), self._job.tables.get(self._id)
+        log, known = self._job.nodes.get(change["node"]), self._job.table(self._id)
         native = log is not None and log.native
         # What its types' fields were called before, no definition says.
         fields = {} if known is None else known.fields
@@ -133,5 +138,10 @@ class Bucket:
         self._store.put_meta(_ABOUT, _ENCODER.encode(self._about))
 
 
+def _known(packed: bytes) -> _About:
+    """RefusedError for what a later version keeps."""
+    check_version(msgspec.msgpack.decode(packed, type=Versioned).v, VERSION, "the state of images", file="checkpoint")
+    return msgspec.msgpack.decode(packed, type=_About)
+
+
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
-_DECODER: Final = msgspec.msgpack.Decoder(_About)

@@ -32,14 +32,23 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """`nodes`: all that are followed; None for one of whose log nothing is known. `tables`: definitions by table id for
-    tables whose own log tells none. `buckets`: into how many the partitions of a table are divided."""
+    """`nodes`: all that are followed; None for one of whose log nothing is known. `tables`: by table id what is known
+    of tables when the query starts."""
 
     nodes: dict[str, Node | None]
-    tables: dict[str, Table]
-    buckets: int
+    tables: dict[str, msgspec.Raw]
     before: bool = True
     expirations: bool = True
+
+    def table(self, table_id: str) -> Table | None:
+        """What is known of a table."""
+        known = self.tables.get(table_id)
+        return None if known is None else _TABLE.decode(known)
+
+
+def raw(table: Table) -> msgspec.Raw:
+    """A table as a job has it: a task reads those that it has rows of."""
+    return msgspec.Raw(_ENCODER.encode(table))
 
 
 def packed(job: Job) -> bytes:
@@ -54,3 +63,4 @@ def unpacked(travelled: bytes) -> Job:
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Job)
+_TABLE: Final = msgspec.msgpack.Decoder(Table)

@@ -2,9 +2,9 @@
 
 A recorded segment as the log of three nodes that wrote the same (and of one alone), read to its end in one run of a
 session with the settings of `cdc-tail stream --once`: its rows into Spark's `noop` sink, their images into it, and,
-where delta-spark is installed, its rows merged by `DeltaMerge` into a Delta table with a change data feed. Each run is a
-process of its own with a JVM of its own, on two cores, cold as a user's is. Counted is the processor time of the JVM and
-of all Python processes under it from the query's `load` to its end, by change row.
+where delta-spark is installed, its rows merged by `DeltaMerge` into a Delta table with a change data feed. Each run is
+a process of its own with a JVM of its own, on two cores, cold as a user's is. Counted is the processor time of the JVM
+and of all Python processes under it from the query's `load` to its end, by change row.
 
     python -m tests.benchmarks.spark_images events-32mib.tar.xz --keep        # about 10 minutes
 """

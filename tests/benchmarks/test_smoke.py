@@ -25,6 +25,7 @@ from tests.benchmarks import (
     growth,
     handover,
     idle,
+    images_cost,
     latency,
     many_nodes,
     maps,
@@ -307,6 +308,20 @@ def test_genuine(few: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFix
 def test_genuine_rows_are_those_of_the_plain_twins(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert genuine.main([few[0], "--check"]) == 0
     assert capsys.readouterr().out == "cdc_raw typed: same\ncdc_raw arrow: same\n"
+
+
+@compiled_only
+def test_images_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    images_cost.main(["--repeat", "1", "--rows", "200", "--keys", "600", "--plain-rows", "20", "--changes", "2000"])
+    result = told(capsys)
+    assert set(result["met"]) == set(images_cost.TARGETS)
+    assert {name: set(kinds) for name, kinds in result["medians"].items()} == {
+        f"{form} {partitions}": set(images_cost.KINDS)
+        for form in ("compiled", "plain")
+        for partitions in ("small", "big")
+    }
+    assert len(result["growth"]) == 10
+    assert all(value > 0 for value in result["bytes_a_row"].values())
 
 
 def test_maps(capsys: pytest.CaptureFixture[str]) -> None:

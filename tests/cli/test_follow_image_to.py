@@ -72,9 +72,6 @@ def test_files_of_images_are_shipped_as_they_are(logs: dict[str, Log], tmp_path:
     assert run_cli(words(logs, out)).code == 0
     assert run_cli(["ship", out, "--once", "--to", f"files:{two}"]).code == 0
     assert lines_of(two / "images") == lines_of(out / "images")
-    bulk = ["--to", "http://localhost:1/", "--format", "elasticsearch-bulk", "--consumer", "bulk"]
-    refused = run_cli(["ship", out, "--once", *bulk])
-    assert (refused.code, "these are images" in refused.err) == (2, True), refused.err
 
 
 def test_another_state_into_the_same_folder(logs: dict[str, Log], tmp_path: Path) -> None:

@@ -15,25 +15,13 @@ from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.messages import Message
 from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.table_text import Tables
+from tests.helpers.image_files import CAUSE, image
 from tests.unit.sinks.envelope.made import AT
-from tests.unit.sinks.rows import ORDINARY
 from tests.unit.sinks.tables import no_table, table
 
 TABLE = table(state="text", total="decimal")
 KEY = {"id": 17, "at": "a"}
 ONE, TWO = {**KEY, "state": "new", "total": None}, {**KEY, "state": "paid", "total": 12.5}
-CAUSE = {"node": "n1", "segment": 5, "offset": 28, "row": 0, "event_id": "n1:5:28:0"}
-
-
-def image(op: str, before: Any = None, after: Any = None, **more: Any) -> Image:
-    told: dict[str, Any] = {
-        "keyspace": "shop", "table": "orders", "table_id": ORDINARY["table_id"], "token": 7,
-        "partition_key": '{"id":17}', "clustering": '{"at":"a"}', "is_static": False, "range": None, "op": op,
-        "before": None if before is None else json.dumps(before), "after": None if after is None else json.dumps(after),
-        "changed": ("state",), "write_ts": 1_795_259_642_123_456, "seq": 9, "prev_seq": None, "complete": True,
-        **CAUSE, **more,
-    }  # fmt: skip
-    return Image(**told)
 
 
 def messages(*images: Image, form: str = "debezium", tables: Tables = no_table, **options: Any) -> list[Message]:

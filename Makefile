@@ -72,7 +72,7 @@ soak-alerts:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_prometheus.py
 
 soak-kafka:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py tests/server/kafka/test_images.py -s
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/kafka/test_away.py
 
 soak-files:

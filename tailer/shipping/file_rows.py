@@ -36,12 +36,6 @@ _NULL: Final = b"null"
 
 def check_generic(index: Index, path: str, target: str, forms: Sequence[Form]) -> None:
     """UsageError for a file whose rows `target` cannot be given."""
-    if index.images:
-        raise UsageError(
-            f"{target} takes change rows, and these are images",
-            file=path,
-            remedy="Ship the files as they are: --to files:DIR, http(s)://… or a store.",
-        )
     if index.typed is not None or index.format not in forms:
         raise UsageError(
             f"{target} needs files of generic rows",
@@ -72,14 +66,14 @@ def row_batches(file: DataFile, target: str) -> Iterator[Rows | WidenedBatch]:
 
 
 def _batch(lines: Sequence[Any]) -> Rows | WidenedBatch:
-    alone = ChangeBatch(tuple([_value(getattr(line, name), name) for line in lines] for name in COLUMNS))
+    alone = ChangeBatch(tuple([value_of(getattr(line, name), name in _JSON) for line in lines] for name in COLUMNS))
     there = [name for name in _EXTRAS if getattr(lines[0], name) is not msgspec.UNSET]
     return with_columns(alone, {name: [getattr(line, name) for line in lines] for name in there})
 
 
-def _value(value: Any, name: str) -> Any:
+def value_of(value: Any, is_json: bool) -> Any:
     """As a batch holds it: of an object its text, which stays the very text it was."""
-    if name not in _JSON:
+    if not is_json:
         return value
     text = bytes(value)
     return None if text == _NULL else text.decode()

@@ -11,22 +11,20 @@ from tailer.sinks.outlet import Outlet, OutletContext
 
 
 class Kind(NamedTuple):
-    """`module` has `open_outlet(to, values, context)`. `extra`: of the package; None where a plain install has all.
-    `images`: whether it takes them."""
+    """`module` has `open_outlet(to, values, context)`. `extra`: of the package; None where a plain install has all."""
 
     module: str
     extra: str | None = None
     example: str = ""
-    images: bool = False
 
 
 OUTLETS: Final[Mapping[str, Kind]] = {
-    "files": Kind("tailer.sinks.files.outlet", example="files:DIR", images=True),
+    "files": Kind("tailer.sinks.files.outlet", example="files:DIR"),
     "kafka": Kind("tailer.sinks.kafka.outlet", "kafka"),
-    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE", images=True),
-    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE", True),
-    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE", True),
-    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR", True),
+    "sqlite": Kind("tailer.sinks.database.sqlite", example="sqlite:FILE"),
+    "postgresql": Kind("tailer.sinks.database.postgresql", "postgresql", "postgresql://HOST/DATABASE"),
+    "duckdb": Kind("tailer.sinks.database.duckdb", "duckdb", "duckdb:FILE"),
+    "delta": Kind("tailer.sinks.deltalake.outlet", "deltalake", "delta:DIR"),
 }
 """By what stands before the first colon."""
 
@@ -35,14 +33,11 @@ def _scheme(to: str) -> str:
     return to.partition(":")[0]
 
 
-def check_to(to: str, *, images: bool = False) -> None:
-    """UsageError for what means no outlet, or none that takes `images`."""
+def check_to(to: str) -> None:
+    """UsageError for what means no outlet."""
     if _scheme(to) not in OUTLETS:
         known = " or ".join(each.example or name for name, each in OUTLETS.items())
         raise UsageError("--to", expected=known, found=repr(to))
-    if images and not OUTLETS[_scheme(to)].images:
-        takes = " or ".join(each.example or name for name, each in OUTLETS.items() if each.images)
-        raise UsageError("--image", expected=f"--to {takes}, or standard output", found=f"--to {to}")
 
 
 def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:

@@ -81,7 +81,8 @@ class EnvelopeWriter:
         from tailer.sinks.envelope.envelope import Envelope
 
         self._lines = LinesWriter(out)
-        self._envelope = Envelope(options, context.tables, context.typed)
+        images = context.images is not None
+        self._envelope = Envelope(options, context.tables, context.typed, images=images)
 
     def write(self, batch: Rows) -> int:
         return self._lines.write_lines(self._envelope.messages(batch.to_arrow(), int(time.time() * 1000)).lines())

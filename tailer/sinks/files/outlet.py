@@ -29,7 +29,7 @@ from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.system_errors import system_error
 
 SCHEME: Final = "files:"
-IMAGE_FORMS: Final = ("rows", "arrow")
+IMAGE_FORMS: Final = ("rows", "debezium", "arrow")
 _WRITING: Final = "cannot write data files"
 
 

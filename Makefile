@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -31,7 +31,7 @@ quick: $(VENV)/.installed-dev
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams lakehouse alerts kafka files flink databases archive harness cluster
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive harness cluster
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -61,6 +61,9 @@ soak-writer:
 
 soak-streams:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
+
+soak-images:
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_images.py tests/golden/test_bucketed_images.py -s
 
 soak-lakehouse:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(OLDEST)/bin/python -m pytest tests/spark/test_soak_lakehouse.py -s

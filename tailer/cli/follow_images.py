@@ -47,7 +47,7 @@ def follow_images(
         _into_outlet(nodes, places, options, images, to, values, watched, stopping)
         return
     say = STANDARD_ERROR.notice
-    sink = _open_sink(form)
+    sink = open_image_sink(form)
 
     def give(batch: ImageBatch) -> bool:
         sink.write(ImageRows(batch.images, before=images.before))
@@ -120,7 +120,8 @@ def _to_images(
     return give
 
 
-def _open_sink(form: Form) -> TakesImages:
+def open_image_sink(form: Form) -> TakesImages:
+    """What writes images to standard output."""
     stream = sys.stdout.buffer
     match form:
         case "json":

@@ -5,7 +5,7 @@ Beside the rows stand two indexes of what expires: of all in order of time, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -141,6 +141,38 @@ class LmdbStore:
                     there = bool(cursor.key())
                 else:
                     there = cursor.next()
+
+    def get_many(self, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Keys with values of those that are there of some whole keys, which are in order."""
+        with self._transaction.cursor(self._rows) as cursor:
+            found: list[tuple[bytes, bytes]] = cursor.getmulti(keys)
+            return found
+
+    def put_many(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        """Whole keys with values, in order, to be kept; `move_due` says what is due of them."""
+        with self._transaction.cursor(self._rows) as cursor:
+            cursor.putmulti(rows)
+
+    def first_due(self) -> int | None:
+        """The first second at which anything is due."""
+        first = next(self._from(b"", b"", self._due), None)
+        return None if first is None else second_of(first[0])
+
+    def has_due(self, base: bytes, until: int) -> bool:
+        """Whether something is due of the partition whose keys begin so."""
+        first = next(self._from(base, base, self._due_in), None)
+        return first is not None and second_of(first[0], len(base)) <= until
+
+    def move_due(self, base: bytes, part: bytes, due: int | None, was_due: int | None) -> None:
+        """A row's due second is another. The key, which has all of its names, is given in two parts."""
+        if was_due is not None:
+            time = time_part(was_due)
+            self._transaction.delete(time + base + part, db=self._due)
+            self._transaction.delete(base + time + part, db=self._due_in)
+        if due is not None:
+            time = time_part(due)
+            self._transaction.put(time + base + part, b"", db=self._due)
+            self._transaction.put(base + time + part, b"", db=self._due_in)
 
     def meta(self, key: bytes) -> bytes | None:
         return self._transaction.get(key, db=self._meta)

@@ -5,13 +5,14 @@ Images leave from the outbox alone, batch by batch, each with a number; no numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
-
-import msgspec
 
 from tailer.image_state.lmdb_store import NAMES, LmdbStore
 from tailer.images import Image
+from tailer.images.encoded import EncodedImages, decoded
 
 if TYPE_CHECKING:
     import lmdb
@@ -24,11 +25,16 @@ _GIVEN: Final = b"given"
 _NUMBER: Final = 8
 
 
-class ImageBatch(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class ImageBatch:
     """Images that came of one transaction. `number`: one more than that of the batch before."""
 
     number: int
-    images: list[Image]
+    encoded: bytes
+
+    @cached_property
+    def images(self) -> list[Image]:
+        return decoded(self.encoded)
 
 
 class Transaction:
@@ -74,10 +80,13 @@ class Transaction:
         """The number of the last batch that was taken out, 0 for none."""
         return int.from_bytes(self._transaction.get(_GIVEN, db=self._about) or b"", "big")
 
-    def send(self, images: list[Image]) -> ImageBatch:
+    def send(self, images: Sequence[Image] | EncodedImages) -> ImageBatch:
         """Put a batch into the outbox."""
-        batch = ImageBatch(self.last + 1, images)
-        self._transaction.put(_key(batch.number), _ENCODER.encode(batch.images), db=self._outbox)
+        if not isinstance(images, EncodedImages):
+            made, images = images, EncodedImages()
+            images.add(made)
+        batch = ImageBatch(self.last + 1, images.joined())
+        self._transaction.put(_key(batch.number), batch.encoded, db=self._outbox)
         return batch
 
     def take_out(self, upto: int) -> None:
@@ -95,7 +104,7 @@ class Transaction:
         with self._transaction.cursor(self._outbox) as cursor:
             there = cursor.set_range(_key(behind + 1))
             while there:
-                yield ImageBatch(int.from_bytes(cursor.key(), "big"), _DECODER.decode(cursor.value()))
+                yield ImageBatch(int.from_bytes(cursor.key(), "big"), cursor.value())
                 there = cursor.next()
 
     def counts(self) -> dict[str, int]:
@@ -105,7 +114,3 @@ class Transaction:
 
 def _key(number: int) -> bytes:
     return number.to_bytes(_NUMBER, "big")
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(list[Image])

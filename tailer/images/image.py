@@ -16,7 +16,7 @@ Op = Literal[
 """What became of the row. `insert`: it was known not to be there; `upsert`: that was not known."""
 
 
-class Image(msgspec.Struct, frozen=True):
+class Image(msgspec.Struct, frozen=True, array_like=True):
     """One row before and after, with JSON text where the change row has it; fields in the order of the columns.
 
     `before`, `after`: the row as JSON, None where it is not there. Of a complete row all columns, nulls too; of another

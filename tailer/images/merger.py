@@ -13,6 +13,7 @@ from tailer.images.expiry import expired
 from tailer.images.forgetting import Forgotten, forget_in
 from tailer.images.image import Image, Op
 from tailer.images.known import Known, known_of
+from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable, TableFacts, Tables
@@ -58,12 +59,25 @@ class Merger:
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
         for node in nodes:
-            self._number(node)
+            self.number(node)
 
     @property
     def nodes(self) -> Sequence[str]:
         """All nodes that ever vouched for a fact, or were to be followed."""
         return tuple(self._nodes)
+
+    @property
+    def expirations(self) -> bool:
+        """Whether what expires gives images."""
+        return self._settings.expirations
+
+    def table(self, table_id: str) -> KnownTable | None:
+        """What is known of a table, None where it was not defined."""
+        return self._tables.get(table_id)
+
+    def count_late(self, facts: int) -> None:
+        """So many more facts took effect although they are older than what was forgotten."""
+        self.late_facts += facts
 
     def define(
         self, table: Table, *, created: bool, cdc: bool, now_us: int, gc_grace_seconds: int | None = None
@@ -74,18 +88,23 @@ class Merger:
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone.
         """
-        return list(self._define(table, created, cdc, self._now(now_us), gc_grace_seconds, NO_CAUSE))
+        return list(self._define(table, created, cdc, self.begin(now_us), gc_grace_seconds, NO_CAUSE))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
-        return self._drop(table_id, self._now(now_us), NO_CAUSE)
+        return self._drop(table_id, self.begin(now_us), NO_CAUSE)
 
-    def entry(self, changes: Sequence[Mapping[str, Any]], now_us: int) -> list[Image]:
+    def entry(
+        self, changes: Sequence[Mapping[str, Any]], now_us: int, copies: Iterable[tuple[str, Place]] = ()
+    ) -> list[Image]:
         """The images of one log entry (of a native log: of one transaction), given its change rows in order.
 
         Entries of one node come in the order of its log. DefinitionError for a table that was not defined.
+
+        `copies`: of entries that say the very same, and are not given therefore, each with its node and place; then
+        all `changes` are of one partition.
         """
-        now = self._now(now_us)
+        now = self.begin(now_us)
         images: list[Image] = []
         units: dict[tuple[str, bytes], list[tuple[Mapping[str, Any], Changed]]] = {}
         for change in changes:
@@ -102,13 +121,14 @@ class Merger:
             made = changed(change, table.plan)
             if made is not None:
                 units.setdefault((table.id, made.partition), []).append((change, made))
+        marks = united((Mark(self.number(node), place),) for node, place in copies)
         for (table_id, partition), told in units.items():
-            images += self._merge(self._tables.of(table_id), partition, told, now)
+            images += self._merge(self._tables.of(table_id), partition, told, now, marks)
         return images
 
     def lost(self, table_ids: Iterable[str] | None, now_us: int) -> None:
         """Changes of these tables (None: of all) are missing: their rows are not known whole any more."""
-        now = self._now(now_us)
+        now = self.begin(now_us)
         named = None if table_ids is None else [self._tables.of(table_id).id for table_id in table_ids]
         for table in self._tables:
             if named is None or table.id in named:
@@ -116,7 +136,7 @@ class Merger:
 
     def expire(self, now_us: int, limit: int) -> list[Image]:
         """The images of what has expired, of `limit` rows at most; to be called until there is nothing due."""
-        now = self._now(now_us)
+        now = self.begin(now_us)
         images: list[Image] = []
         for due in self._store.due(now // SECOND, limit) if self._settings.expirations else ():
             part = self._partition(self._tables.of(due.table_id), due.partition, now)
@@ -135,7 +155,7 @@ class Merger:
         of which all its entries were merged; without that of a followed node nothing is forgotten. With `partitions` at
         most so many are looked at, the next call goes on behind them.
         """
-        now = self._now(now_us)
+        now = self.begin(now_us)
         told = Forgotten()
         read = min((read_past.get(node, 0) for node in {*self._followed, *read_past}), default=0)
         for table, name in self._partitions_on(partitions, told):
@@ -157,15 +177,20 @@ class Merger:
         return known_of(part, part.header if static else part.row(row), self._nodes)
 
     def _merge(
-        self, table: KnownTable, name: bytes, told: Sequence[tuple[Mapping[str, Any], Changed]], now: int
+        self,
+        table: KnownTable,
+        name: bytes,
+        told: Sequence[tuple[Mapping[str, Any], Changed]],
+        now: int,
+        copies: Marks,
     ) -> list[Image]:
         part = self._partition(table, name, now)
         images = expired(part, part.due(), now)
-        merged = self._merged(Unit(part, told, self._number(told[0][0]["node"]), now))
+        merged = self._merged(Unit(part, told, self.number(told[0][0]["node"]), now, copies))
         part.save()
         if table.facts.forgotten is not None:
             until = table.facts.forgotten * SECOND
-            self.late_facts += sum(fact.write_ts < until for _, fact in merged.effects)
+            self.count_late(sum(fact.write_ts < until for _, fact in merged.effects))
         return images + merged.images
 
     def _merged(self, unit: Unit) -> Merged:
@@ -174,7 +199,7 @@ class Merger:
     def _truncate(
         self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
     ) -> list[Image]:
-        cause, number = Cause.of(change), self._number(node)
+        cause, number = Cause.of(change), self.number(node)
         images = [self._of_table(table, "truncate", (), change["write_ts"], cause, now)]
         for name in self._names(table):
             part = self._partition(table, name, now)
@@ -264,14 +289,15 @@ class Merger:
         self._at_partition = ("", b"")
         told.done = True
 
-    def _number(self, node: str) -> int:
+    def number(self, node: str) -> int:
         """The number of a node in the marks of the state."""
         if node not in self._nodes:
             self._nodes.append(node)
             self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
         return self._nodes.index(node)
 
-    def _now(self, now_us: int) -> int:
+    def begin(self, now_us: int) -> int:
+        """The time that counts, where it is asked for now: never before one that counted already."""
         if now_us > self._now_us:
             self._now_us = now_us
             self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))

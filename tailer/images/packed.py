@@ -1,17 +1,47 @@
-"""A row of the state, and a partition's header, as bytes: the same facts give the same bytes."""
+"""A row of the state, and a partition's header, as bytes: the same facts give the same bytes.
+
+All numbers have the lowest byte first.
+
+    head | clustering | sets of marks | facts in their fixed order
+
+    set of marks   count u16, with the highest bit where no mark has a place | a number u16 for each node |
+                   segment and offset i64 for each node, unless none has a place
+    fact           FACT | expiry and TTL, where it has one of them | column's name | path | value
+
+Compiled code reads and writes the same (`image_state/compiled`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final
-
-import msgspec
 
 from tailer.images.facts import Copies, Fact, Facts, in_fixed_order
 from tailer.images.marks import LONG_AGO, Mark, Marks, long_ago
 
 PLACES_SECONDS: Final = 86_400
 """Marks that are older keep no place: a TRUNCATE is logged seconds behind the place that it takes, not a day."""
+
+HEAD: Final = Struct("<BxHIqqIII")
+"""Flags, how many sets of marks and facts, due, seq, complete, placed, length of the clustering."""
+
+FACT: Final = Struct("<qIBBHHxxII")
+"""write_ts, arrival, kind, flags, number of its marks, lengths of name, path and value."""
+
+TIMES: Final = Struct("<qi")
+"""Expiry and TTL."""
+
+_COUNT: Final = Struct("<H")
+
+GONE: Final = 1
+HAS_DUE: Final = 2
+
+HAS_TTL: Final = 1
+HAS_EXPIRY: Final = 2
+OUTWEIGHED: Final = 4
+
+NO_PLACES: Final = 0x8000
 
 
 @dataclass(slots=True, eq=False)
@@ -47,64 +77,85 @@ class Row:
             self.stored = pack(self)
 
 
-class _Packed(msgspec.Struct, array_like=True):
-    clustering: bytes
-    gone: bool
-    complete: int
-    due: int | None
-    seq: int
-    placed: int
-    marks: list[tuple[bytes, list[int]]]
-    facts: list[tuple[Fact, int, int]]
-    outweighed: list[int]
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(_Packed)
-
-
 def pack(row: Row) -> bytes:
     """What is to be kept of a row."""
-    facts = []
+    facts: list[bytes] = []
     numbers: dict[Marks, int] = {}
+    visible = set(row.visible)
     for fact in sorted(row.facts, key=in_fixed_order):
         marks, arrival = row.facts[fact]
-        facts.append((fact, numbers.setdefault(marks, len(numbers)), arrival))
-    packed = [_packed(marks) for marks in numbers]
-    placed = row.placed if any(places for _, places in packed) else 0
-    outweighed: list[int] = []
-    if len(row.visible) != len(facts):
-        visible = set(row.visible)
-        outweighed += [number for number, (fact, _, _) in enumerate(facts) if fact not in visible]
-    return _ENCODER.encode(
-        _Packed(row.clustering, row.gone, row.complete, row.due, row.seq, placed, packed, facts, outweighed)
-    )
+        facts += _fact(fact, fact in visible, numbers.setdefault(marks, len(numbers)), arrival)
+    placed = row.placed if any(_placed(marks) for marks in numbers) else 0
+    flags = (GONE if row.gone else 0) | (0 if row.due is None else HAS_DUE)
+    counts = len(numbers), len(row.facts)
+    head = HEAD.pack(flags, *counts, row.due or 0, row.seq, row.complete, placed, len(row.clustering))
+    return b"".join([head, row.clustering, *map(_packed, numbers), *facts])
 
 
 def unpack(key: bytes, value: bytes) -> Row:
     """The row that `pack` took."""
-    held = _DECODER.decode(value)
-    marks = [_unpacked(nodes, places) for nodes, places in held.marks]
-    facts = {fact: Copies(marks[number], arrival) for fact, number, arrival in held.facts}
-    visible = list(facts)
-    for number in reversed(held.outweighed):
-        del visible[number]
-    return Row(
-        key, held.clustering, held.gone, held.complete, held.due, held.seq, held.placed, facts, visible, value, held.due
-    )
+    flags, sets, count, due, seq, complete, placed, size = HEAD.unpack_from(value)
+    at = HEAD.size + size
+    clustering = value[HEAD.size : at]
+    marks: list[Marks] = []
+    for _ in range(sets):
+        found, at = _unpacked(value, at)
+        marks.append(found)
+    facts: Facts = {}
+    visible: list[Fact] = []
+    for _ in range(count):
+        write_ts, arrival, kind, has, number, name, path, length = FACT.unpack_from(value, at)
+        at += FACT.size
+        expires_at = ttl = None
+        if has & (HAS_TTL | HAS_EXPIRY):
+            expires_at, ttl = TIMES.unpack_from(value, at)
+            at += TIMES.size
+        texts = value[at : at + name], value[at + name : at + name + path]
+        at += name + path + length
+        fact = Fact(
+            kind, texts[0].decode(), texts[1], value[at - length : at], write_ts,
+            ttl if has & HAS_TTL else None, expires_at if has & HAS_EXPIRY else None,
+        )  # fmt: skip
+        facts[fact] = Copies(marks[number], arrival)
+        if not has & OUTWEIGHED:
+            visible.append(fact)
+    known_due = due if flags & HAS_DUE else None
+    gone = bool(flags & GONE)
+    return Row(key, clustering, gone, complete, known_due, seq, placed, facts, visible, value, known_due)
 
 
-def _packed(marks: Marks) -> tuple[bytes, list[int]]:
-    """The nodes as bits, and segment and offset of each unless there is no place at all."""
-    bits = sum(1 << mark.node for mark in marks)
-    placed = any(mark.place != LONG_AGO for mark in marks)
+def _fact(fact: Fact, visible: bool, marks: int, arrival: int) -> list[bytes]:
+    kind, column, path, value, write_ts, ttl, expires_at = fact
+    name = column.encode()
+    flags = (0 if ttl is None else HAS_TTL) | (0 if expires_at is None else HAS_EXPIRY)
+    times = TIMES.pack(expires_at or 0, ttl or 0) if flags else b""
+    flags |= 0 if visible else OUTWEIGHED
+    head = FACT.pack(write_ts, arrival, kind, flags, marks, len(name), len(path), len(value))
+    return [head, times, name, path, value]
+
+
+def _placed(marks: Marks) -> bool:
+    return any(mark.place != LONG_AGO for mark in marks)
+
+
+def _packed(marks: Marks) -> bytes:
+    """The nodes by number, and segment and offset of each unless there is no place at all."""
+    placed = _placed(marks)
+    count = len(marks)
     places = [number for mark in marks for number in mark.place] if placed else []
-    return bits.to_bytes((bits.bit_length() + 7) >> 3, "little"), places
+    made = Struct(f"<{1 + count}H{len(places)}q")
+    return made.pack(count if placed else count | NO_PLACES, *(mark.node for mark in marks), *places)
 
 
-def _unpacked(nodes: bytes, places: list[int]) -> Marks:
-    bits = int.from_bytes(nodes, "little")
-    numbers = [number for number in range(bits.bit_length()) if bits >> number & 1]
-    if not places:
-        return tuple(Mark(number, LONG_AGO) for number in numbers)
-    return tuple(map(Mark, numbers, zip(places[::2], places[1::2], strict=True)))
+def _unpacked(value: bytes, at: int) -> tuple[Marks, int]:
+    """The set of marks that stands there, and where it ends."""
+    (count,) = _COUNT.unpack_from(value, at)
+    placed = not count & NO_PLACES
+    count &= ~NO_PLACES
+    found = Struct(f"<{count}H{2 * count if placed else 0}q")
+    numbers = found.unpack_from(value, at + _COUNT.size)
+    end = at + _COUNT.size + found.size
+    nodes, places = numbers[:count], numbers[count:]
+    if not placed:
+        return tuple(Mark(node, LONG_AGO) for node in nodes), end
+    return tuple(map(Mark, nodes, zip(places[::2], places[1::2], strict=True))), end

@@ -43,11 +43,19 @@ class KnownTable:
 
     def __init__(self, facts: TableFacts) -> None:
         self.facts = facts
+        self._compared: TableDefinition | None = None
+        self._is_same = False
 
     @property
     def id(self) -> str:
         """32 hex digits."""
         return self.facts.table.definition.id
+
+    def is_of(self, definition: TableDefinition) -> bool:
+        """Whether that is the definition. Asked for each batch of rows."""
+        if definition is not self._compared:
+            self._compared, self._is_same = definition, definition == self.facts.table.definition
+        return self._is_same
 
     @cached_property
     def shown_id(self) -> str:

@@ -61,6 +61,9 @@ COMPILED: Final = (
     ("tailer.rows.typed.compiled.weave", "put_before"),
     ("tailer.rows.typed.compiled.weave", "weave"),
     ("tailer.rows.typed.compiled.weave", "weave_sets"),
+    ("tailer.image_state.compiled.keys", "put_keys"),
+    ("tailer.image_state.compiled.merge", "find_news"),
+    ("tailer.image_state.compiled.merge", "merge_all"),
 )
 """Every function that Python calls compiled. By name: those who call some of them stand above this folder."""
 

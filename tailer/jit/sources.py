@@ -31,6 +31,11 @@ _SOURCES: Final = {
         "chosen", "decimals", "decode", "deltas", "events", "parts", "sparse", "sparse_cells", "straight",
         "straight_multi", "weave",
     ),
+    "tailer.rebuild": ("facts",),
+    "tailer.images": ("packed",),
+    "tailer.image_state.compiled": (
+        "facts", "image", "keys", "merge", "pack", "standing", "values", "view", "work",
+    ),
 }  # fmt: skip
 
 

@@ -82,7 +82,8 @@ class MutationEntries(Entries):
 
     def decode(self, chunk: Group, first: int) -> Decoded:
         what = chunk.data, chunk.starts, chunk.sizes, self.prepared, first, self.unsigned
-        decoded = read_mutations(*what, Place(self._task.node, self.segment, chunk.offsets), self._task.typed)
+        place = Place(self._task.node, self.segment, chunk.offsets, keeps_source=self._task.keeps_source)
+        decoded = read_mutations(*what, place, self._task.typed)
         self._skipped.update({table_id.hex(): count for table_id, count in decoded.index.skipped.items()})
         return decoded
 

@@ -51,7 +51,8 @@ class _Changes(Entries):
         self._prepared = prepared
 
     def decode(self, chunk: Group, first: int) -> Decoded:
-        return self._read(chunk, first, None, Place(self._task.node, self.segment, chunk.offsets))
+        place = Place(self._task.node, self.segment, chunk.offsets, keeps_source=self._task.keeps_source)
+        return self._read(chunk, first, None, place)
 
     def explain(self, decoded: Decoded, place: Place) -> DefinitionError:
         return explain_record(decoded.index, decoded.data, self._prepared, place)

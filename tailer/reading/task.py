@@ -38,6 +38,7 @@ class ReadTask:
     commits found, where the reader cannot walk by itself.
 
     `extras`: what rows are told besides; `ring`: what the node is the first replica of, where that counts and is known.
+    `keeps_source`: see `Place`.
     """
 
     node: str
@@ -55,3 +56,4 @@ class ReadTask:
     masks: Masks = NO_MASKS
     extras: Extras = NO_EXTRAS
     ring: Primaries | None = None
+    keeps_source: bool = False

@@ -26,6 +26,7 @@ class Place:
     `txn`: the transaction that all these entries are of. Its rows stand where it was committed: segment and all offsets
     are that entry's then, and row numbers run on from entry to entry. Of several transactions their names, by the
     offset of the commit; changes that count at once may stand between them. `attrs`: JSON texts, by the entry's number.
+    `keeps_source`: rows keep the cells that they were made of, for who goes on with those.
     """
 
     node: str
@@ -33,6 +34,7 @@ class Place:
     offsets: Sequence[int] | npt.NDArray[np.int64]
     txn: Txn = None
     attrs: Mapping[int, str] = field(default_factory=dict)
+    keeps_source: bool = False
 
     def of(self, entry: int) -> Position:
         """The position of an entry, by its number."""

@@ -25,6 +25,7 @@ from tests.benchmarks import (
     growth,
     handover,
     idle,
+    images_cost,
     latency,
     many_nodes,
     maps,
@@ -35,6 +36,7 @@ from tests.benchmarks import (
     outlets_postgresql,
     served,
     shapes,
+    spark_images,
     spark_latency,
     spark_parquet,
     start,
@@ -308,6 +310,20 @@ def test_genuine_rows_are_those_of_the_plain_twins(few: tuple[str, str], capsys:
     assert capsys.readouterr().out == "cdc_raw typed: same\ncdc_raw arrow: same\n"
 
 
+@compiled_only
+def test_images_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    images_cost.main(["--repeat", "1", "--rows", "200", "--keys", "600", "--plain-rows", "20", "--changes", "2000"])
+    result = told(capsys)
+    assert set(result["met"]) == set(images_cost.TARGETS)
+    assert {name: set(kinds) for name, kinds in result["medians"].items()} == {
+        f"{form} {partitions}": set(images_cost.KINDS)
+        for form in ("compiled", "plain")
+        for partitions in ("small", "big")
+    }
+    assert len(result["growth"]) == 10
+    assert all(value > 0 for value in result["bytes_a_row"].values())
+
+
 def test_maps(capsys: pytest.CaptureFixture[str]) -> None:
     maps.main(["--repeat", "1", "--mib", "0.02", "--distinct", "800"])
     result = told(capsys)
@@ -425,6 +441,19 @@ def test_spark_parquet(few: tuple[str, str], capsys: pytest.CaptureFixture[str])
         read = [parts[part] for part in ("planner", "loading", "workers")]
         assert parts["jvm"] > 0
         assert (min(read) > 0) != name.endswith("Parquet"), "only what reads a log has processes of Python"
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+def test_spark_images(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    spark_images.main([folder, "--table", name, "--repeat", "1"])
+    result = told(capsys)
+    assert result.keys() >= FACTS
+    check_figures(result)
+    assert result["rows"].keys() == result["runs"].keys() >= {spark_images.ROWS, spark_images.IMAGES}
+    assert result["rows"][spark_images.ROWS] == result["rows"][spark_images.IMAGES]
+    assert result["rows"][spark_images.IMAGES] == 3 * result["rows"][spark_images.ALONE] > 0
 
 
 def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

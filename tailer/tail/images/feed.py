@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from tailer.options.token_range import TokenRange
+from tailer.reading.task import ReadTask
+from tailer.rows.choice import AnyBatch
 from tailer.tail.feed import Feed
 from tailer.tail.follow import Say
 from tailer.tail.guarded import GuardedOutlet
@@ -46,6 +49,10 @@ class ImageFeed(Feed):
         self._stream, self._timers = stream, timers
         self._guard, self._delivery = guard, delivery
         self._looked = stream.wall()
+
+    def _read(self, task: ReadTask) -> Iterator[AnyBatch]:
+        # They are merged by their cells.
+        return super()._read(replace(task, keeps_source=True))
 
     def rest(self) -> None:
         super().rest()

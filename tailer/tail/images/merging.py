@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from tailer.image_state.identity import FollowedNode
+from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Image, Merger
+from tailer.images.encoded import EncodedImages
 
 
 @dataclass(slots=True)
 class Merging:
-    """`followed`: by node, as it will be where the transaction becomes durable."""
+    """`followed`: by node, as it will be where the transaction becomes durable. `store`: what is merged into."""
 
     merger: Merger
     now_us: int
     followed: dict[str, FollowedNode]
+    store: LmdbStore
 
     def shown(self, node: str, table_id: str) -> None:
         """The node's log has shown a table's CREATE since it is followed."""
@@ -34,5 +37,5 @@ class Merging:
         self.followed[node] = msgspec.structs.replace(self.followed[node], records=records)
 
 
-Merge = Callable[[Merging], list[Image]]
+Merge = Callable[[Merging], Sequence[Image] | EncodedImages]
 """Does something to the state. Called again, with the state as it was, where the transaction must begin anew."""

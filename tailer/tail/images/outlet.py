@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tailer.images import Image
+from tailer.images.encoded import EncodedImages
+from tailer.jit.ready import twin_now
 from tailer.options.token_range import TokenRange
-from tailer.position import Position
-from tailer.rebuild.changes import NEEDED
 from tailer.sinks.base import Rows
 from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.images.told import Told, began
+from tailer.tail.images.waiting import Entry, WaitingRows
 from tailer.tail.tail import Tail
+
+if TYPE_CHECKING:
+    from tailer.rows.generic.compiled.batch import ArrayBatch
 
 BOUNDS: Final = Bounds(10_000, 16 << 20, 0.02)
 """Of a backlog; live rows wait a little for others, for a transaction of one costs as much as one of a hundred."""
 
-_COLUMNS: Final = [*NEEDED, "row", "event_id"]
+_COMPILED: Final = "tailer.image_state.compiled.lane"
 
 _NO_STATE: Final = "none"
 """What the state of a log is called where none is kept."""
@@ -45,18 +46,14 @@ class ImageOutlet:
         self._node, self._folder = context.key.node, context.key.folder or _NO_STATE
         self._tokens = tokens
         self._told = Told(tail)
-        self._rows: list[dict[str, Any]] = []
-        self._bytes = 0
+        self._rows = WaitingRows(tokens)
 
     def open(self) -> Place | None:
         return self._stream.join(self._node, self._folder, lambda: began(self._tail, self._folder))
 
     def write(self, batch: Rows) -> int:
-        made = batch.to_arrow()
-        self._bytes += made.nbytes
-        rows = made.select(_COLUMNS).to_pylist()
-        self._rows += rows if self._tokens is None else [row for row in rows if self._tokens.has(row["token"])]
-        return self._bytes
+        self._rows.add(batch)
+        return self._rows.bytes
 
     def commit(self, before: Place | None, behind: Place) -> None:
         self._stream.commit(self._node, before if self.keeps_place else self.open(), behind, self._merge)
@@ -64,24 +61,38 @@ class ImageOutlet:
 
     def settled(self) -> None:
         self._told.settled()
-        self._rows, self._bytes = [], 0
+        self._rows.clear()
 
     def close(self) -> None:
         """Others go on."""
-        self._rows, self._bytes = [], 0
+        self._rows.clear()
 
-    def _merge(self, merging: Merging) -> list[Image]:
+    def _merge(self, merging: Merging) -> EncodedImages:
         self._told.begin()
         # One that stands behind some of the rows counts for them too: it is in the journal already.
         self._told.losses(merging)
-        images: list[Image] = []
-        for at, rows in self._entries():
-            images += self._told.before(merging, at, rows)
-            images += merging.merger.entry(rows, merging.now_us)
-            images += self._told.behind(merging, rows)
+        images = EncodedImages()
+        for part in self._rows.parts():
+            if isinstance(part, list):
+                self._merge_entries(merging, part, images)
+            elif not self._merge_cells(merging, part, images):
+                self._merge_entries(merging, self._rows.entries([part]), images)
         return images
 
-    def _entries(self) -> Iterator[tuple[Position, list[dict[str, Any]]]]:
-        """The rows that wait, entry by entry."""
-        for place, rows in groupby(self._rows, key=lambda row: (row["segment"], row["offset"])):
-            yield Position(*place), list(rows)
+    def _merge_entries(self, merging: Merging, entries: list[Entry], images: EncodedImages) -> None:
+        for at, rows in entries:
+            images.add(
+                self._told.before(merging, at, dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"))
+            )
+            images.add(merging.merger.entry(rows, merging.now_us))
+            images.add(self._told.behind(merging, rows))
+
+    def _merge_cells(self, merging: Merging, batch: ArrayBatch, images: EncodedImages) -> bool:
+        """Whether a batch could be merged by compiled code."""
+        compiled = twin_now(_COMPILED)
+        if compiled is None or not compiled.is_for(batch) or not self._told.is_one(*compiled.ends(batch)):
+            return False
+        first, _ = compiled.ends(batch)
+        images.add(self._told.before(merging, first, [name.id for name in batch.rows_by_table()]))
+        compiled.merge_batch(merging.merger, merging.store, batch, merging.now_us, images, self._tokens)
+        return True

@@ -25,6 +25,7 @@ from tailer.image_state.identity import (
 )
 from tailer.image_state.one_transaction import ImageBatch, Transaction
 from tailer.images import Image, Merger, Settings
+from tailer.images.encoded import EncodedImages
 from tailer.images.tables import definition_in
 from tailer.schema.model import TableDefinition
 from tailer.sinks.outlet import Place
@@ -148,7 +149,7 @@ class ImageStream:
     def commit(self, node: str, before: Place | None, behind: Place, merge: Merge) -> None:
         """Merge a node's rows, and keep the place behind them. RefusedError where another stands than `before`."""
 
-        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+        def work(transaction: Transaction, merging: Merging) -> Sequence[Image] | EncodedImages:
             self._check_place(node, place_of(transaction, node), before)
             put_place(transaction, node, behind)
             if before is not None and before.generation != behind.generation:
@@ -168,7 +169,7 @@ class ImageStream:
             second = int(self.wall())
             return self._expirations and bool(self._file.read(lambda seen: seen.store.due(second, 1)))
 
-    def _merged(self, work: Callable[[Transaction, Merging], list[Image]]) -> None:
+    def _merged(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
         def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
             transaction.take_out(self._taken)
             images = work(transaction, merging)
@@ -186,7 +187,7 @@ class ImageStream:
             merger = self._merger_of(transaction)
             # What it holds in memory is not what the file has, if this fails.
             self._merger = None
-            merging = Merging(merger, now_us, dict(self._followed))
+            merging = Merging(merger, now_us, dict(self._followed), transaction.store)
             made = work(transaction, merging)
             for name, node in merging.followed.items():
                 if node != self._followed[name]:

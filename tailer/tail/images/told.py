@@ -5,7 +5,7 @@ Reads the tail's parts, and changes nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tailer.errors import UsageError
@@ -51,10 +51,15 @@ class Told:
         """It is durable."""
         self._given = self._pending
 
-    def before(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
-        """What has to be known before the rows of the entry at a position."""
+    def is_one(self, first: Position, last: Position) -> bool:
+        """Whether definitions are the same for all entries from one to another."""
+        history = self._tail.parts.definitions.history
+        return history.version_at(first) == history.version_at(last)
+
+    def before(self, merging: Merging, at: Position, tables: Iterable[str]) -> list[Image]:
+        """What has to be known before rows of these tables (ids as rows have them), of the entry at a position."""
         images: list[Image] = []
-        for id in dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"):
+        for id in tables:
             images += self._define(merging, id.replace(_DASH, ""), at)
         return images
 

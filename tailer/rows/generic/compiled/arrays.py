@@ -15,7 +15,7 @@ from tailer.types.compiled.plan import Bytes, Numbers
 
 Flags = npt.NDArray[np.bool_]
 
-# The lines of `fixed`. HAS_*: whether the fields behind it are there, 0 or 1.
+# The lines of `fixed`. HAS_*: whether the fields behind it are there, 0 or 1. LINE: of the index, or -1.
 TABLE: Final = 0
 OP: Final = 1
 IS_STATIC: Final = 2
@@ -28,7 +28,8 @@ TOKEN: Final = 8
 OFFSET: Final = 9
 NUMBER: Final = 10
 ENTRY: Final = 11
-FIXED: Final = 12
+LINE: Final = 12
+FIXED: Final = 13
 
 OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partition", "truncate")
 """The words that OP counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from tailer.rows.generic.compiled.arrays import OPS, Rows, Texts, no_texts, text
 from tailer.rows.generic.compiled.lines import Frame, event_ids, json_lines, picked
 from tailer.rows.place import Txn
 from tailer.rows.prepared import PreparedTable
+from tailer.scan.index import Index
 from tailer.types import quote
+from tailer.types.compiled.plan import Bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,12 +33,19 @@ _NUMBERS: Final = {
 """Of each column of numbers the line of `fixed`, the one that says where there is one, and its type."""
 
 
+class Source(NamedTuple):
+    """An index, by its lines, and the bytes that its offsets count in."""
+
+    lines: Index
+    data: Bytes
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayBatch:
     """Change rows of one segment. The same methods as ChangeBatch, the same rows.
 
     `attrs`: None if no row has them. `tables`: those that TABLE in `rows.fixed` counts. `txn`: of all rows, or
-    by their offset.
+    by their offset. `source`: what they were made of, where that is kept; LINE in `rows.fixed` counts its lines.
     """
 
     arrays: Rows
@@ -45,6 +54,7 @@ class ArrayBatch:
     segment: int
     txn: Txn = None
     attrs: Texts | None = None
+    source: Source | None = None
 
     def __len__(self) -> int:
         return self.arrays.fixed.shape[1]

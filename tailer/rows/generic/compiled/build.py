@@ -13,7 +13,7 @@ from tailer.rows.generic.build import build as plain_build
 from tailer.rows.generic.compiled import arrays as a
 from tailer.rows.generic.compiled import work as w
 from tailer.rows.generic.compiled.arrays import Rows, Texts, empty_texts, grown, texts_of, trimmed
-from tailer.rows.generic.compiled.batch import ArrayBatch
+from tailer.rows.generic.compiled.batch import ArrayBatch, Source
 from tailer.rows.generic.compiled.lines import picked
 from tailer.rows.generic.compiled.merge import merged
 from tailer.rows.generic.compiled.rows import fill
@@ -43,7 +43,8 @@ def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
         attrs = _attrs(np.ascontiguousarray(rows.fixed[a.ENTRY]), place.attrs)
         if attrs is None:
             return plain_build(index, data, prepared, place)
-    batch = ArrayBatch(rows, prepared.tables, place.node, place.segment, place.txn, attrs)
+    source = Source(index, np.frombuffer(data, np.uint8)) if place.keeps_source else None
+    batch = ArrayBatch(rows, prepared.tables, place.node, place.segment, place.txn, attrs, source)
     if not len(odd):
         return Built(batch, [])
     plain = plain_build(lines_of_entries(index, odd), data, prepared, place)

@@ -50,6 +50,7 @@ def _fixed(plain: Batch, batch: ArrayBatch) -> Numbers:
         plain.column("offset"),
         plain.column("row"),
         [0] * len(plain),
+        [-1] * len(plain),
     ]
     return np.array(lines, np.int64).reshape(a.FIXED, len(plain))
 

@@ -150,6 +150,8 @@ def fill(work: int) -> int:
         if end == 0 and reading == DELIVERED:
             end = _add_line(work, line, update, row, update_row)
         if end >= 0:
+            for made in range(row, row + end):
+                give_fixed(work, a.LINE, made, (line - get(work, w.LINES)) // ln.ROW_BYTES)
             row += end
             line += ln.ROW_BYTES
             continue

@@ -47,7 +47,9 @@ CLUSTERING: Final = 19
 COLUMNS: Final = 23
 CELLS: Final = 27
 RANGE: Final = 31
-SIZE: Final = 35
+# The first line.
+LINES: Final = 35
+SIZE: Final = 36
 
 TEXTS: Final = {KEY: "key", CLUSTERING: "clustering", COLUMNS: "columns", CELLS: "cells", RANGE: "range"}
 _OFFSETS: Final = 0
@@ -64,7 +66,7 @@ def source_block(index: Index, data: Bytes, logical: Numbers, tables: BuildTable
     block[LOGICAL] = address_of(logical)
     block[TABLES] = address_of(tables.tables)
     block[UPDATES] = address_of(index.updates)
-    block[NEXT_LINE] = address_of(index.rows)
+    block[NEXT_LINE] = block[LINES] = address_of(index.rows)
     block[LINES_END] = address_of(index.rows) + index.rows.nbytes
     block[VALUES] = address_of(index.values)
     block[CELL_LINES] = address_of(index.cells)

@@ -1,0 +1,160 @@
+"""The compiled merge of a batch is the plain one: the same images and the same state, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import lmdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tailer.options.token_range import TokenRange
+from tailer.schema.model import Column, TableDefinition
+from tests.helpers.images.both_lanes import NODES, SECOND, Lanes, environments
+from tests.helpers.logs.model import Bound, Cell, Complex, Deletion, Liveness, Marker, Row, Update
+from tests.helpers.logs.model import Column as LogColumn
+from tests.helpers.logs.model import Table as LogTable
+from tests.helpers.logs.mutation import encode_mutation
+from tests.unit.scan.compiled.twins import compiled_only
+
+pytestmark = compiled_only
+
+BEGAN = 1_700_000_000
+TIMESTAMPS = st.integers(BEGAN * SECOND - 2, BEGAN * SECOND + 6)
+TTLS = st.sampled_from([1, 20, 300_000])
+SIMPLE = {
+    "v": ("int", [b"\0\0\0\1", b"\0\0\0\2", b""]),
+    "w": ("text", [b"a", b'b"\0', "ä".encode(), b"x" * 300]),
+    "u": ("double", [b"\x3f\xf0" + bytes(6), b"\x7f\xf8" + bytes(6), b"\x80" + bytes(7)]),
+    "b": ("boolean", [b"\0", b"\1", b"\2"]),
+    "l": ("frozen<list<int>>", [b"\0\0\0\0", b"\0\0\0\1\0\0\0\4\0\0\0\7"]),
+}
+KEYS = [b"\0\0\0\1", b"\0\0\0\2"]
+CLUSTERING = {
+    "x": ("int", False, [b"\0\0\0\1", b"\xff\xff\xff\xff", b"\0\0\1\0"]),
+    "y": ("text", True, [b"a", b"ab", b"\0"]),
+    "z": ("timeuuid", False, [bytes(range(6)) + b"\x11" + bytes(range(9)), bytes(range(1, 7)) + b"\x11" + b"\xf0" * 9]),
+}
+
+
+class Kind:
+    """A table's columns, drawn."""
+
+    def __init__(self, number: int, clustering: tuple[str, ...], regular: tuple[str, ...], more: bool) -> None:
+        keys = [("k", "partition_key", "int", 0, False)]
+        keys += [
+            (name, "clustering", CLUSTERING[name][0], at, CLUSTERING[name][1]) for at, name in enumerate(clustering)
+        ]
+        data = [(name, "regular", SIMPLE[name][0], -1, False) for name in regular]
+        data += [("m", "regular", "set<int>", -1, False)] if more else []
+        data += [("s", "static", "int", -1, False)] if more and clustering else []
+        self.clustering, self.regular, self.more = clustering, regular, more
+        id = UUID(int=number << 64 | 0x11EE << 48 | 0x8888 + number)
+        self.log = LogTable(id, "ks", f"t{number}", tuple(LogColumn(*column) for column in keys + data))
+        columns = tuple(Column(name, kind, text, at, desc=desc) for name, kind, text, at, desc in keys + data)
+        self.definition = TableDefinition(id.hex, "ks", f"t{number}", columns, cdc=True)
+
+
+@st.composite
+def cells(draw: st.DrawFn, name: str) -> Cell:
+    ts = draw(TIMESTAMPS)
+    if draw(st.integers(0, 4)) == 0:
+        return Cell(b"", ts, deleted=BEGAN)
+    value = draw(st.sampled_from(SIMPLE[name][1] if name in SIMPLE else KEYS))
+    if draw(st.integers(0, 3)):
+        return Cell(value, ts)
+    ttl = draw(TTLS)
+    return Cell(value, ts, ttl, BEGAN + ttl)
+
+
+@st.composite
+def rows(draw: st.DrawFn, kind: Kind) -> Row:
+    key = tuple(draw(st.sampled_from(CLUSTERING[name][2])) for name in kind.clustering)
+    what = draw(st.integers(0, 9))
+    deletion = Deletion(draw(TIMESTAMPS), BEGAN) if what < 2 else None
+    if what == 0:
+        return Row(key, None, deletion, ())
+    names = (
+        draw(st.lists(st.sampled_from(kind.regular), unique=True, min_size=0 if what < 6 else 1))
+        if kind.regular
+        else []
+    )
+    put: list[tuple[str, Any]] = [(name, draw(cells(name))) for name in sorted(names)]
+    if kind.more and draw(st.integers(0, 7)) == 0:
+        put.append(("m", Complex((Cell(b"", draw(TIMESTAMPS), path=draw(st.sampled_from(KEYS))),))))
+    live = None
+    if what < 6 or not put:
+        ttl = draw(st.none() | TTLS)
+        live = Liveness(draw(TIMESTAMPS), ttl, None if ttl is None else BEGAN + ttl)
+    return Row(key, live, deletion, tuple(sorted(put, key=lambda each: each[0])))
+
+
+@st.composite
+def updates(draw: st.DrawFn, kind: Kind) -> Update:
+    key = draw(st.sampled_from(KEYS))
+    held = {row.clustering: row for row in draw(st.lists(rows(kind), min_size=1, max_size=3))}
+    # A log has them in clustering order; of one row this is any order.
+    some: list[Row | Marker] = (
+        list(held.values()) if len(held) == 1 or not kind.clustering else [next(iter(held.values()))]
+    )
+    if kind.clustering == ("x",):
+        some = [held[key] for key in sorted(held, key=lambda key: int.from_bytes(key[0], "big", signed=True))]
+    static = deletion = None
+    rare = draw(st.integers(0, 19)) if kind.more else 19
+    if rare == 0:
+        deletion = Deletion(draw(TIMESTAMPS), BEGAN)
+    elif rare == 1 and kind.clustering:
+        static = Row((), None, None, (("s", draw(cells("s"))),))
+    elif rare == 2 and kind.clustering:
+        gone = Deletion(draw(TIMESTAMPS), BEGAN)
+        some = [Marker(Bound.INCL_START, (), (gone,)), Marker(Bound.INCL_END, (), (gone,))]
+    return Update(kind.log, key, tuple(some), static, deletion)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Kind], list[tuple[str, list[bytes], float, str, Any]], dict[str, Any]]:
+    clustering = draw(st.sampled_from([(), ("x",), ("y",), ("z",), ("x", "y")]))
+    regular = tuple(draw(st.lists(st.sampled_from(sorted(SIMPLE)), unique=True, max_size=4)))
+    kinds = [Kind(1, clustering, regular, draw(st.booleans())), Kind(2, ("x",), ("v",), False)]
+    entries = [
+        encode_mutation(tuple(draw(st.lists(st.sampled_from(kinds).flatmap(updates), min_size=1, max_size=2))))
+        for _ in range(draw(st.integers(1, 8)))
+    ]
+    # Each of them is logged some times, by any node, now or much later.
+    batches = []
+    at = 1.0
+    for _ in range(draw(st.integers(1, 4))):
+        at += draw(st.sampled_from([0.0, 0.5, 30.0, 90_000.0, 2_000_000.0]))
+        before = draw(st.sampled_from(["nothing", "nothing", "expire", "forget", "lost"]))
+        tokens = draw(st.sampled_from([None, None, None, TokenRange(-(2**63), 0)]))
+        some = draw(st.lists(st.sampled_from(entries), min_size=1, max_size=8))
+        batches.append((draw(st.sampled_from(NODES)), some, at, before, tokens))
+    return kinds, batches, {"created": draw(st.booleans())}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[lmdb.Environment[bytes]]]:
+    with environments(tmp_path_factory.mktemp("lanes")) as made:
+        yield made
+
+
+@given(histories(), st.booleans(), st.sampled_from([None, (1, 1, 512), (700, 700, 700)]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+def test_both_lanes_are_one(
+    files: list[lmdb.Environment[bytes]], made: Any, expirations: bool, room: tuple[int, int, int] | None
+) -> None:
+    kinds, batches, how = made
+    lanes = Lanes(files, BEGAN * SECOND, expirations=expirations)
+    try:
+        for kind in kinds:
+            lanes.define(kind.definition, BEGAN * SECOND, **how)
+        for node, payloads, at, before, tokens in batches:
+            now_us = BEGAN * SECOND + int(at * SECOND)
+            if before != "nothing":
+                getattr(lanes, before)(now_us)
+            lanes.tell(node, payloads, now_us, room, tokens)
+    finally:
+        lanes.close()

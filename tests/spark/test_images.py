@@ -190,6 +190,9 @@ def test_a_session_or_a_stream_that_does_not_fit_is_refused(
         made("mask of cdc.range1.ck", mask="cdc.range1.ck=hash", maskKey=str(key))
         landed = spark.readStream.format("rate").load().selectExpr("cast(null as string) node", "value token")
         made("no change rows of the generic form", rows=landed)
+        changes = spark.readStream.format("cdc_tail").option("includeSchemaChanges", "true").load(folder)
+        with pytest.raises(UsageError, match="forget_after: expected 10800 seconds or more"):
+            images(changes, forget_after=60)
         spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
         made("batches without an end")
 

@@ -112,7 +112,7 @@ class Bucket:
             if node in self._about.shown or log is None or not log.creates(self._id, (row["segment"], row["offset"])):
                 continue
             self._keep(shown=self._about.shown | {node})
-            if self._about.defined:
+            if self._about.defined and self._is_created():
                 images += self._define(self._table_of(row))
         return images
 
@@ -140,9 +140,12 @@ class Bucket:
         return Table(definition, fields, native).succeeded_by(Table.of(definition, native=native))
 
     def _define(self, table: Table) -> list[Image]:
-        created = self._about.shown >= frozenset(self._job.nodes)
         self._keep(defined=True)
-        return self._merger.define(table, created=created, cdc=table.definition.cdc, now_us=self._now_us)
+        return self._merger.define(table, created=self._is_created(), cdc=table.definition.cdc, now_us=self._now_us)
+
+    def _is_created(self) -> bool:
+        """Whether the logs of all nodes have shown the table's CREATE."""
+        return self._about.shown >= frozenset(self._job.nodes)
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, RefusedError
 from tailer.images import Image
 from tailer.rebuild import Table
 from tailer.spark.images.job import Node
@@ -102,6 +102,15 @@ def test_time_alone_ends_rows_and_never_goes_back() -> None:
     (image,) = told.batch([at("a", 20, insert(7, v=2, ttl=10, expires_at=2_011))], NOW)
     assert (image.op, image.after) == ("insert", '{"k":1,"x":1,"v":2,"w":null}')
     assert image.seq > NOW + 10 * SECOND
+
+
+def test_what_a_later_version_keeps_is_refused() -> None:
+    told = Buckets([TABLE], "a")
+    told.batch([*created("a"), at("a", 10, insert(5, v=1))], NOW)
+    for maps in told.maps.values():
+        maps.about.put(b"bucket", msgspec.msgpack.encode({"v": 2, "started_us": "in another form"}))
+    with pytest.raises(RefusedError, match=r"the version of the state of images .*expected 1, found 2"):
+        told.batch([at("a", 20, insert(6, v=2))], NOW)
 
 
 HOURS = 3 * 3600

@@ -12,8 +12,10 @@ import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.images import Image, Merger, Settings
+from tailer.images.merger import SECOND
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.spark.images.aging import Aging
 from tailer.spark.images.copies import Change, told_once
 from tailer.spark.images.job import Job
 from tailer.spark.images.map_store import MapStore
@@ -58,6 +60,9 @@ class Bucket:
             # What a node that joins logged before, nobody has merged.
             self._merger.lost(None, now_us)
         self._keep(followed=self._about.followed | nodes)
+        self._aging = None
+        if job.forget_after is not None:
+            self._aging = Aging(self._store, now_us // SECOND, job.forget_after)
 
     def take(self, changes: Iterable[Change]) -> list[Image]:
         """The images of a batch's rows; first those of what has expired by now."""
@@ -70,9 +75,13 @@ class Bucket:
             if told.rows[0]["op"] == "schema":
                 for row in told.rows:
                     images += self._defined(row)
+                if self._aging is not None:
+                    self._aging.altered()
             else:
                 self._be_defined()
                 images += self._merger.entry(told.rows, self._now_us, told.copies)
+                if self._aging is not None:
+                    self._aging.note(told.rows)
         return self._own(images)
 
     def expire(self) -> list[Image]:
@@ -80,7 +89,9 @@ class Bucket:
         return self._own(self._expire())
 
     def close(self) -> int | None:
-        """Put everything into the maps; a second before which nothing expires."""
+        """Forget what is old, and put everything into the maps; a second before which nothing is to be done."""
+        if self._aging is not None:
+            self._aging.forget(expirations=self._job.expirations)
         self._store.flush()
         return self._store.next_due
 
@@ -101,7 +112,7 @@ class Bucket:
             if node in self._about.shown or log is None or not log.creates(self._id, (row["segment"], row["offset"])):
                 continue
             self._keep(shown=self._about.shown | {node})
-            if self._about.defined:
+            if self._about.defined and self._is_created():
                 images += self._define(self._table_of(row))
         return images
 
@@ -129,9 +140,12 @@ class Bucket:
         return Table(definition, fields, native).succeeded_by(Table.of(definition, native=native))
 
     def _define(self, table: Table) -> list[Image]:
-        created = self._about.shown >= frozenset(self._job.nodes)
         self._keep(defined=True)
-        return self._merger.define(table, created=created, cdc=table.definition.cdc, now_us=self._now_us)
+        return self._merger.define(table, created=self._is_created(), cdc=table.definition.cdc, now_us=self._now_us)
+
+    def _is_created(self) -> bool:
+        """Whether the logs of all nodes have shown the table's CREATE."""
+        return self._about.shown >= frozenset(self._job.nodes)
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)

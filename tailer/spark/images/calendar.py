@@ -39,10 +39,12 @@ class Slot(msgspec.Struct, array_like=True):
 
 
 class Calendar:
-    """`slots`: as `flush` gave them. `holds`: whether a row is still due at the second of an entry."""
+    """`name`: of several in one map. `slots`: as `flush` gave them. `holds`: whether a row is still due at an entry's
+    second."""
 
-    def __init__(self, chunks: Held, slots: bytes | None, holds: Callable[[Entry], bool]) -> None:
+    def __init__(self, chunks: Held, name: bytes, slots: bytes | None, holds: Callable[[Entry], bool]) -> None:
         self._chunks = chunks
+        self._name = name
         self._holds = holds
         known = _SLOTS.decode(slots) if slots is not None else []
         self._slots = {(slot.start, slot.width): slot for slot in known}
@@ -90,7 +92,7 @@ class Calendar:
         self._loaded = set()
         for (start, width), entries in self._pending.items():
             slot = self._slots.setdefault((start, width), Slot(start, width, 0, entries[0].second))
-            self._chunks.put(_chunk(slot, slot.chunks), _ENCODER.encode(entries))
+            self._chunks.put(self._chunk(slot, slot.chunks), _ENCODER.encode(entries))
             slot.chunks += 1
             slot.least = min(slot.least, *(entry.second for entry in entries))
         self._pending = {}
@@ -110,14 +112,13 @@ class Calendar:
     def _taken(self, slot: Slot) -> list[Entry]:
         entries: list[Entry] = []
         for number in range(slot.chunks):
-            key = _chunk(slot, number)
+            key = self._chunk(slot, number)
             entries += _ENTRIES.decode(self._chunks.get(key) or b"\x90")
             self._chunks.remove(key)
         return entries
 
-
-def _chunk(slot: Slot, number: int) -> bytes:
-    return b"".join(part.to_bytes(8, "big", signed=True) for part in (slot.start, slot.width, number))
+    def _chunk(self, slot: Slot, number: int) -> bytes:
+        return self._name + b"".join(part.to_bytes(8, "big", signed=True) for part in (slot.start, slot.width, number))
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -41,7 +41,7 @@ class Head:
         self._far = kept.far
         self._chunks = -(-kept.far // _CHUNK)
         self._new: list[bytes] = []
-        self._all: list[bytes] | None = None
+        self._all: dict[bytes, None] | None = None
         self.changed = False
 
     def __bool__(self) -> bool:
@@ -70,19 +70,19 @@ class Head:
             del self._near[key]
             return
         self._rows.remove(self._name + key)
-        self.keys().remove(key)
-        self._new, self._far = [], self._far - 1
+        del self._keys()[key]
+        self._far -= 1
 
-    def keys(self) -> list[bytes]:
-        """Those of all rows that stand alone, in any order."""
+    def _keys(self) -> dict[bytes, None]:
+        """Those of all rows that stand alone."""
         if self._all is None:
             chunks = (_KEYS.decode(self._names.get(self._chunk(number)) or b"\x90") for number in range(self._chunks))
-            self._all = [key for chunk in chunks for key in chunk] + self._new
+            self._all = dict.fromkeys([*(key for chunk in chunks for key in chunk), *self._new])
         return self._all
 
     def between(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, Row]]:
         """The rows from `lower` on and below `upper`, in the order of keys."""
-        found: Iterable[bytes] = self.keys() if self._far else ()
+        found: Iterable[bytes] = self._keys() if self._far else ()
         for key in sorted(key for key in (*self._near, *found) if lower <= key < upper):
             row = self.get(key)
             if row is not None:
@@ -90,7 +90,7 @@ class Head:
 
     def clear(self) -> None:
         """No row is there any more."""
-        for key in list(self.keys()) if self._far else ():
+        for key in list(self._keys()) if self._far else ():
             self.delete(key)
         self._near = {}
         self.changed = True
@@ -100,15 +100,16 @@ class Head:
         if self._all is None:
             self._append()
         else:
-            self._write(0, self._all)
+            self._write(0, list(self._all))
         self._new = []
         return _ENCODER.encode(_Kept(sorted(self._near.items()), self._far)) if self else None
 
     def _put_far(self, key: bytes, row: Row) -> None:
         if self._rows.get(self._name + key) is None:
-            self._new.append(key)
-            if self._all is not None:
-                self._all.append(key)
+            if self._all is None:
+                self._new.append(key)
+            else:
+                self._all[key] = None
             self._far += 1
             self.changed = True
         self._rows.put(self._name + key, _ENCODER.encode(row))

@@ -33,12 +33,13 @@ class Node(msgspec.Struct, frozen=True):
 
 class Job(msgspec.Struct, frozen=True):
     """`nodes`: all that are followed; None for one of whose log nothing is known. `tables`: by table id what is known
-    of tables when the query starts."""
+    of tables when the query starts. `forget_after`: the seconds for which what is dead is kept, None for ever."""
 
     nodes: dict[str, Node | None]
     tables: dict[str, msgspec.Raw]
     before: bool = True
     expirations: bool = True
+    forget_after: int | None = None
 
     def table(self, table_id: str) -> Table | None:
         """What is known of a table."""

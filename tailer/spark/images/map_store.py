@@ -11,7 +11,8 @@ from tailer.spark.images.calendar import Calendar, Entry
 from tailer.spark.images.head import Head, Row
 from tailer.spark.images.maps import Held, HeldWhole, Maps
 
-_SLOTS: Final = b"calendar"
+_DUE: Final = b"calendar"
+_REMIND: Final = b"reminders"
 
 
 class MapStore:
@@ -23,7 +24,8 @@ class MapStore:
         self._heads, self._rows, self._names, self._dues = map(Held, maps[1:])
         self._partitions: dict[bytes, Head] = {}
         self._order: list[bytes] | None = None
-        self._calendar = Calendar(self._dues, self._about.get(_SLOTS), self._is_due)
+        self._calendar = Calendar(self._dues, b"d", self._about.get(_DUE), self._is_due)
+        self._reminders = Calendar(self._dues, b"r", self._about.get(_REMIND), lambda entry: True)
 
     def get(self, table_id: str, partition: bytes, row: bytes) -> bytes | None:
         held = self._of(partition).get(row)
@@ -72,6 +74,7 @@ class MapStore:
         for head in self._partitions.values():
             head.clear()
         self._calendar.clear()
+        self._reminders.clear()
         self._order = None
 
     def meta(self, key: bytes) -> bytes | None:
@@ -83,10 +86,22 @@ class MapStore:
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter([(key, value) for key, value in self._about.items() if key.startswith(prefix)])
 
+    def remind(self, second: int, partition: bytes) -> None:
+        """Have a partition looked at again, behind a second."""
+        self._reminders.add(Entry(second, partition, b""))
+
+    def reminded(self, until: int) -> list[bytes]:
+        """The partitions that are to be looked at by second `until`, each once; nobody is reminded again."""
+        entries = self._reminders.due(until)
+        for entry in entries:
+            self._reminders.gone(entry)
+        return sorted({entry.partition for entry in entries})
+
     @property
     def next_due(self) -> int | None:
-        """A second before which nothing is due."""
-        return self._calendar.least
+        """A second before which nothing is due, and no partition to be looked at."""
+        found = [least for least in (self._calendar.least, self._reminders.least) if least is not None]
+        return min(found, default=None)
 
     def flush(self) -> None:
         """Put into the maps what has changed."""
@@ -97,9 +112,10 @@ class MapStore:
                     self._heads.remove(name)
                 else:
                     self._heads.put(name, kept)
-        slots = self._calendar.flush()
-        if slots != (self._about.get(_SLOTS) or b"\x90"):
-            self._about.put(_SLOTS, slots)
+        for name, calendar in ((_DUE, self._calendar), (_REMIND, self._reminders)):
+            slots = calendar.flush()
+            if slots != (self._about.get(name) or b"\x90"):
+                self._about.put(name, slots)
         for held in (self._heads, self._rows, self._names, self._dues, self._about):
             held.flush()
 

@@ -19,6 +19,7 @@ from tailer.errors import UsageError
 from tailer.images.image import arrow_schema
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.spark.images.aging import LEAST_SECONDS
 from tailer.spark.images.followed import followed
 from tailer.spark.images.job import Job, packed
 from tailer.spark.session import spark_line
@@ -51,13 +52,16 @@ def images(
     *,
     image: Literal["after", "both"] = "both",
     expirations: bool = True,
+    forget_after: int | None = None,
     nodes: Sequence[str] | None = None,
 ) -> DataFrame:
     """The images of a stream's change rows of the generic form, in the columns of `docs/images.md`.
 
     `tables`: definitions (`table_definition`) of tables that no log of the stream defines. `image`: the row `after`
-    each change, or `both`, before it too. `expirations`: whether what a TTL ends gives
-    images. `nodes`: of a stream of rows that were landed elsewhere, all nodes whose rows come.
+    each change, or `both`, before it too. `expirations`: whether what a TTL ends gives images. `forget_after`: the
+    seconds after which a deletion, and what has expired, is forgotten; your word for it that no node's log is read so
+    much later than another's. 3 hours at least; without it nothing is forgotten. `nodes`: of a stream of rows that were
+    landed elsewhere, all nodes whose rows come.
 
     UsageError where the session, its Spark or the stream is not one that images can be made in.
     """
@@ -66,7 +70,7 @@ def images(
     check_spark()
     _check_session(changes.sparkSession, expirations=expirations)
     rows = _routed(changes)
-    job = Job(*followed(changes, known, nodes), image == "both", expirations)
+    job = Job(*followed(changes, known, nodes), image == "both", expirations, _seconds(forget_after))
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from tailer.spark.images.processor import ImageProcessor
@@ -104,6 +108,14 @@ def _check_session(spark: SparkSession, *, expirations: bool) -> None:
         raise _unset(_PROVIDER, spark, "images are kept in RocksDB")
     if expirations and spark.conf.get(_IDLE_BATCHES) != "false":
         raise _unset(_IDLE_BATCHES, spark, "for what expires Spark would make batches without an end")
+
+
+def _seconds(forget_after: int | None) -> int | None:
+    if forget_after is not None and forget_after < LEAST_SECONDS:
+        raise UsageError(
+            "forget_after", expected=f"{LEAST_SECONDS} seconds or more: hints are kept that long", found=forget_after
+        )
+    return forget_after
 
 
 def _unset(name: str, spark: SparkSession, why: str) -> UsageError:

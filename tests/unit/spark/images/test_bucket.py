@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, RefusedError
 from tailer.images import Image
 from tailer.rebuild import Table
 from tailer.spark.images.job import Node
@@ -102,3 +102,46 @@ def test_time_alone_ends_rows_and_never_goes_back() -> None:
     (image,) = told.batch([at("a", 20, insert(7, v=2, ttl=10, expires_at=2_011))], NOW)
     assert (image.op, image.after) == ("insert", '{"k":1,"x":1,"v":2,"w":null}')
     assert image.seq > NOW + 10 * SECOND
+
+
+def test_what_a_later_version_keeps_is_refused() -> None:
+    told = Buckets([TABLE], "a")
+    told.batch([*created("a"), at("a", 10, insert(5, v=1))], NOW)
+    for maps in told.maps.values():
+        maps.about.put(b"bucket", msgspec.msgpack.encode({"v": 2, "started_us": "in another form"}))
+    with pytest.raises(RefusedError, match=r"the version of the state of images .*expected 1, found 2"):
+        told.batch([at("a", 20, insert(6, v=2))], NOW)
+
+
+HOURS = 3 * 3600
+
+
+def kept(told: Buckets) -> int:
+    """How many partitions there are."""
+    return sum(len(list(maps.heads.keys())) for maps in told.maps.values())
+
+
+def test_what_is_dead_is_forgotten_when_its_time_has_come() -> None:
+    told = Buckets([TABLE], "a")
+    told.job = msgspec.structs.replace(told.job, forget_after=HOURS)
+    rows = [at("a", 10 + k, insert(5, v=1, k=k)) for k in range(3)]
+    told.batch([*created("a"), *rows], NOW)
+    told.batch([at("a", 20, {**delete(6), "partition_key": '{"k":0}', "token": rows[0]["token"]})], NOW)
+    told.batch([at("a", 30, insert(5, 2, v=1, k=1, ttl=60, expires_at=2_060))], NOW)
+    told.batch([], NOW + 60 * SECOND)
+    for second, partitions in ((HOURS, 3), (HOURS + 1, 2), (HOURS + 62, 2)):
+        assert told.batch([], NOW + second * SECOND) == []
+        assert kept(told) == partitions
+    # What lives is what it was; the row that expired is as if it never was.
+    (image,) = told.batch([at("a", 40, insert(7, 2, v=2, k=1))], NOW + 2 * HOURS * SECOND)
+    assert (image.op, image.complete, image.before) == ("insert", True, None)
+    (image,) = told.batch([at("a", 50, update(8, v=2))], NOW + 2 * HOURS * SECOND)
+    assert image.before == '{"k":1,"x":1,"v":1,"w":null}'
+    assert all(not list(maps.dues.keys()) for maps in told.maps.values())
+
+
+def test_without_a_time_nothing_is_forgotten() -> None:
+    told = Buckets([TABLE], "a")
+    told.batch([*created("a"), at("a", 10, insert(5, v=1)), at("a", 20, delete(6))], NOW)
+    told.batch([at("a", 30, insert(7, v=1, k=2))], NOW + 1000 * HOURS * SECOND)
+    assert kept(told) == 2

@@ -1,0 +1,64 @@
+"""Forgetting in a bucket: when something dies in a partition, it is looked at again when nothing older comes any more.
+
+How far each node was read no task knows: the time for which deletions are kept is the user's word for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tailer.images.forgetting import Forgotten, forget_in
+from tailer.images.partition import Partition
+from tailer.images.tables import Tables
+from tailer.rebuild.changes import changed
+from tailer.rebuild.table import Plan
+from tailer.spark.images.copies import Change
+from tailer.spark.images.map_store import MapStore
+
+LEAST_SECONDS: Final = 3 * 3600
+"""As in one process: hints are kept that long."""
+
+_DELETIONS: Final = ("delete_row", "delete_range", "delete_partition")
+
+
+class Aging:
+    """Of one bucket, for one batch at `second`. `after`: how many seconds what is dead is kept."""
+
+    def __init__(self, store: MapStore, second: int, after: int) -> None:
+        self._store = store
+        self._second = second
+        self._after = after
+        self._plan: Plan | None = None
+
+    def altered(self) -> None:
+        """The table has another definition."""
+        self._plan = None
+
+    def note(self, rows: Iterable[Change]) -> None:
+        """Have the partition looked at again if rows of one entry for it let something die, now or later."""
+        dying = [row for row in rows if _may_die(row)]
+        if not dying:
+            return
+        plan = self._plan = self._plan or next(iter(Tables(self._store))).plan
+        for made in filter(None, (changed(row, plan) for row in dying)):
+            ends = [fact.stamp.expires_at or 0 for fact in made.facts]
+            self._store.remind(max(self._second, *ends) + self._after + 1, made.partition)
+
+    def forget(self, *, expirations: bool) -> Forgotten:
+        """Forget what is dead and came long enough ago, in the partitions whose time has come."""
+        told = Forgotten()
+        names = self._store.reminded(self._second)
+        for table in Tables(self._store) if names else ():
+            for name in names:
+                part = Partition(self._store, table, name, self._second, expirations=expirations)
+                forget_in(part, self._second - self._after, told)
+                part.save()
+        return told
+
+
+def _may_die(row: Change) -> bool:
+    if row["op"] in _DELETIONS or row["ttl"] is not None or row["cells"] is not None:
+        return True
+    # A column that is set to null; a text with that word in it costs a look.
+    return row["columns"] is not None and "null" in row["columns"]

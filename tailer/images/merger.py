@@ -13,6 +13,7 @@ from tailer.images.expiry import expired
 from tailer.images.forgetting import Forgotten, forget_in
 from tailer.images.image import Image, Op
 from tailer.images.known import Known, known_of
+from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable, TableFacts, Tables
@@ -93,10 +94,15 @@ class Merger:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
         return self._drop(table_id, self.begin(now_us), NO_CAUSE)
 
-    def entry(self, changes: Sequence[Mapping[str, Any]], now_us: int) -> list[Image]:
+    def entry(
+        self, changes: Sequence[Mapping[str, Any]], now_us: int, copies: Iterable[tuple[str, Place]] = ()
+    ) -> list[Image]:
         """The images of one log entry (of a native log: of one transaction), given its change rows in order.
 
         Entries of one node come in the order of its log. DefinitionError for a table that was not defined.
+
+        `copies`: of entries that say the very same, and are not given therefore, each with its node and place; then
+        all `changes` are of one partition.
         """
         now = self.begin(now_us)
         images: list[Image] = []
@@ -115,8 +121,9 @@ class Merger:
             made = changed(change, table.plan)
             if made is not None:
                 units.setdefault((table.id, made.partition), []).append((change, made))
+        marks = united((Mark(self.number(node), place),) for node, place in copies)
         for (table_id, partition), told in units.items():
-            images += self._merge(self._tables.of(table_id), partition, told, now)
+            images += self._merge(self._tables.of(table_id), partition, told, now, marks)
         return images
 
     def lost(self, table_ids: Iterable[str] | None, now_us: int) -> None:
@@ -170,11 +177,16 @@ class Merger:
         return known_of(part, part.header if static else part.row(row), self._nodes)
 
     def _merge(
-        self, table: KnownTable, name: bytes, told: Sequence[tuple[Mapping[str, Any], Changed]], now: int
+        self,
+        table: KnownTable,
+        name: bytes,
+        told: Sequence[tuple[Mapping[str, Any], Changed]],
+        now: int,
+        copies: Marks,
     ) -> list[Image]:
         part = self._partition(table, name, now)
         images = expired(part, part.due(), now)
-        merged = self._merged(Unit(part, told, self.number(told[0][0]["node"]), now))
+        merged = self._merged(Unit(part, told, self.number(told[0][0]["node"]), now, copies))
         part.save()
         if table.facts.forgotten is not None:
             until = table.facts.forgotten * SECOND

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tailer.images.chain import Cause, changed_of, deletion_image, op_of, row_image
 from tailer.images.facts import Copies, Fact, Facts
 from tailer.images.image import Image
-from tailer.images.marks import Mark, marked, vouches
+from tailer.images.marks import Mark, Marks, marked, vouches
 from tailer.images.packed import Row
 from tailer.images.partition import BEHIND_ROWS, Partition, View
 from tailer.images.standing import Standing, standing
@@ -44,13 +44,20 @@ class Merged(NamedTuple):
 
 
 class Unit:
-    """One entry's change rows of `part`, one partition. `node`: the number of the node that logged them."""
+    """One entry's change rows of `part`, one partition. `node`: the number of the node that logged them. `copies`: the
+    marks of those who logged the very same."""
 
     def __init__(
-        self, part: Partition, told: Iterable[tuple[Mapping[str, Any], Changed]], node: int, now_us: int
+        self,
+        part: Partition,
+        told: Iterable[tuple[Mapping[str, Any], Changed]],
+        node: int,
+        now_us: int,
+        copies: Marks = (),
     ) -> None:
         self.part = part
         self._now_us = now_us
+        self._copies = copies
         self._told: dict[bytes, _Told] = {}
         self._made = Merged([], [])
         for change, made in told:
@@ -68,10 +75,10 @@ class Unit:
         """Merge them."""
         part = self.part
         own = self._told.pop(OWN, None)
-        told = {key: of_row for key, of_row in self._told.items() if _is_news(part.row(key), of_row)}
+        told = {key: of_row for key, of_row in self._told.items() if self._is_news(part.row(key), of_row)}
         for key, of_row in told.items():
             self._begin(part.row(key), of_row)
-        if own is None or not _is_news(part.header, own):
+        if own is None or not self._is_news(part.header, own):
             for key in sorted(told):
                 row = part.row(key)
                 if not self._is_marked(row, told[key]):
@@ -89,13 +96,21 @@ class Unit:
             self._merge_row(rows[key], before[key], told.get(key), deletions.effective, own)
         return self._made
 
+    def _is_news(self, row: Row, told: _Told) -> bool:
+        """Whether there is a fact that the state does not have of these nodes, or only of older places."""
+        known = row.facts
+        return any(
+            fact not in known or not all(vouches(known[fact].marks, each) for each in (mark, *self._copies))
+            for fact, mark in told.marks.items()
+        )
+
     def _is_marked(self, row: Row, told: _Told) -> bool:
         """Marks facts of which none is new, where no other fact stands beneath them: nothing else comes of it."""
         known = row.facts
         if len(row.visible) != len(known) or any(fact not in known for fact in told.facts):
             return False
         for fact, mark in told.marks.items():
-            known[fact] = known[fact]._replace(marks=marked(known[fact].marks, mark))
+            known[fact] = known[fact]._replace(marks=self._marked(known[fact].marks, mark))
         row.placed = self.part.at
         return True
 
@@ -106,10 +121,16 @@ class Unit:
             copies = together.get(fact)
             if copies is None:
                 new.add(fact)
-                together[fact] = Copies((mark,), self.part.at)
+                together[fact] = Copies(self._marked((), mark), self.part.at)
             else:
-                together[fact] = copies._replace(marks=marked(copies.marks, mark))
+                together[fact] = copies._replace(marks=self._marked(copies.marks, mark))
         return together, new
+
+    def _marked(self, marks: Marks, mark: Mark) -> Marks:
+        """With the unit's own mark, and those of its copies."""
+        for each in self._copies:
+            marks = marked(marks, each)
+        return marked(marks, mark)
 
     def _deletions(self, own: _Told, stands: Standing, new: set[Fact]) -> _Deletions:
         held = self.part.header.facts
@@ -209,12 +230,6 @@ class Unit:
                 self._now_us,
             )
         )
-
-
-def _is_news(row: Row, told: _Told) -> bool:
-    """Whether there is a fact that the state does not have of this node, or only of an older place."""
-    known = row.facts
-    return any(fact not in known or not vouches(known[fact].marks, mark) for fact, mark in told.marks.items())
 
 
 def _total(fact: Fact) -> tuple[str, bytes, bytes]:

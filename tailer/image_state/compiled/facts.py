@@ -89,7 +89,7 @@ def unpack(work: int, slot: int) -> int:
     give(work, w.CLUSTERING_LENGTH, word32(at + 32))
     at += HEAD + word32(at + 32)
     for number in range(sets):
-        at = _take_set(get(work, w.SETS) + w.SET_BYTES * number, at, aged)
+        at = take_set(get(work, w.SETS) + w.SET_BYTES * number, at, aged)
         if at < 0:
             return LEFT
     give(work, w.SET_COUNT, sets)
@@ -102,7 +102,7 @@ def unpack(work: int, slot: int) -> int:
 
 
 @compiled
-def _take_set(marks: int, at: int, aged: int) -> int:
+def take_set(marks: int, at: int, aged: int) -> int:
     """The set of marks that stands there; where it ends."""
     count = half(at)
     placed = not count & p.NO_PLACES

@@ -264,12 +264,16 @@ class _Batch:
         self._merger.count_late(int(partitions[merged, w.P_LATE].sum()))
         changed = (slots[:, w.S_CHANGED] != 0) & merged[self._partition_of_slot]
         kept = self._kept.joined()
+        gone = changed & (slots[:, w.S_LENGTH] == 0)
         # By slot where its row lies among all that was kept.
         begins = self._kept.offsets(slots[:, w.S_AT])
         ends = (begins + slots[:, w.S_LENGTH]).tolist()
-        places = list(zip(changed.tolist(), begins.tolist(), ends, strict=True))
+        places = list(zip((changed & ~gone).tolist(), begins.tolist(), ends, strict=True))
         numbered = [(key, *places[slot]) for key, slot in sorted(self._slot_of.items())]
         self._store.put_many([(key, kept[begin:end]) for key, there, begin, end in numbered if there])
+        known = gone & (self._loaded != 0)
+        if known.any():
+            self._store.delete_many([key for key, slot in self._slot_of.items() if known[slot]])
         self._save_dues(changed)
 
     def _save_dues(self, changed: Any) -> None:
@@ -331,6 +335,8 @@ def _scratch(block: Numbers) -> Sequence[Numbers]:
         w.FACTS: w.FACT_BYTES * w.FACTS_MAX,
         w.TOLD: w.FACT_BYTES * w.FACTS_MAX,
         w.SETS: w.SET_BYTES * w.SETS_MAX,
+        w.ABOVE: w.FACT_BYTES * w.FACTS_MAX,
+        w.ABOVE_SETS: w.SET_BYTES * w.SETS_MAX,
         w.ORDER: 8 * w.FACTS_MAX,
         w.BEFORE: w.VIEW_BYTES,
         w.AFTER: w.VIEW_BYTES,

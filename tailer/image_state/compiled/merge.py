@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tailer.image_state.compiled import work as w
+from tailer.image_state.compiled.above import begin_beneath, take_above
 from tailer.image_state.compiled.facts import (
     HEAD,
     ROW_GONE,
     add_told,
     fact_at,
     find_told,
-    half,
     is_dead,
     put_clustering,
     tell_line,
@@ -72,6 +72,15 @@ def _keep_all(work: int) -> None:
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
         give(fact, w.F_STATE, get(fact, w.F_STATE) | w.KEPT)
+
+
+@compiled
+def _is_kept(work: int) -> bool:
+    """Whether anything is left of the row: what is deleted from above may leave nothing."""
+    for number in range(get(work, w.FACT_COUNT)):
+        if get(fact_at(work, number), w.F_STATE) & w.KEPT:
+            return True
+    return False
 
 
 @compiled
@@ -191,7 +200,8 @@ def _merge(work: int, op: int) -> int:
     """Merges an operation: DONE, what there is too little of, or LEFT."""
     partition = get(op, w.O_PARTITION)
     slot, header = _slot(work, get(op, w.O_SLOT)), _slot(work, get(partition, w.P_SLOT))
-    if get(header, w.S_LENGTH) and (word32(get(header, w.S_AT) + 4) or half(get(header, w.S_AT) + 2)):
+    base = get(partition, w.P_KEY_END) - get(partition, w.P_KEY)
+    if take_above(work, header, get(op, w.O_KEY) + base, get(op, w.O_KEY_END)) < 0:
         return LEFT
     row = get(op, w.O_ROW)
     offset = get(get(work, w.FIXED), a.OFFSET * get(work, w.FIXED_ROOM) + row)
@@ -211,6 +221,7 @@ def _merge(work: int, op: int) -> int:
         give(work, w.STATE, end)
     if get(work, w.FACT_COUNT) == 0:
         put_clustering(work, op)
+        begin_beneath(work, get(op, w.O_TABLE))
     if missing == 0 and _all_count(work):
         if add_told(work, offset) < 0:
             return LEFT
@@ -239,7 +250,7 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     count, alive, write_ts, swept, late = _effect(work, table)
     look(work, table, get(work, w.AFTER), w.VISIBLE, header_gone, header_complete)
     begun = get(work, w.STATE)
-    if begun + room(work) + HEAD > get(work, w.STATE_LIMIT):
+    if begun + room(work) + max(HEAD, get(header, w.S_LENGTH)) > get(work, w.STATE_LIMIT):
         return STATE_FULL
     before, after = get(work, w.BEFORE), get(work, w.AFTER)
     if count > 0 and (alive > 0 or not is_same_row(before, after, get(table, w.T_REGULAR_COUNT))):
@@ -248,7 +259,12 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
             return full
         begun = get(work, w.STATE)
     give(partition, w.P_LATE, get(partition, w.P_LATE) + late)
-    _keep(work, slot, begun, pack(work, begun))
+    if _is_kept(work):
+        _keep(work, slot, begun, pack(work, begun))
+    elif get(slot, w.S_LENGTH):
+        give(slot, w.S_LENGTH, 0)
+        give(slot, w.S_CHANGED, 1)
+        give(slot, w.S_HAS_DUE, 0)
     return DONE
 
 
@@ -290,16 +306,18 @@ def _tell_image(work: int, op: int, header: int, swept: bool, write_ts: int, off
 @compiled
 def _number_header(work: int, header: int, known: bool, seq: int) -> None:
     begun = get(work, w.STATE)
+    length = get(header, w.S_LENGTH)
     if known:
-        copy(begun, get(header, w.S_AT), HEAD)
+        copy(begun, get(header, w.S_AT), length)
     else:
+        length = HEAD
         for at in range(HEAD):
             store(begun + at, 0)
     put_word64(begun + _SEQ, seq)
     give(header, w.S_AT, begun)
-    give(header, w.S_LENGTH, HEAD)
+    give(header, w.S_LENGTH, length)
     give(header, w.S_CHANGED, 1)
-    give(work, w.STATE, begun + HEAD)
+    give(work, w.STATE, begun + length)
 
 
 @entry_point

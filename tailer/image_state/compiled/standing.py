@@ -90,6 +90,11 @@ def stand(work: int) -> None:
             if at != number and _is_over(fact_at(work, at), fact):
                 visible = False
                 marks = _without(marks, fact, fact_at(work, at))
+        for at in range(get(work, w.ABOVE_COUNT)):
+            above = get(work, w.ABOVE) + w.FACT_BYTES * at
+            if get(above, w.F_TS) >= get(fact, w.F_TS):
+                visible = False
+                marks = _without(marks, fact, above)
         state = get(fact, w.F_STATE) & ~(w.VISIBLE | w.KEPT)
         if visible:
             state |= w.VISIBLE

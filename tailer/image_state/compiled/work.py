@@ -15,11 +15,12 @@ from tailer.types.compiled.plan import WORD
     OPS, OP_COUNT, PARTITIONS, SLOTS, KEYS, KEYS_END, IMAGES, IMAGE_COUNT,
     # Where bytes go: rows to keep, encoded images, texts on their way there.
     NEXT_OP, STATE, STATE_LIMIT, OUT, OUT_LIMIT, TEXT, TEXT_LIMIT,
-    # The row at hand: its stored numbers, its facts and theirs, what is told, what is seen.
+    # The row at hand: its stored numbers, its facts and theirs, what is told, what is seen, what deletes it from above.
     GONE, COMPLETE, HAS_DUE, DUE, PLACED, AGED, CLUSTERING, CLUSTERING_LENGTH, FACTS, FACT_COUNT, SETS, SET_COUNT,
     TOLD, TOLD_COUNT, ORDER, BEFORE, AFTER, ROW_CLUSTERING, UNIT,
+    ABOVE, ABOVE_COUNT, ABOVE_SETS,
     SIZE,
-) = range(59)  # fmt: skip
+) = range(62)  # fmt: skip
 
 # An operation: one line of the index, and its first change row.
 O_ROW, O_LINE, O_TABLE, O_PARTITION, O_UNIT, O_SLOT, O_KEY, O_KEY_END = range(8)

@@ -103,14 +103,17 @@ def updates(draw: st.DrawFn, kind: Kind) -> Update:
     if kind.clustering == ("x",):
         some = [held[key] for key in sorted(held, key=lambda key: int.from_bytes(key[0], "big", signed=True))]
     static = deletion = None
-    rare = draw(st.integers(0, 19)) if kind.more else 19
+    rare = draw(st.integers(0, 13)) if kind.more else 19
     if rare == 0:
         deletion = Deletion(draw(TIMESTAMPS), BEGAN)
     elif rare == 1 and kind.clustering:
         static = Row((), None, None, (("s", draw(cells("s"))),))
     elif rare == 2 and kind.clustering:
         gone = Deletion(draw(TIMESTAMPS), BEGAN)
-        some = [Marker(Bound.INCL_START, (), (gone,)), Marker(Bound.INCL_END, (), (gone,))]
+        edges = tuple(draw(st.sampled_from(CLUSTERING[name][2])) for name in kind.clustering[:1])
+        some = [Marker(Bound.INCL_START, edges, (gone,)), Marker(Bound.INCL_END, edges, (gone,))]
+        if draw(st.booleans()):
+            some = [Marker(Bound.INCL_START, (), (gone,)), Marker(Bound.EXCL_END, edges, (gone,))]
     return Update(kind.log, key, tuple(some), static, deletion)
 
 
@@ -156,5 +159,34 @@ def test_both_lanes_are_one(
             if before != "nothing":
                 getattr(lanes, before)(now_us)
             lanes.tell(node, payloads, now_us, room, tokens)
+    finally:
+        lanes.close()
+
+
+def one(kind: Kind, x: bytes, ts: int) -> bytes:
+    """An INSERT of a row of one value."""
+    row = Row((x,), Liveness(ts), None, (("v", Cell(b"\0\0\0\1", ts)),))
+    return encode_mutation((Update(kind.log, KEYS[0], (row,)),))
+
+
+def test_rows_beneath_deletions_of_ranges(files: list[lmdb.Environment[bytes]]) -> None:
+    """The deletions themselves are merged the plain way, and all that their partition has in the same batch."""
+    kind, ts = Kind(2, ("x",), ("v",), False), BEGAN * SECOND
+    first, last = CLUSTERING["x"][2][1], CLUSTERING["x"][2][0]
+    gone = Deletion(ts + 5, BEGAN)
+    markers = (Marker(Bound.INCL_START, (first,), (gone,)), Marker(Bound.EXCL_END, (last,), (gone,)))
+    lanes = Lanes(files, ts)
+    try:
+        lanes.define(kind.definition, ts, created=False)
+        lanes.tell("a", [one(kind, x, ts) for x in (first, last)], ts)
+        lanes.tell("a", [encode_mutation((Update(kind.log, KEYS[0], markers),))], ts)
+        assert (lanes.rows, lanes.by_compiled, lanes.images) == (3, 2, 4)
+        # Nothing of the older ones is kept but for another node's mark, which a TRUNCATE may leave.
+        for node, late in (("a", 4), ("b", 4), ("b", 6), ("c", 7)):
+            lanes.tell(node, [one(kind, x, ts + late) for x in (first, last)], ts + SECOND)
+        assert (lanes.rows, lanes.by_compiled) == (11, 10)
+        lanes.tell("b", [encode_mutation((Update(kind.log, KEYS[0], markers),))], ts + 2 * SECOND)
+        lanes.tell("c", [one(kind, first, ts + 1)], ts + 2 * SECOND)
+        assert (lanes.rows, lanes.by_compiled) == (13, 11)
     finally:
         lanes.close()

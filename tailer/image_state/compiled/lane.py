@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tailer.image_state.compiled import work as w
+from tailer.image_state.compiled.elements import PATH_ROOM
 from tailer.image_state.compiled.keys import KEY_ROOM, put_keys
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL, find_news, merge_all
 from tailer.image_state.compiled.tables import MergeTables, tables_of
@@ -341,6 +342,9 @@ def _scratch(block: Numbers) -> Sequence[Numbers]:
         w.BEFORE: w.VIEW_BYTES,
         w.AFTER: w.VIEW_BYTES,
         w.ROW_CLUSTERING: KEY_ROOM,
+        # Of the row before and after.
+        w.ELEMENTS: 2 * 8 * w.FACTS_MAX,
+        w.PATHS: 2 * PATH_ROOM,
     }
     made = [np.empty(size // 8, np.int64) for size in sizes.values()]
     for field, array in zip(sizes, made, strict=True):

@@ -241,6 +241,7 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     header_at, known = get(header, w.S_AT), get(header, w.S_LENGTH) != 0
     header_gone = load(header_at) & GONE if known else 0
     header_complete = word32(header_at + _COMPLETE) if known else 0
+    give(work, w.ELEMENT_COUNT, 0)
     look(work, table, get(work, w.BEFORE), w.WAS_VISIBLE, header_gone, header_complete)
     if add_told(work, offset) < 0:
         return LEFT
@@ -253,7 +254,7 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     if begun + room(work) + max(HEAD, get(header, w.S_LENGTH)) > get(work, w.STATE_LIMIT):
         return STATE_FULL
     before, after = get(work, w.BEFORE), get(work, w.AFTER)
-    if count > 0 and (alive > 0 or not is_same_row(before, after, get(table, w.T_REGULAR_COUNT))):
+    if count > 0 and (alive > 0 or not is_same_row(work, table, before, after)):
         full = _tell_image(work, op, header, swept, write_ts, offset)
         if full != DONE:
             return full

@@ -224,6 +224,7 @@ class _Batch:
         self._partition_of_slot[ops[:, w.O_SLOT]] = number
         block[w.OPS], block[w.OP_COUNT], block[w.SLOTS] = address_of(ops), len(ops), address_of(slots)
         self._stored: list[Bytes] = []
+        self._in_order: list[list[int]] = []
         self._fetch(sorted(slot_of))
         self._scratch = _scratch(block)
         find_news(address_of(block))
@@ -237,6 +238,7 @@ class _Batch:
 
     def _fetch(self, keys: list[bytes]) -> None:
         """Look up what the state has under some keys, in their order."""
+        self._in_order.append([self._slot_of[key] for key in keys])
         found = self._store.get_many(keys)
         stored = np.frombuffer(b"".join([value for _, value in found]) or b" ", np.uint8)
         self._stored.append(stored)
@@ -264,20 +266,23 @@ class _Batch:
         merged = partitions[:, w.P_LEFT] == 0
         self._merger.count_late(int(partitions[merged, w.P_LATE].sum()))
         changed = (slots[:, w.S_CHANGED] != 0) & merged[self._partition_of_slot]
-        kept = self._kept.joined()
+        if not changed.any():
+            return
         gone = changed & (slots[:, w.S_LENGTH] == 0)
-        # By slot where its row lies among all that was kept.
-        begins = self._kept.offsets(slots[:, w.S_AT])
-        ends = (begins + slots[:, w.S_LENGTH]).tolist()
-        places = list(zip((changed & ~gone).tolist(), begins.tolist(), ends, strict=True))
-        numbered = [(key, *places[slot]) for key, slot in sorted(self._slot_of.items())]
-        self._store.put_many([(key, kept[begin:end]) for key, there, begin, end in numbered if there])
-        known = gone & (self._loaded != 0)
-        if known.any():
-            self._store.delete_many([key for key, slot in self._slot_of.items() if known[slot]])
-        self._save_dues(changed)
+        # Slots were numbered as their keys came.
+        names = list(self._slot_of)
+        numbers = np.array([slot for run in self._in_order for slot in run], np.int64)
+        numbers = numbers[(changed & ~gone)[numbers]]
+        begins = self._kept.offsets(slots[numbers, w.S_AT])
+        ends = begins + slots[numbers, w.S_LENGTH]
+        kept = self._kept.joined()
+        places = zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True)
+        self._store.put_many([(names[slot], kept[begin:end]) for slot, begin, end in places])
+        known = np.flatnonzero(gone & (self._loaded != 0))
+        self._store.delete_many([names[slot] for slot in known.tolist()])
+        self._save_dues(changed, names)
 
-    def _save_dues(self, changed: Any) -> None:
+    def _save_dues(self, changed: Flags, names: Sequence[bytes]) -> None:
         slots, stored = self._slots, self._stored[0]
         # Headers have no fact that would expire.
         loaded = self._loaded - address_of(stored)
@@ -287,9 +292,8 @@ class _Batch:
         touched = changed & (had | (slots[:, w.S_HAS_DUE] != 0))
         if not touched.any():
             return
-        keys = {slot: key for key, slot in self._slot_of.items()}
         for slot in np.flatnonzero(touched).tolist():
-            key, end = keys[slot], int(self._base_length[self._partition_of_slot[slot]])
+            key, end = names[slot], int(self._base_length[self._partition_of_slot[slot]])
             at = int(loaded[slot]) + 8
             was = int.from_bytes(stored[at : at + 8].tobytes(), "little", signed=True) if had[slot] else None
             due = int(slots[slot, w.S_DUE]) if slots[slot, w.S_HAS_DUE] else None

@@ -31,7 +31,6 @@ from tailer.jit.memory import copy, get_offset, load, store
 from tailer.jit.words import get, is_same
 from tailer.jit.words import put as give
 from tailer.rows.generic.compiled import arrays as a
-from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.digits import LEFT, NO_ROOM
 
 DONE: Final = 0
@@ -290,7 +289,7 @@ def _tell_image(work: int, op: int, header: int, swept: bool, write_ts: int, off
     before = word64(get(header, w.S_AT) + _SEQ) if known else 0
     seq = max(before + 1, get(work, w.NOW))
     token = get(get(work, w.FIXED), a.TOKEN * get(work, w.FIXED_ROOM) + row)
-    number = get(get(op, w.O_LINE), ln.R_NUMBER)
+    number = get(get(work, w.FIXED), a.NUMBER * get(work, w.FIXED_ROOM) + row)
     keys = key, key_length, clustering, clustering_length
     end = put_image(work, pos, table, token, keys, texts, swept, (write_ts, seq, before), (offset, number))
     image = get(work, w.IMAGES) + w.IMAGE_BYTES * get(work, w.IMAGE_COUNT)

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
 .PHONY: demo test quick soak lint format wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -31,7 +31,7 @@ quick: $(VENV)/.installed-dev
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams lakehouse alerts kafka files flink databases archive harness cluster
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive harness cluster
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -62,6 +62,9 @@ soak-writer:
 soak-streams:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
+soak-images:
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_images.py tests/golden/test_bucketed_images.py -s
+
 soak-lakehouse:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(OLDEST)/bin/python -m pytest tests/spark/test_soak_lakehouse.py -s
 
@@ -69,7 +72,7 @@ soak-alerts:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_prometheus.py
 
 soak-kafka:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py -s
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py tests/server/kafka/test_images.py -s
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/kafka/test_away.py
 
 soak-files:
@@ -80,7 +83,8 @@ soak-flink:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py
 
 soak-databases:
-	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_away.py
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_image_kills.py tests/unit/sinks/database/test_away.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_kept_tables.py tests/golden/test_kept_tables_typed.py
 
 soak-archive:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_archive.py

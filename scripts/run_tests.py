@@ -60,6 +60,10 @@ ROWS = tuple(f"golden/test_{name}.py" for name in ("definitions", "exceptions", 
 
 FIRST = "the oldest Spark's environment"
 NEEDS_FIRST = "oldest Spark"
+TYPES = "types of the source"
+READS_NOTHING = {FIRST, TYPES}
+"""They begin at once. All others wait for what they would each make for themselves: compiled code, unpacked sets."""
+
 COMPUTING = (
     suite("reader", "unit", "house", "demo", "oracle"),
     suite("retention", "retention"),
@@ -68,7 +72,6 @@ COMPUTING = (
     # The others read with the compiled form. Where they compare it with the plain one, that is tested with it.
     suite("plain reader", *ROWS, "native", "unit/jit", "unit/segments", environment=PLAIN),
     suite("writer", "writer", "benchmarks", marks="not spark"),
-    Part("types of the source", ("{python}", "-m", "mypy")),
     suite("damage", "damage"),
 )
 """Longest first, so that the last ones to end are short."""
@@ -76,7 +79,7 @@ COMPUTING = (
 QUEUES = (
     (suite("Spark", "spark"), suite("oldest Spark", "spark", marks="oldest", python="{oldest}")),
     (Part(FIRST, ("make", "oldest")), suite("server", "server")),
-    (),
+    (Part(TYPES, ("{python}", "-m", "mypy")),),
 )
 
 
@@ -119,18 +122,17 @@ def table(ended: list[Ended], wall: float) -> str:
 
 def main(python: str, oldest: str) -> int:
     begun = time.monotonic()
-    # Once for all parts: who finds no compiled code compiles, who finds no sets unpacks them.
-    subprocess.run([python, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
     ended: list[Ended] = []
-    first = threading.Event()
+    first, prepared = threading.Event(), threading.Event()
     computing: SimpleQueue[Part] = SimpleQueue()
     for part in COMPUTING:
         computing.put(part)
     with tempfile.TemporaryDirectory(prefix="cdc-tail-sets-") as sets:
-        subprocess.run([python, "-m", "tests.helpers.sets", sets], cwd=ROOT, check=True)
 
         def work(queue: tuple[Part, ...]) -> None:
             for part in taken(queue, computing):
+                if part.name not in READS_NOTHING:
+                    prepared.wait()
                 if part.name == NEEDS_FIRST:
                     first.wait()
                 ended.append(run(part, {"python": python, "oldest": oldest}, sets))
@@ -140,8 +142,14 @@ def main(python: str, oldest: str) -> int:
         threads = [threading.Thread(target=work, args=(queue,)) for queue in QUEUES]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            subprocess.run([python, "-m", "tailer.jit.ahead"], cwd=ROOT, check=True)
+            subprocess.run([python, "-m", "tests.helpers.sets", sets], cwd=ROOT, check=True)
+        finally:
+            # Without it each part prepares for itself, and fails in its own words.
+            prepared.set()
+            for thread in threads:
+                thread.join()
     print(f"\n{table(ended, time.monotonic() - begun)}")
     return int(any(each.code for each in ended))
 

@@ -51,7 +51,7 @@ def follow(
     if len(places) > 1:
         check_own_servers(options)
     images = image_options(values)
-    _check_to(to, options, images)
+    _check_to(to, options)
     form = output_form(output) if to is None else "json"
     if form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
@@ -71,14 +71,12 @@ def follow(
             _feed(place, chosen, to, values, watched)
 
 
-def _check_to(to: str | None, options: TailOptions, images: ImageOptions | None) -> None:
+def _check_to(to: str | None, options: TailOptions) -> None:
     if to is None:
         return
     from tailer.sinks.outlets import check_to
 
     check_to(to)
-    if images is not None:
-        raise UsageError("--image and --to: images come on standard output", remedy="Leave out one of the two.")
     if options.consumer is None:
         raise UsageError("--to keeps a position", remedy="Give the run a name: --consumer NAME.")
 
@@ -100,7 +98,7 @@ def _side_by_side(
         check_library()
         from tailer.cli.follow_images import follow_images
 
-        follow_images(places, options, images, form, values, watched, stopping)
+        follow_images(places, options, images, to, form, values, watched, stopping)
     else:
         from tailer.cli.follow_nodes import follow_nodes
 

@@ -1,24 +1,30 @@
-"""`cdc-tail follow --image`: the nodes' rows go into one state, and images come out of it on standard output."""
+"""`cdc-tail follow --image`: the nodes' rows go into one state, and images come out of it on standard output, or go
+into one outlet."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
-from tailer.cli.follow_nodes import Deliver, Stopping, nodes_of, run_nodes
+from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_nodes
 from tailer.cli.monitoring import Watched
 from tailer.cli.rows import Form
 from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.errors import CdcError
 from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image_rows import ImageRows, TakesImages
 from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
+from tailer.sinks.outlets import open_outlet
 from tailer.tail.deliver import deliver
+from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.feed import ImageFeed
 from tailer.tail.images.run import ImageRun, image_run, tail_options_of
+from tailer.tail.patience import STOPPED, Patience, StoppedError, Told
 from tailer.tail.side_by_side import Pulse
 from tailer.tail.tail import Tail
 from tailer.tail.watch import Watch
@@ -28,34 +34,94 @@ def follow_images(
     places: Sequence[tuple[str, LogPlace]],
     options: TailOptions,
     images: ImageOptions,
+    to: str | None,
     form: Form,
     values: dict[str, Any],
     watched: Watched,
     stopping: Stopping,
 ) -> None:
-    """Give images until `stopping`, or with --once of all that is there. Raises the documented errors."""
+    """Give images until `stopping`, or with --once of all that is there. `to`: the outlet that they go into; None:
+    standard output. Raises the documented errors."""
     nodes = nodes_of(places, tail_options_of(options))
-    sink = _open_sink(form)
+    if to is not None:
+        _into_outlet(nodes, places, options, images, to, values, watched, stopping)
+        return
+    say = STANDARD_ERROR.notice
+    sink = open_image_sink(form)
 
     def give(batch: ImageBatch) -> bool:
         sink.write(ImageRows(batch.images, before=images.before))
         return True
 
-    say = STANDARD_ERROR.notice
     with image_run(places, options, images, give, say, once=values["once"]) as run:
-        run_nodes(nodes, _to_images(run, values, say), values, watched, stopping)
+        run_nodes(nodes, _to_images(run, values, say, []), values, watched, stopping)
     sink.close()
 
 
-def _to_images(run: ImageRun, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+def _into_outlet(
+    nodes: Sequence[FollowedLog],
+    places: Sequence[tuple[str, LogPlace]],
+    options: TailOptions,
+    images: ImageOptions,
+    to: str,
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+) -> None:
+    say = STANDARD_ERROR.notice
+    told: list[Told] = []
+    patience = Patience(values["retry_for"], say, stopping, told)
+    delivery = ImageDelivery(
+        lambda context: open_outlet(to, values, context), str(options.consumer), images, patience, say
+    )
+    reach, give = delivery.reach, delivery.give
+    try:
+        with closing(delivery), image_run(places, options, images, give, say, once=values["once"], reach=reach) as run:
+            try:
+                run_nodes(nodes, _to_images(run, values, say, told, delivery), values, watched, stopping)
+            finally:
+                delivery.finish()
+    except StoppedError:
+        say(STOPPED)
+
+
+def _to_images(
+    run: ImageRun,
+    values: dict[str, Any],
+    say: Callable[[str], None],
+    told: list[Told],
+    delivery: ImageDelivery | None = None,
+) -> Deliver:
+    """`told`: of a target that is away; each node's run adds who is to hear of it."""
+
     def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
-        feed = ImageFeed(tail, run.stream, run.timers, say, tokens=run.images.tokens, watch=watch, guard=pulse.target)
-        deliver(feed, once=values["once"], say=say, stopping=stopping)
+        def heard(error: CdcError | None) -> None:
+            # While the target is away nothing is heard of the node, which is no fault of its own.
+            pulse.beat()
+
+        hearers: list[Told] = [watch.away, tail.tell_away, heard]
+        feed = ImageFeed(
+            tail,
+            run.stream,
+            run.timers,
+            say,
+            tokens=run.images.tokens,
+            watch=watch,
+            guard=pulse.target,
+            delivery=delivery,
+        )
+        told.extend(hearers)
+        try:
+            deliver(feed, once=values["once"], say=say, stopping=stopping)
+        finally:
+            for each in hearers:
+                told.remove(each)
 
     return give
 
 
-def _open_sink(form: Form) -> TakesImages:
+def open_image_sink(form: Form) -> TakesImages:
+    """What writes images to standard output."""
     stream = sys.stdout.buffer
     match form:
         case "json":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ app = typer.Typer(add_completion=False)
 )
 def stream(folder: str, values: dict[str, Any]) -> None:
     """Run a Spark query over a log folder: each durable change as a row, in the console, files or a database."""
+    from tailer.cli.stream_images import StreamedImages
     from tailer.cli.stream_progress import progress_line
     from tailer.options.to_spark import parse_options, spark_texts
     from tailer.spark.named import check_tables
@@ -51,20 +53,22 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     if values["to"] == "console" and form == "pretty":
         # People read a decimal as it was written, with its own digits behind the point.
         values = values | {"decimals": "string"}
-    options = {"path": folder, **spark_texts(values), **values["option"]}
+    images = StreamedImages.of(values)
+    options = {"path": folder, **spark_texts(values), **values["option"], **images.options}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
+    images.check(source)
     _check_logs(source)
     check_tables(source)
     out, kept = values["out"], values["checkpoint"]
     with ExitStack() as stack:
         watched = stack.enter_context(query_watch(values, source))
-        sink = _open_sink(values, source, form)
+        sink = images.sink(form, values["checkpoint"]) or _open_sink(values, source, form)
         kept = kept or (None if out is None else out / "_checkpoint")
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
         info = STANDARD_ERROR.info
         info(f"starting Spark; reading {folder} as consumer {source.tail.consumer}")
-        session = _open_session(values, source, sink, kept)
+        session = _open_session(values, source, {**sink.conf(), **images.settings}, sink, kept)
         stack.callback(stop, session)
         told = "checkpoint " + (where if kept else "none: the next run begins anew")
         info(f"Spark {session.version}, Python {sys.executable}, into {sink.name}, {told}")
@@ -72,7 +76,8 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
         watch = watched.beside(shown.watch)
-        run_query(session, options, sink, where, once=values["once"], watch=watch, told=watched.told)
+        once, made = values["once"], images.made
+        run_query(session, options, sink, where, once=once, watch=watch, told=watched.told, made=made)
 
 
 def _check_logs(source: SourceOptions) -> None:
@@ -88,14 +93,14 @@ def _check_logs(source: SourceOptions) -> None:
 
 
 def _open_session(
-    values: dict[str, Any], source: SourceOptions, sink: QuerySink, checkpoint: Path | None
+    values: dict[str, Any], source: SourceOptions, conf: Mapping[str, str], sink: QuerySink, checkpoint: Path | None
 ) -> SparkSession:
     """The session of a run, with settings by what the run is for; what the user sets is stronger."""
     from tailer.spark.purpose import purpose
     from tailer.spark.session import JVM_OPTIONS, open_session
 
     info, notice = STANDARD_ERROR.info, STANDARD_ERROR.notice
-    conf = {**sink.conf(), **values["conf"]}
+    conf = {**conf, **values["conf"]}
     what = purpose(source, checkpoint, once=values["once"])
     info(what.why if JVM_OPTIONS not in conf else f"the JVM compiles as --conf {JVM_OPTIONS} says")
     return open_session("cdc-tail stream", notice, packages=sink.packages(), conf=conf, tell=info, long=what.long)

@@ -37,6 +37,10 @@ class ImageRows:
     def __len__(self) -> int:
         return len(self.images)
 
+    def slice(self, begin: int) -> ImageRows:
+        """Those from a number on."""
+        return ImageRows(self.images[begin:])
+
     def json_lines(self) -> bytes:
         """One JSON object an image, each ended by a newline; columns that hold JSON are nested in it."""
         return _ENCODER.encode_lines([_nested(image) for image in self.images])

@@ -109,5 +109,11 @@ class Tables:
         return known
 
 
+def definition_in(store: Store, table_id: str) -> TableDefinition | None:
+    """The newest definition of one table of a state, by its id as digits; None for one that nobody defined."""
+    found = store.meta(_PREFIX + table_id.encode())
+    return None if found is None else _DECODER.decode(found).table.definition
+
+
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(TableFacts)

@@ -9,12 +9,14 @@ from tailer.options.declared import Option
 
 _PANEL: Final = "Images"
 _FOLLOW: Final = ("follow",)
+_ROWS: Final = ("follow", "stream")
 _IMAGES: Final = ("images",)
 
 IMAGES: Final = (
     Option(
         "image", kinds.word("after", "both"), "Whole rows, each write once, instead of rows of the log: the row as it "
-        "is after each change, or before it too. Needs --consumer, but for --once.", _PANEL, None, "image", _FOLLOW,
+        "is after each change, or before it too. `follow` needs --consumer, but for --once.", _PANEL, None, "image",
+        _ROWS,
         python=True,
         more="[whole rows](images.md), each write once, instead of rows of the log: the row `after` each change, or "
         "`both`, before it too",
@@ -32,7 +34,7 @@ IMAGES: Final = (
     ),
     Option(
         "no_expirations", kinds.FLAG, "With --image: what a TTL ends gives no images.", _PANEL, False,
-        "no-expirations", _FOLLOW, python=True, more="with `image`: what a TTL ends gives no images",
+        "no-expirations", _ROWS, python=True, more="with `image`: what a TTL ends gives no images",
     ),
     Option(
         "gc_grace", kinds.TIME, "With --image: how long a deletion is remembered, as the tables' gc_grace_seconds.",

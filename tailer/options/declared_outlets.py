@@ -66,8 +66,8 @@ OUTLETS: Final = (
            _KAFKA, "cdc-tail-positions", "positions-topic", _SHIP),
     Option("at_least_once", kinds.FLAG, "With --to kafka: without transactions. Quicker, and rows may come again after "
            "a kill.", _KAFKA, False, "at-least-once", _FOLLOW),
-    Option("into", kinds.TEXT, "With --to sqlite, postgresql, duckdb: the table; made if it is not there.", _TABLE,
-           None, "into", _FOLLOW, alone=True),
-    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes. `table`, the "
-           "table itself, needs whole rows.", _TABLE, "changes", "mode", _FOLLOW),
+    Option("into", kinds.TEXT, "With --to sqlite, postgresql, duckdb: the table; made if it is not there. With --mode "
+           "table it may have {keyspace} and {table} in its name.", _TABLE, None, "into", _FOLLOW, alone=True),
+    Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes; or, with "
+           "--image, the table itself is kept.", _TABLE, "changes", "mode", _FOLLOW),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from tailer.wire import paths
 
 AHEAD_BYTES: Final = 4 * MIB
 _FEW_BYTES: Final = 4 * KIB
-"""Asked for at least: a reader at a section's edge wants its head, and then the section."""
+"""Asked for beyond what is durable: a reader that has come to its end looks there for the head of what may follow."""
 
 _GONE: Final = (404, 410)
 _NOT_VISIBLE: Final = 416
@@ -120,7 +120,7 @@ class RemoteFile:
         # Beside a file that is reserved as a whole there are zeros behind what is durable. Of a compressed one the
         # number is of more bytes than there are.
         durable = info.size if info.completed else min(info.idx, info.size)
-        return max(min(durable - at, AHEAD_BYTES), _FEW_BYTES)
+        return min(max(durable - at, 0), AHEAD_BYTES) + _FEW_BYTES
 
     def _odd(self, found: str) -> CdcError:
         return SystemFailedError(

@@ -30,6 +30,9 @@ PLAIN_PIECE: Final = 1 * MIB
 TLS_PIECE: Final = 256 * KIB
 """What is handed to a connection at once."""
 
+FEW_BYTES: Final = 16 * KIB
+"""A range that is no longer is read where its file is opened: a row that was just written takes one way to the disk."""
+
 PIECE_SECONDS: Final = 30.0
 """How long a client may take for one piece; who is slower is ended."""
 
@@ -39,11 +42,13 @@ _OUT_OF_FILES: Final = (errno.EMFILE, errno.ENFILE)
 
 
 class OpenFile(NamedTuple):
-    """A segment's file, and what tells it from another one of that name."""
+    """A segment's file, and what tells it from another one of that name. `few`: what is wanted of it, where it is few
+    bytes; else nothing."""
 
     descriptor: int
     size: int
     etag: str
+    few: bytes
 
 
 class Files:
@@ -71,13 +76,13 @@ class Files:
     async def get(self, request: web.Request) -> web.StreamResponse:
         """`GET /segments/NAME`."""
         name, wanted = segment_of(request), range_of(request)
-        file = await self._disk.file(self._open, name)
+        file = await self._disk.file(self._open, name, wanted)
         try:
             return await self._answer(request, file, wanted)
         finally:
             os.close(file.descriptor)
 
-    def _open(self, name: SegmentName) -> OpenFile:
+    def _open(self, name: SegmentName, wanted: ByteRange) -> OpenFile:
         if self._was_cleaned(name.segment):
             raise _gone(410, f"segment {name.segment} was cleaned: nobody reads it any more")
         try:
@@ -92,7 +97,14 @@ class Files:
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
             raise _gone(404, f"there is no segment {name.segment}")
-        return OpenFile(descriptor, status.st_size, f'"{status.st_dev}-{status.st_ino}"')
+        few = b""
+        if wanted.end is not None and wanted.end - wanted.first <= self._bucket.piece(FEW_BYTES):
+            try:
+                few = os.pread(descriptor, wanted.end - wanted.first, wanted.first)
+            except OSError as error:
+                os.close(descriptor)
+                raise failed(system_error("cannot read the segment", error, name.log)) from error
+        return OpenFile(descriptor, status.st_size, f'"{status.st_dev}-{status.st_ino}"', few)
 
     async def _answer(self, request: web.Request, file: OpenFile, wanted: ByteRange) -> web.StreamResponse:
         given = request.headers.get("If-Match")
@@ -114,12 +126,14 @@ class Files:
         response.content_type = "application/octet-stream"
         response.content_length = end - wanted.first
         await response.prepare(request)
-        await self._send(request, response, file.descriptor, wanted.first, end)
+        await self._send(request, response, file, wanted.first, end)
         await response.write_eof()
         return response
 
-    async def _send(self, request: web.Request, response: web.StreamResponse, file: int, at: int, end: int) -> None:
-        transport = request.transport
+    async def _send(
+        self, request: web.Request, response: web.StreamResponse, file: OpenFile, at: int, end: int
+    ) -> None:
+        transport, first = request.transport, at
         if transport is None:
             raise ConnectionResetError("the client is gone")
         secure = transport.get_extra_info("sslcontext") is not None
@@ -129,10 +143,13 @@ class Files:
                 count = min(most, end - at)
                 await self._bucket.take(count)
                 async with asyncio.timeout(self._piece_seconds):
-                    if secure:
-                        count = await self._write(response, file, at, count)
+                    if file.few:
+                        # Perhaps it has grown since its size was asked for.
+                        count = await _write(response, file.few[at - first : at - first + count])
+                    elif secure:
+                        count = await _write(response, await self._disk.file(os.pread, file.descriptor, count, at))
                     else:
-                        count = await self._send_file(transport, file, at, count)
+                        count = await self._send_file(transport, file.descriptor, at, count)
                 if not count:
                     # The file is shorter than it was. What was promised does not come: the client sees a cut body.
                     break
@@ -145,11 +162,6 @@ class Files:
             transport.abort()
             raise ConnectionResetError("the file was cut while it was sent")
 
-    async def _write(self, response: web.StreamResponse, file: int, at: int, count: int) -> int:
-        data = await self._disk.file(os.pread, file, count, at)
-        await response.write(data)
-        return len(data)
-
     async def _send_file(self, transport: asyncio.Transport, file: int, at: int, count: int) -> int:
         if not _is_in_memory(file, at, count):
             # It comes from the disk here, and not while everybody waits.
@@ -157,6 +169,11 @@ class Files:
         loop = asyncio.get_running_loop()
         with os.fdopen(file, "rb", buffering=0, closefd=False) as raw:
             return await loop.sendfile(transport, raw, at, count)
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> int:
+    await response.write(data)
+    return len(data)
 
 
 def open_below(folder: Path, name: str) -> int:

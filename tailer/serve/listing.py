@@ -27,7 +27,13 @@ from tailer.system_errors import system_error
 from tailer.wire.listing import ListAnswer
 
 JOINED_SECONDS: Final = 0.005
-"""Two looks are at least so far apart: what changes in between is told together."""
+"""Looks that follow each other are so far apart: what changes in between is told together."""
+
+FIRST_JOINED_SECONDS: Final = 0.001
+"""So far apart are the first two: a log is written, and a moment later the sidecar that vouches for it."""
+
+CALM_SECONDS: Final = 0.03
+"""A look after so long is a first one again."""
 
 ANSWERS_MAX: Final = 64
 """Kept of one version, for readers who know different lists."""
@@ -52,7 +58,7 @@ class Listing:
         self._head = head
         self._wall = wall
         self._version = 0
-        self._looked = 0.0
+        self._looked = self._apart = 0.0
         self._looking: asyncio.Task[int] | None = None
         self._next: asyncio.Task[int] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -165,8 +171,10 @@ class Listing:
         loop = asyncio.get_running_loop()
         if before is not None:
             await asyncio.wait([before])
-        if (early := self._looked + JOINED_SECONDS - loop.time()) > 0:
-            await asyncio.sleep(early)
+        past = loop.time() - self._looked
+        self._apart = min(FIRST_JOINED_SECONDS if past >= CALM_SECONDS else 2 * self._apart, JOINED_SECONDS)
+        if past < self._apart:
+            await asyncio.sleep(self._apart - past)
         self._looked = loop.time()
         self._looking, self._next = self._next, None
         # With what those get who wait: each way to a thread and back takes its time.

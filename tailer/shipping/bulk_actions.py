@@ -1,9 +1,11 @@
-"""Change rows as actions of a search engine's bulk API: one document a row of a table, its id the row's key. Pure.
+"""Change rows or images as actions of a search engine's bulk API: a document a row of a table, its id the row's key.
+Pure.
 
     {"index":{"_index":"shop.orders","_id":"{\\"id\\":1}","version":1700000000000000,"version_type":"external_gte"}}
     {"id":1,"state":"new","@change":{"op":"insert","event_id":"n1:1700000000001:28:0","partial":true}}
 
-The version is the row's timestamp: a copy that comes late, of another replica or sent again, does not win.
+The version is the row's timestamp, or the image's `seq`: a copy that comes late, of another replica or sent again, does
+not win.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ CHUNK_ACTIONS: Final = 5000
 
 _FIELDS: Final = frozenset({"keyspace", "table"})
 _NEVER: Final = frozenset('\\/*?"<>| ,#:')
+_OF_ROWS: Final = frozenset({"insert", "update", "upsert", "delete", "expire"})
+"""The words of images of one row."""
 _CHANGE: Final = "@change"
 
 Fields = dict[str, msgspec.Raw]
@@ -43,6 +47,26 @@ class _Row(msgspec.Struct):
     columns: Fields | None
     write_ts: int | None
     event_id: str
+
+
+class _Image(msgspec.Struct):
+    """What an action needs of an image."""
+
+    keyspace: str
+    table: str
+    table_id: str
+    op: str
+    partition_key: Fields | None
+    clustering: Fields | None
+    after: Fields | None
+    seq: int
+    complete: bool
+    event_id: str | None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.event_id or f"image {self.seq}"
 
 
 class Action(NamedTuple):
@@ -68,9 +92,20 @@ class Actions:
         self._leave_out = leave_out
         self._tables: dict[str, str] = {}
         self._decode = msgspec.json.Decoder(_Row).decode
+        self._decode_image = msgspec.json.Decoder(_Image).decode
+
+    def of_images(self, lines: Iterable[bytes]) -> Iterator[Action]:
+        """The actions of a file's images, in order."""
+        for line in lines:
+            image = self._decode_image(line)
+            if image.op in _OF_ROWS:
+                yield self._of_image(image)
+            elif image.op != "schema" and not (image.op == "truncate" and image.complete):
+                # Of a table that is known whole each row that a truncate takes has an image of its own.
+                self._pass_over(image.op, image.name, image.keyspace, image.table)
 
     def of(self, lines: Iterable[bytes], tables: Iterable[TableRows]) -> Iterator[Action]:
-        """The actions of a file's lines, in order. `tables`: what its index says of them."""
+        """The actions of a file's rows, in order. `tables`: what its index says of them."""
         single = {each.id for each in tables if each.definition is not None and not each.definition.clustering}
         for line in lines:
             action = self._action(self._decode(line), single)
@@ -82,7 +117,7 @@ class Actions:
             return None
         deletes = row.op == "delete_row" or (row.op == "delete_partition" and row.table_id in single)
         if not deletes and row.op not in ("insert", "update"):
-            self._pass_over(row)
+            self._pass_over(row.op, row.event_id, row.keyspace, row.table)
             return None
         if row.write_ts is None or row.write_ts < 0:
             raise SinkError(
@@ -91,27 +126,37 @@ class Actions:
                 found=row.write_ts,
             )
         key = {**(row.partition_key or {}), **(row.clustering or {})}
+        document = None if deletes else _document({**key, **(row.columns or {})}, row.op, row.event_id, partial=True)
+        return self._made(row, key, row.write_ts, document, row.event_id)
+
+    def _of_image(self, image: _Image) -> Action:
+        key = {**(image.partition_key or {}), **(image.clustering or {})}
+        document = None
+        if image.after is not None:
+            document = _document(image.after, image.op, image.event_id, partial=not image.complete)
+        return self._made(image, key, image.seq, document, image.name)
+
+    def _made(self, of: _Row | _Image, key: Fields, version: int, document: bytes | None, name: str) -> Action:
         where = {
-            "_index": self._index(row),
+            "_index": self._index(of.keyspace, of.table),
             "_id": _id(key),
-            "version": row.write_ts,
+            "version": version,
             "version_type": "external_gte",
         }
-        head = msgspec.json.encode({"delete" if deletes else "index": where})
-        return Action(head, None if deletes else _document(row, key), row.event_id)
+        return Action(msgspec.json.encode({"delete" if document is None else "index": where}), document, name)
 
-    def _pass_over(self, row: _Row) -> None:
+    def _pass_over(self, op: str, event_id: str, keyspace: str, table: str) -> None:
         if not self._leave_out:
             raise SinkError(
-                f"row {row.event_id} of {row.keyspace}.{row.table} is a {row.op}, which the bulk API has no action for",
+                f"row {event_id} of {keyspace}.{table} is a {op}, which the bulk API has no action for",
                 remedy="Delete these documents by a query and go on with --leave-out-ranges, which leaves out all such "
                 "rows and counts them.",
             )
         self.left_out += 1
 
-    def _index(self, row: _Row) -> str:
-        name = self._template.format(keyspace=row.keyspace, table=row.table).lower()
-        table = f"{row.keyspace}.{row.table}"
+    def _index(self, keyspace: str, name_of_table: str) -> str:
+        name = self._template.format(keyspace=keyspace, table=name_of_table).lower()
+        table = f"{keyspace}.{name_of_table}"
         if name[0] in "-_+" or not _NEVER.isdisjoint(name) or len(name.encode()) > NAME_BYTES_MAX:
             raise SinkError(f"no index may be called {name!r} (of {table})", remedy="Give another --index.")
         if self._tables.setdefault(name, table) != table:
@@ -143,10 +188,10 @@ def _id(key: Fields) -> str:
     return text.decode() if len(text) <= ID_BYTES_MAX else f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def _document(row: _Row, key: Fields) -> bytes:
+def _document(columns: Fields, op: str, event_id: str | None, *, partial: bool) -> bytes:
     """The columns by name; what the change is stands under a name that no column has in CQL."""
-    change = msgspec.Raw(msgspec.json.encode({"op": row.op, "event_id": row.event_id, "partial": True}))
-    return msgspec.json.encode({**key, **(row.columns or {}), _CHANGE: change})
+    change = msgspec.Raw(msgspec.json.encode({"op": op, "event_id": event_id, "partial": partial}))
+    return msgspec.json.encode({**columns, _CHANGE: change})
 
 
 def _checked(template: str) -> str:

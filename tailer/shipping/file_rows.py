@@ -66,14 +66,14 @@ def row_batches(file: DataFile, target: str) -> Iterator[Rows | WidenedBatch]:
 
 
 def _batch(lines: Sequence[Any]) -> Rows | WidenedBatch:
-    alone = ChangeBatch(tuple([_value(getattr(line, name), name) for line in lines] for name in COLUMNS))
+    alone = ChangeBatch(tuple([value_of(getattr(line, name), name in _JSON) for line in lines] for name in COLUMNS))
     there = [name for name in _EXTRAS if getattr(lines[0], name) is not msgspec.UNSET]
     return with_columns(alone, {name: [getattr(line, name) for line in lines] for name in there})
 
 
-def _value(value: Any, name: str) -> Any:
+def value_of(value: Any, is_json: bool) -> Any:
     """As a batch holds it: of an object its text, which stays the very text it was."""
-    if name not in _JSON:
+    if not is_json:
         return value
     text = bytes(value)
     return None if text == _NULL else text.decode()

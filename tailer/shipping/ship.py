@@ -15,7 +15,7 @@ from tailer.shipping.removal import Keeping, remove_left_over, remove_sent
 from tailer.shipping.shippers import Sent, Shipper, locked
 from tailer.shipping.target import Target, check_follows, check_not_ahead, go_on_behind
 from tailer.sinks.files.series import DataFile, Series, series_in
-from tailer.sinks.outlet import OutletKey, TargetAwayError
+from tailer.sinks.outlet import TargetAwayError
 from tailer.tail.patience import Patience, StoppedError
 
 WAIT_SECONDS: Final = 0.5
@@ -98,8 +98,8 @@ class Shipping:
             return held
         newest = series.newest()
         assert newest is not None, "the newest index is never removed"
-        key: OutletKey = newest.index.of
-        stands = self._patiently(lambda: self._target.standing(series.node, key))
+        last_here: DataFile = newest
+        stands = self._patiently(lambda: self._target.standing(last_here))
         with locked(self._shipper.folder):
             # A target that was set back needs again what it has lost: nobody may remove it from here on.
             upto = go_on_behind(held, stands, series, self._target.name)

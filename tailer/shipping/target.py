@@ -10,7 +10,6 @@ from typing import Protocol
 from tailer.errors import LossError, RefusedError
 from tailer.shipping.shippers import Sent
 from tailer.sinks.files.series import DataFile, Series
-from tailer.sinks.outlet import OutletKey
 
 
 class Target(Protocol):
@@ -23,10 +22,11 @@ class Target(Protocol):
     name: str
     keeps_numbers: bool
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
+    def standing(self, newest: DataFile) -> int | None:
         """The last number of a node's files that a target has which keeps numbers; None where it has none of them.
 
-        `key`: whose files they are. Raises TargetAwayError, UsageError, RefusedError where another's stand there.
+        `newest`: the last of these files here. Raises TargetAwayError, UsageError, RefusedError where another's stand
+        there.
         """
         ...
 

@@ -17,7 +17,7 @@ from tailer.shipping.bulk_answer import outcome_of
 from tailer.shipping.file_rows import check_generic
 from tailer.shipping.web import Address, Connection, address_of, check
 from tailer.sinks.files.series import DataFile
-from tailer.sinks.outlet import OutletKey, TargetAwayError
+from tailer.sinks.outlet import TargetAwayError
 
 _HEADERS: Final = {"Content-Type": "application/x-ndjson"}
 _TOO_LARGE: Final = 413
@@ -43,7 +43,7 @@ class BulkTarget:
         self._rest: Iterator[list[Action]] = iter(())
         self._left: deque[list[Action]] = deque()
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
+    def standing(self, newest: DataFile) -> int | None:
         """It has documents, no files."""
         return None
 
@@ -51,7 +51,9 @@ class BulkTarget:
         index = file.index
         check_generic(index, str(file.path), "--format elasticsearch-bulk", ("rows",))
         if self._file is None or self._file.path != file.path:
-            self._file, self._rest = file, chunks(self._actions.of(file.lines(), index.tables))
+            lines = file.lines()
+            made = self._actions.of_images(lines) if index.images else self._actions.of(lines, index.tables)
+            self._file, self._rest = file, chunks(made)
             self._left.clear()
         with Connection(self._address) as connection:
             while self._left or self._more():

@@ -49,16 +49,17 @@ class FolderTarget:
         self._folder = folder
         self._locks: dict[str, int] = {}
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
+    def standing(self, newest: DataFile) -> int | None:
+        node, key = newest.node, newest.index.of
         folder = self._folder / node
         if node not in self._locks:
             self._locks[node] = hold_folder(folder)
-        newest = Series(folder).newest()
-        if newest is None:
+        there = Series(folder).newest()
+        if there is None:
             return None
-        if newest.index.of != key:
-            raise other_files(newest.index.of, key, str(folder))
-        return newest.index.number
+        if there.index.of != key:
+            raise other_files(there.index.of, key, str(folder))
+        return there.index.number
 
     def send(self, file: DataFile) -> None:
         folder, index = self._folder / file.node, file.index

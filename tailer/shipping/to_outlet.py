@@ -7,19 +7,23 @@ once, and a large file is committed in parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from tailer.errors import CdcError, RefusedError
+from tailer.images.image import arrow_schema
+from tailer.images.image_rows import ImageRows
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
+from tailer.shipping.file_images import image_batches
 from tailer.shipping.file_rows import row_batches
 from tailer.sinks.base import Rows
 from tailer.sinks.files.series import DataFile
-from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, Place
+from tailer.sinks.outlet import ImagesForm, Outlet, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
 
+Shipped: TypeAlias = "AnyBatch | ImageRows"
 Say = Callable[[str], None]
 
 _GENERATION: Final = 1
@@ -67,12 +71,13 @@ class OutletTarget:
         self._say = say
         self._nodes: dict[str, _Node] = {}
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
-        held = self._nodes.get(node)
+    def standing(self, newest: DataFile) -> int | None:
+        held = self._nodes.get(newest.node)
         if held is None:
+            key, images = newest.index.of, ImagesForm(True, arrow_schema) if newest.index.images else None
             # No consumer of a log has a slash in its name.
             own = key._replace(consumer=f"ship/{self._values['consumer']}/{key.consumer}")
-            held = self._nodes[node] = _Node(self.name, self._values, own, self._say)
+            held = self._nodes[newest.node] = _Node(self.name, self._values, own, images, self._say)
         return held.stands()
 
     def send(self, file: DataFile) -> None:
@@ -86,13 +91,14 @@ class OutletTarget:
 class _Node:
     """One node's outlet. After TargetAwayError the same file is given again, and goes on where it was."""
 
-    def __init__(self, to: str, values: Mapping[str, Any], key: OutletKey, say: Say) -> None:
+    def __init__(self, to: str, values: Mapping[str, Any], key: OutletKey, images: ImagesForm | None, say: Say) -> None:
         self._tables: dict[str, TableDefinition] = {}
-        self._outlet: Outlet = open_outlet(to, values, OutletContext(key, self._tables.get, None, _refused, say))
+        context = OutletContext(key, self._tables.get, None, _refused, say, images=images)
+        self._outlet: Outlet = open_outlet(to, values, context)
         self._stands: At | None = None
         self._committing: At | None = None
         self._file: int | None = None
-        self._batches: Iterator[AnyBatch] = iter(())
+        self._batches: Iterator[Shipped] = iter(())
         self._rows = self._held = 0
 
     def stands(self) -> int | None:
@@ -127,7 +133,8 @@ class _Node:
         self._tables.clear()
         known = (each.definition for each in file.index.tables)
         self._tables.update((each.id, each) for each in known if each is not None)
-        self._batches = row_batches(file, self._outlet.name)
+        make = image_batches if file.index.images else row_batches
+        self._batches = make(file, self._outlet.name)
         stands = self._stands
         if stands is not None and stands.file == file.index.number and not stands.whole:
             self._batches = _behind(self._batches, stands.rows)
@@ -160,7 +167,7 @@ class _Node:
             )
 
 
-def _behind(batches: Iterator[AnyBatch], rows: int) -> Iterator[AnyBatch]:
+def _behind(batches: Iterator[Shipped], rows: int) -> Iterator[Shipped]:
     """Without so many rows at the beginning."""
     left = rows
     for batch in batches:

@@ -11,7 +11,7 @@ from tailer.errors import SystemFailedError
 from tailer.shipping.to_folder import other_files
 from tailer.sinks.files.index import decode, index_name, indexed_numbers
 from tailer.sinks.files.series import DataFile
-from tailer.sinks.outlet import OutletKey, TargetAwayError
+from tailer.sinks.outlet import TargetAwayError
 from tailer.stores.object_store import ObjectStore
 
 
@@ -29,7 +29,8 @@ class StoreTarget:
         self.name = store.where
         self._store = store
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
+    def standing(self, newest: DataFile) -> int | None:
+        node, key = newest.node, newest.index.of
         with _away():
             numbers = indexed_numbers(self._store.names(node))
             if not numbers:

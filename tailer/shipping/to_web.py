@@ -18,7 +18,6 @@ from typing import Any, Final
 from tailer.shipping.web import Address, Connection, address_of, check
 from tailer.sinks.files.index import Index
 from tailer.sinks.files.series import DataFile
-from tailer.sinks.outlet import OutletKey
 
 _CONTENT: Final[Mapping[str, Mapping[str, str]]] = {
     "arrow": {"Content-Type": "application/vnd.apache.arrow.file"},
@@ -40,7 +39,7 @@ class WebTarget:
         self.name = address.name
         self._address = address
 
-    def standing(self, node: str, key: OutletKey) -> int | None:
+    def standing(self, newest: DataFile) -> int | None:
         """Nobody can be asked."""
         return None
 

@@ -1,7 +1,8 @@
 """What takes change rows to where people have them, and keeps the position with them: the protocol of all outlets.
 
-An outlet is of one node's log. Target first, state after: an outlet that keeps the position makes it durable together
-with the rows, and a consumer's file follows. Knows no target and no loop (`tailer/tail/deliver.py`).
+An outlet is of one node's log, or of one state of images. Target first, state after: an outlet that keeps the position
+makes it durable together with the rows, and a consumer's file follows. Knows no target and no loop
+(`tailer/tail/deliver.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import msgspec
 from tailer.errors import SystemFailedError
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from tailer.errors import CdcError
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
@@ -59,12 +62,20 @@ Raises the error, or keeps the row aside where that was asked for; then the outl
 """
 
 
+class ImagesForm(NamedTuple):
+    """Rows are images. `before`: whether they show rows as they were, too. `schema`: makes that of their batches."""
+
+    before: bool
+    schema: Callable[[], pyarrow.Schema]
+
+
 @dataclass(frozen=True, slots=True)
 class OutletContext:
     """What an outlet is opened with.
 
     `tables`: definitions by table id. `typed`: rows are of that typed form; None: of the generic one. `say` takes one
-    line for the user. `more`: the columns that rows have behind all others.
+    line for the user. `more`: the columns that rows have behind all others. `images`: rows are images; None: change
+    rows.
     """
 
     key: OutletKey
@@ -73,10 +84,12 @@ class OutletContext:
     refused: Refused
     say: Callable[[str], None]
     more: tuple[str, ...] = ()
+    images: ImagesForm | None = None
 
 
 class Outlet(Protocol):
-    """Takes one node's rows in log order, and makes them durable together with the position behind them.
+    """Takes one node's rows in log order, or the images of all nodes in the order in which they came, and makes them
+    durable together with the position behind them.
 
     Not thread-safe. `name`: the target in words, without a password. `keeps_place`: rows and position become durable at
     once, so that each row is there once; without, the state's position counts, and rows behind it come again after a

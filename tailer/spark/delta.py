@@ -8,14 +8,15 @@ live_rows(spark, "/lake/orders").show()
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import UsageError
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
+from tailer.spark.rebuilding import STORED
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -83,6 +84,39 @@ def live_rows(
     Rows in which something expired since they were merged are put together anew.
     """
     return kept_rows(_InDelta(spark, target), spark, at, prefix)
+
+
+def row_images(feed: DataFrame, *, prefix: str = DeltaMerge.PREFIX) -> DataFrame:
+    """What each merge did to each row, of Delta's change feed of the table that a `DeltaMerge` keeps.
+
+    `feed`: the table read with `readChangeFeed`, whole versions of it: all from one on, or a micro-batch. Gives
+    `before` and `after`, structs of the table's own columns, null where the row was not there; the row's identity in
+    that table; `_commit_version` and `_commit_timestamp`. In no order.
+    """
+    from pyspark.sql import functions as F
+
+    missing = {*_OF_A_FEED, prefix + "live"} - set(feed.columns)
+    if missing:
+        raise UsageError(
+            "this is no change feed of a merged table",
+            found=f"no {min(missing)}",
+            remedy='Read it with option("readChangeFeed", "true"); the table needs delta.enableChangeDataFeed.',
+        )
+    beside = {*_OF_A_FEED, *(prefix + name for name in STORED)}
+    row = F.struct(*(quoted_name(name) for name in feed.columns if name not in beside))
+
+    def there(*kinds: str) -> Column:
+        return F.first(F.when(F.col("_change_type").isin(*kinds) & F.col(prefix + "live"), row), ignorenulls=True)
+
+    same = (prefix + "partition", prefix + "row", "_commit_version", "_commit_timestamp")
+    before, after = there("update_preimage", "delete"), there("update_postimage", "insert")
+    pairs = feed.groupBy(*same).agg(before.alias("before"), after.alias("after"))
+    # As text: Spark compares no maps.
+    differs = ~F.to_json("before").eqNullSafe(F.to_json("after"))
+    return pairs.where(differs).select("before", "after", *same)
+
+
+_OF_A_FEED: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 def _delta_table() -> Any:

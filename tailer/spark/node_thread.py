@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from tailer.spark.turns import Turns
+
 T = TypeVar("T")
 
 
@@ -34,28 +36,29 @@ class Outcome(Generic[T]):
 
 
 class NodeThread(Generic[T]):
-    """Started by the first work. `answered` is called in the thread behind each piece of work.
+    """Started by the first work. `turns` are taken for it, or `answered` is called behind it, both in the thread.
 
     The process ends without it: work that never comes back keeps nobody.
     """
 
-    def __init__(self, name: str, answered: Callable[[], None]) -> None:
+    def __init__(self, name: str, turns: Turns, answered: Callable[[], None]) -> None:
         self._name = name
+        self._turns = turns
         self._answered = answered
-        self._todo: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[tuple[Callable[[], T], bool] | None] = queue.SimpleQueue()
         self._outcome: Outcome[T] | None = None
         self._thread: threading.Thread | None = None
         self.busy = False
         """Work was begun, and what came of it not taken yet."""
 
-    def begin(self, work: Callable[[], T]) -> None:
-        """Do it, once what was begun before was taken."""
+    def begin(self, work: Callable[[], T], *, waits: bool) -> None:
+        """Do it, once what was begun before was taken. `waits`: for a disk most of the time, so it takes no turn."""
         assert not self.busy, "one thing at a time"
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"cdc-tail-{self._name}", daemon=True)
             self._thread.start()
         self.busy, self._outcome = True, None
-        self._todo.put(work)
+        self._todo.put((work, waits))
 
     def take(self) -> Outcome[T] | None:
         """What came of it; None while nothing did."""
@@ -66,7 +69,7 @@ class NodeThread(Generic[T]):
 
     def end(self, last: Callable[[], T]) -> None:
         """`last` is the last work, behind what was begun; nobody takes what comes of it."""
-        self._todo.put(last)
+        self._todo.put((last, True))
         self._todo.put(None)
 
     def ended(self, seconds: float) -> bool:
@@ -76,6 +79,12 @@ class NodeThread(Generic[T]):
         return self._thread is None or not self._thread.is_alive()
 
     def _run(self) -> None:
-        while (work := self._todo.get()) is not None:
-            self._outcome = Outcome(work)
-            self._answered()
+        while (todo := self._todo.get()) is not None:
+            work, waits = todo
+            if waits:
+                self._outcome = Outcome(work)
+                self._answered()
+            else:
+                turn = self._turns.take()
+                self._outcome = Outcome(work)
+                self._turns.give(turn)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from tailer.errors import CdcError
 from tailer.segments.wake import POLL_SECONDS
 from tailer.spark.node import Node
 from tailer.spark.query_node import Away, QueryNode
+from tailer.spark.turns import PASS_SECONDS, Turns
 from tailer.tail.away import RETRY_SECONDS, LostNodes, silent
 from tailer.tail.follow import Say
 
@@ -74,6 +75,7 @@ class Nodes:
             os.set_blocking(each, False)
         self._poll.register(self._reading, select.POLLIN)
         self._due = self._all_due = clock()
+        self.turns = Turns(self.answered, clock)
         self._closed = False
 
     def answered(self) -> None:
@@ -146,8 +148,13 @@ class Nodes:
 
         Without those that are away, have not answered before, or do not answer in time.
         """
-        idle = {name: each for name, each in work.items() if not (self.all[name].busy or name in self.lost)}
-        return self._ask(idle, seconds, retry=False)
+        return self._ask(self._idle(work), seconds, retry=False)
+
+    def save(self, names: Iterable[str], seconds: float) -> None:
+        """Have the consumers of named nodes follow what was committed, as `ask` does, all at once: each waits for its
+        disk."""
+        work = {name: self.all[name].save for name in names if name in self.all}
+        self._ask(self._idle(work), seconds, retry=False, waits=True)
 
     def await_all(self, work: Mapping[str, Callable[[Node], T]], seconds: float, *, retry: bool = True) -> dict[str, T]:
         """Have named nodes do their work; those that are busy or away are waited for. What came of it by name, without
@@ -184,6 +191,7 @@ class Nodes:
         if self._closed:
             return
         self._closed = True
+        self.turns.free()
         for node in self.all.values():
             self._unwatch(node)
             node.close()
@@ -195,14 +203,19 @@ class Nodes:
             os.close(self._reading)
             os.close(self._writing)
 
-    def _ask(self, todo: dict[str, Callable[[Node], T]], seconds: float, *, retry: bool) -> dict[str, T]:
+    def _idle(self, work: Mapping[str, Callable[[Node], T]]) -> dict[str, Callable[[Node], T]]:
+        return {name: each for name, each in work.items() if not (self.all[name].busy or name in self.lost)}
+
+    def _ask(
+        self, todo: dict[str, Callable[[Node], T]], seconds: float, *, retry: bool, waits: bool = False
+    ) -> dict[str, T]:
         work, found, doing = dict(todo), dict[str, T](), set[str]()
         until = self._clock() + seconds
         while todo or doing:
             now = self._clock()
             for name in [name for name in todo if self._is_free(self.all[name], now)]:
                 self._begun(self.all[name])
-                self.all[name].begin(todo.pop(name), _into(found, name))
+                self.all[name].begin(todo.pop(name), _into(found, name), waits=waits)
                 doing.add(name)
             self._take()
             for name in [name for name in doing if name in found or not self.all[name].busy]:
@@ -306,7 +319,7 @@ class Nodes:
     def _wait(self, until: float) -> None:
         """Until something wakes, or somebody answers; a slice at most."""
         self._check()
-        left = min(max(until - self._clock(), 0.0), SLICE_SECONDS)
+        left = min(max(until - self._clock(), 0.0), PASS_SECONDS if self.turns.waiting else SLICE_SECONDS)
         for descriptor, _ in self._poll.poll(left * 1000):
             if descriptor == self._reading:
                 os.read(self._reading, 1 << 12)
@@ -314,6 +327,8 @@ class Nodes:
                 node = self._watched[descriptor]
                 node.wake()
                 self._unwatch(node)
+        if self.turns.waiting:
+            self.turns.pass_over()
 
 
 def _into(found: dict[str, T], name: str) -> Callable[[T], None]:

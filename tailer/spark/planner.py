@@ -159,7 +159,7 @@ class Planner:
         ends = decode_offset(end).nodes
         for name, node in self._nodes.all.items():
             node.commit(ends.get(name))
-        self._nodes.ask({name: self._nodes.all[name].save for name in ends if name in self._nodes.all}, TELL_SECONDS)
+        self._nodes.save(ends, TELL_SECONDS)
 
     def close(self) -> None:
         """Give the consumers' locks back. Nothing is lost without: a process that ends does the same."""
@@ -200,7 +200,9 @@ class Planner:
         if name not in nodes.all:
             state = state_of(place, options.of(name, once=False))
             leaves = self._removed.leaves(name)
-            nodes.all[name] = QueryNode(name, place, state, opened, nodes.answered, self._clock, leaves=leaves)
+            nodes.all[name] = QueryNode(
+                name, place, state, opened, nodes.turns, nodes.answered, self._clock, leaves=leaves
+            )
         return nodes.all[name]
 
     def _stand(self, offset: SourceOffset) -> None:

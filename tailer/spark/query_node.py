@@ -21,6 +21,7 @@ from tailer.spark.carry import CarriedSpan
 from tailer.spark.executor import JobPacker
 from tailer.spark.node import Node
 from tailer.spark.node_thread import NodeThread
+from tailer.spark.turns import Turns
 from tailer.state.offset import NodeOffset
 from tailer.tail.away import documented, lost_by, lost_while_open, nothing_at
 
@@ -62,8 +63,8 @@ class Looked(NamedTuple):
 
 
 class QueryNode:
-    """Of one query. `open_node`: opens it, called in its thread, again after it was away. `answered`: called in the
-    thread when something came of what was begun. `leaves`: it is to go for good.
+    """Of one query. `open_node`: opens it, called in its thread, again after it was away. `turns`,
+    `answered`: see `NodeThread`. `leaves`: it is to go for good.
 
     `target`: where Spark stands; None as long as its offsets do not have this node. `offer`: what may be handed out
     from there. `committed`: what Spark has committed; the consumer follows when the node answers. `looked`: what the
@@ -79,6 +80,7 @@ class QueryNode:
         place: LogPlace,
         state: Path | None,
         open_node: Callable[[], Node],
+        turns: Turns,
         answered: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -90,7 +92,7 @@ class QueryNode:
         self._state = state
         self._open_node = open_node
         self._clock = clock
-        self._thread: NodeThread[Any] = NodeThread(name, answered)
+        self._thread: NodeThread[Any] = NodeThread(name, turns, answered)
         self._give: Callable[[Any], None] | None = None
         self._node: Node | None = None
         self._moved: NodeOffset | None = None
@@ -152,12 +154,13 @@ class QueryNode:
         """What `freeze` gave."""
         self.frozen = frozen
 
-    def begin(self, work: Callable[[Node], T], give: Callable[[T], None]) -> None:
-        """Begin work at the node, which is opened if need be. What comes of it is given by `settle`."""
+    def begin(self, work: Callable[[Node], T], give: Callable[[T], None], *, waits: bool = False) -> None:
+        """Begin work at the node, which is opened if need be. What comes of it is given by `settle`. `waits`: see
+        `NodeThread.begin`."""
         known = self.target
         self._give, self.share = give, 0
         self.begun = self.heard = self._clock()
-        self._thread.begin(lambda: self._guarded(work, known))
+        self._thread.begin(lambda: self._guarded(work, known), waits=waits)
 
     def settle(self) -> Away | bool:
         """Give what has come of the work: whether something has. Raises what it raised."""

@@ -19,7 +19,7 @@ from tailer.spark.sinks.console import ConsoleSink, Takes
 
 if TYPE_CHECKING:
     # For other packages too, which do not know where pyspark keeps them.
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame as DataFrame
     from pyspark.sql import SparkSession as SparkSession
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
 
@@ -71,11 +71,12 @@ def run_query(
     once: bool,
     watch: Callable[[Callable[[], Figures]], None],
     told: Told = nobody,
+    made: Callable[[DataFrame], DataFrame] = lambda frame: frame,
 ) -> None:
     """A whole query, until it ends by itself. `watch` is called often, with what tells how far the query is; when it
-    asks, `told` hears of each micro-batch since it asked last."""
+    asks, `told` hears of each micro-batch since it asked last. `made`: what is made of the rows before the sink."""
     patience = {} if once else {"waitMillis": str(WAIT_MILLIS)}
-    frame = changes(session, {**patience, **_limit(session, options, sink, once=once), **options})
+    frame = made(changes(session, {**patience, **_limit(session, options, sink, once=once), **options}))
     sink.prepare(session, frame)
     figures = Figures()
     for _ in range(_runs(session, once)):

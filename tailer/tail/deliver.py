@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from tailer.errors import CdcError
 from tailer.tail.feed import Feed
 from tailer.tail.follow import WAIT_SECONDS, Say, looks
-from tailer.tail.patience import StoppedError
+from tailer.tail.patience import STOPPED, StoppedError
 from tailer.tail.step import Step
 
 
@@ -38,7 +38,7 @@ def deliveries(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool]
         feed.commit()
         yield
     except StoppedError:
-        say("stopped while the target was away: what it has not taken comes with the next run")
+        say(STOPPED)
     finally:
         for sentence in feed.tail.last_notices():
             say(sentence)

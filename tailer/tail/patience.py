@@ -12,8 +12,8 @@ from tailer.tail.follow import Say
 
 FIRST_SECONDS: Final = 0.1
 MOST_SECONDS: Final = 10.0
+STOPPED: Final = "stopped while the target was away: what it has not taken comes with the next run"
 _SLICE_SECONDS: Final = 0.1
-
 
 Told = Callable[["CdcError | None"], None]
 """Told at each try that finds the target away, and, by None, that it is there again."""

@@ -41,6 +41,7 @@ TITLES = {
     "spark_latency": "A row on its way into `foreachBatch`",
     "spark_backlog": "A backlog of 1 GiB into Spark's `noop` sink",
     "spark_parquet": "A row of that backlog, beside the same row in Parquet",
+    "spark_images": "A row in Spark whose images are made",
 }
 
 

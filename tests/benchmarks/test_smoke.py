@@ -36,6 +36,7 @@ from tests.benchmarks import (
     outlets_postgresql,
     served,
     shapes,
+    spark_images,
     spark_latency,
     spark_parquet,
     start,
@@ -440,6 +441,19 @@ def test_spark_parquet(few: tuple[str, str], capsys: pytest.CaptureFixture[str])
         read = [parts[part] for part in ("planner", "loading", "workers")]
         assert parts["jvm"] > 0
         assert (min(read) > 0) != name.endswith("Parquet"), "only what reads a log has processes of Python"
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+def test_spark_images(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = few
+    spark_images.main([folder, "--table", name, "--repeat", "1"])
+    result = told(capsys)
+    assert result.keys() >= FACTS
+    check_figures(result)
+    assert result["rows"].keys() == result["runs"].keys() >= {spark_images.ROWS, spark_images.IMAGES}
+    assert result["rows"][spark_images.ROWS] == result["rows"][spark_images.IMAGES]
+    assert result["rows"][spark_images.IMAGES] == 3 * result["rows"][spark_images.ALONE] > 0
 
 
 def test_table_takes_the_place_of_the_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

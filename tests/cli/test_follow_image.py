@@ -101,7 +101,6 @@ def test_killed_again_and_again(logs: dict[str, Log], tmp_path: Path) -> None:
     ("more", "told"),
     [
         (["--image", "after"], "images are kept under the name of a consumer"),
-        (["--image", "after", "--consumer", "c", "--to", "sqlite:x.db"], "--image and --to"),
         (["--image", "after", "--consumer", "c", "--typed", "ks.t"], "--typed and images"),
         (["--tokens", "1..2"], "--tokens is for images"),
         (["--image", "after", "--consumer", "c", "--tokens", "2..1"], "a range of tokens"),

@@ -113,7 +113,11 @@ class Runs:
             stream.open()
             for node in nodes or self.logs:
                 self.feed(stream, node, **options)
+            self.ended()
             stream.close()
+
+    def ended(self) -> None:
+        """No more images come."""
 
     def feed(self, stream: ImageStream, node: str, **options: Any) -> None:
         chosen = TailOptions(

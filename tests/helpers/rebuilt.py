@@ -72,7 +72,7 @@ def recorded(name: str, root: Path) -> Recorded:
     schema = root / name / "schema.cql" if name in STAGES else None
     with tempfile.TemporaryDirectory(prefix="cdc-tail-") as parent, mock.patch.dict(os.environ, env):
         folder = Path(parent) / "cdc_raw"
-        _gather(name, root, folder)
+        gather(name, root, folder)
         keystore = Path(options[1]) if options else None
         log = tailer.open(folder, stopped=True, schema_file=schema, keystore=keystore)
         rows = [row for batch in log.read() for row in batch.to_pylist()]
@@ -100,12 +100,12 @@ def _last_second(rows: list[dict[str, Any]]) -> int:
     return max(stamp for stamp in stamps if stamp < started + 3600)
 
 
-def _gather(name: str, root: Path, folder: Path) -> None:
+def gather(name: str, root: Path, folder: Path) -> None:
     """The set's folder; of one with stages every file as it was last seen."""
     if name not in STAGES:
         shutil.copytree(root / name / "cdc_raw", folder)
         return
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for stage in stage_folders(root / name):
         for file in stage.iterdir():
             shutil.copyfile(file, folder / file.name)

@@ -19,7 +19,7 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.rebuild import Table
 from tailer.schema.model import Column
-from tailer.spark.delta import DeltaMerge, live_rows
+from tailer.spark.delta import DeltaMerge, live_rows, row_images
 from tailer.spark.state import table_definition
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHOSEN = SETS if ALL else SETS[::6]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
+CHANGE_FEED = "spark.databricks.delta.properties.defaults.enableChangeDataFeed"
 FOLLOWED = {
     "generic": (
         ["--table", "cdc.deletes"],
@@ -161,6 +162,33 @@ def expired_columns(frame: DataFrame) -> list[str]:
     return [name for name in frame.columns if not name.startswith("_")]
 
 
+def feed(spark: SparkSession, root: Path, work: Path) -> None:
+    """Rows before and after each merge, by Delta's change feed."""
+    from pyspark.sql import functions as F
+
+    changes = spark.read.parquet(str(work / "changes.parquet"))
+    recording = recorded("50-cases", root)
+    spark.conf.set(CHANGE_FEED, "true")
+    table = tables_of(recording)["cdc.coll"]
+    merged = Merged(spark, work / "feed", recording, table)
+    mine = sorted(row["offset"] for row in recording.rows if row["table_id"].replace("-", "") == table.definition.id)
+    for number in range(2):
+        merged.merge(changes.where(F.col("offset") <= mine[(number + 1) * len(mine) // 3]), number)
+    merged.merge(changes, 2)
+    spark.conf.unset(CHANGE_FEED)
+    versions = spark.read.option("readChangeFeed", "true").option("startingVersion", 0).format("delta")
+    images = row_images(versions.load(merged.target)).persist()
+    state: dict[bytes, Any] = {}
+    chained = True
+    for image in images.orderBy("_commit_version").collect():
+        row = bytes(image["_partition"]) + bytes(image["_row"])
+        chained = chained and state.get(row) == image["before"]
+        state[row] = image["after"]
+    newest = images.groupBy("_partition", "_row").agg(F.max_by("after", "_commit_version").alias("row"))
+    found = spelled_rows(newest.where("row is not null").select("row.*").toArrow(), table)
+    tell("feed", found, chained=chained, updates=images.where("before is not null").count())
+
+
 def stream(spark: SparkSession, root: Path, work: Path) -> None:
     """The changes of a folder as a stream; then all of it once more, as after a lost checkpoint."""
     folder = work / "cdc_raw"
@@ -200,6 +228,7 @@ def main(work: Path, root: Path) -> None:
         every_set(spark, root, work)
         replay(spark, root, work)
         versions(spark, root, work)
+        feed(spark, root, work)
         stream(spark, root, work)
         without_a_jvm(spark, root, work)
     finally:

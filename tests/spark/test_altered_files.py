@@ -78,3 +78,14 @@ def test_new_columns_are_told_and_come_last(spark: SparkSession, tmp_path: Path)
     assert [name for name in merged.columns if not name.startswith("_")] == ["pk", "ck", "v", "added"]
     found = {row["pk"]: (row["v"], row["added"]) for row in merged.collect()}
     assert found == {1: (10, None), 2: (20, None), 3: (None, 33)}
+
+
+def test_a_file_that_no_batch_owns_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A run that was killed leaves one that may be cut off anywhere."""
+    files = Files(spark, tmp_path)
+    files.write(create_payload(TABLE), insert_payload(TABLE, 1, "a", 10))
+    files.out.mkdir()
+    (files.out / "part-00000-killed.snappy.parquet").write_bytes(b"PAR1")
+    assert files.run() == []
+    assert files.run() == []
+    assert [row["v"] for row in spark.read.parquet(str(files.out)).collect()] == [10]

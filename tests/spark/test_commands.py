@@ -58,6 +58,7 @@ def test_without_java_the_commands_say_what_to_install(fresh_folder: FreshFolder
         (["--option", "waitMillis"], "NAME=VALUE"),
         (["--from", "oldest"], "startingOffsets"),
         (["--to", "parquet", "--path", "out", "--output", "json"], "--output"),
+        (["--no-expirations"], "--image after"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -79,6 +79,13 @@ def test_a_stream_keeps_it_and_a_second_one_changes_nothing(told: Told, sets_roo
     assert [line["rows"] for what in ("first", "second") for line in of(told, what)] == [shown, shown]
 
 
+def test_the_change_feed_tells_rows_before_and_after(told: Told, sets_root: Path) -> None:
+    (line,) = of(told, "feed")
+    assert line["rows"] == without_empty(recorded("50-cases", sets_root).shown["cdc.coll"])
+    assert line["chained"]
+    assert line["updates"] > 0
+
+
 @pytest.mark.parametrize("form", FOLLOWED)
 def test_a_table_that_was_written_without_a_jvm_is_read(told: Told, form: str) -> None:
     """What `follow --to delta:` wrote by delta-rs holds, for Spark too, the rows that `follow` prints."""

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from tailer.schema.typed import TypedTable
 from tailer.sinks.arrow import schema_of
+from tailer.sinks.image_ids import IMAGE_ID, identified
+from tailer.sinks.outlet import OutletContext
 
 ValueKind = Literal[
     "bool", "int8", "int16", "int32", "int64", "float", "double", "text", "binary", "date", "timestamp", "decimal",
@@ -20,7 +22,9 @@ ValueKind = Literal[
 ]  # fmt: skip
 """`json`: text that is JSON already. `nested`: lists, maps and structs."""
 
-_JSON: Final = frozenset({"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs"})
+_JSON: Final = frozenset(
+    {"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs", "before", "after"}
+)
 _KEY: Final = "event_id"
 _BY_ARROW: Final[dict[str, ValueKind]] = {
     "bool": "bool",
@@ -46,13 +50,15 @@ class TargetColumn(NamedTuple):
 
 
 class TargetForm(NamedTuple):
-    """What a target table holds. `key`: the column that is the same for the same row. `segment`, `offset`: those that
-    say where a row is from."""
+    """What a target table holds. `keys`: the columns that are the same for the same row. `segment`, `offset`: those
+    that say where a row is from; of a table that is kept as the source is there are none. `loose`: a key may have
+    nulls."""
 
     columns: tuple[TargetColumn, ...]
-    key: str
-    segment: str
-    offset: str
+    keys: tuple[str, ...]
+    segment: str = ""
+    offset: str = ""
+    loose: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +77,20 @@ def target_form(typed: TypedTable | None, more: Sequence[str] = ()) -> TargetFor
     fields = list(schema_of(typed, more))
     meta = {typed.prefix + name for name in _JSON}
     columns = [_column(field, number >= own and field.name in meta) for number, field in enumerate(fields)]
-    return TargetForm(tuple(columns), *(typed.prefix + name for name in (_KEY, "segment", "offset")))
+    key, segment, offset = (typed.prefix + name for name in (_KEY, "segment", "offset"))
+    return TargetForm(tuple(columns), (key,), segment, offset)
+
+
+def form_of(context: OutletContext) -> TargetForm:
+    """The columns of what an outlet is given."""
+    if context.images is None:
+        return target_form(context.typed, context.more)
+    return TargetForm(_columns(identified(context.images.schema())), (IMAGE_ID,), "segment", "offset")
+
+
+def kind_of(arrow: str) -> ValueKind:
+    """The kind of values of an Arrow type."""
+    return "decimal" if arrow.startswith("decimal") else _BY_ARROW.get(arrow, "nested")
 
 
 def columns_text(names: Sequence[str]) -> str:
@@ -81,16 +100,12 @@ def columns_text(names: Sequence[str]) -> str:
 
 @cache
 def _generic(more: tuple[str, ...]) -> TargetForm:
-    columns = tuple(_column(field, field.name in _JSON) for field in schema_of(None, more))
-    return TargetForm(columns, _KEY, "segment", "offset")
+    return TargetForm(_columns(schema_of(None, more)), (_KEY,), "segment", "offset")
+
+
+def _columns(schema: pa.Schema) -> tuple[TargetColumn, ...]:
+    return tuple(_column(field, field.name in _JSON) for field in schema)
 
 
 def _column(field: pa.Field, is_json: bool) -> TargetColumn:
-    kind: ValueKind
-    if is_json:
-        kind = "json"
-    elif pa.types.is_decimal(field.type):
-        kind = "decimal"
-    else:
-        kind = _BY_ARROW.get(str(field.type), "nested")
-    return TargetColumn(field.name, kind, field.type)
+    return TargetColumn(field.name, "json" if is_json else kind_of(str(field.type)), field.type)

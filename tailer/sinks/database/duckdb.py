@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
-from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
+from tailer.sinks.database.chosen import outlet_of
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
+from tailer.sinks.database.names import listed, spelled
+from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
-from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
+from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
 
 _TYPES: Final[Mapping[ValueKind, str]] = {
     "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "FLOAT",
@@ -62,13 +63,13 @@ _SAYS: Final[tuple[tuple[str, type[CdcError], str], ...]] = (
 """DuckDB has one class for all that goes wrong with files."""
 
 
-def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:
     """`duckdb:FILE`."""
     file = file_of(to)
     if file.startswith("md:"):
         raise UsageError("--to", expected="duckdb:FILE of this machine", found=repr(to))
     target = target_of(values, context)
-    return DatabaseOutlet(DuckdbStore(Path(file), target_form(context.typed, context.more)), target, values, context)
+    return outlet_of(DuckdbStore(Path(file), target.form), target, values, context)
 
 
 class DuckdbStore(Store):
@@ -77,6 +78,7 @@ class DuckdbStore(Store):
     folds = True
     types = _TYPES
     mark = "?"
+    rows_from = f"{_STAGE} AS v"
 
     def __init__(self, file: Path, form: TargetForm) -> None:
         self.name = str(file)
@@ -125,6 +127,16 @@ class DuckdbStore(Store):
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._at_hand.execute(question, list(values) or None).fetchall()
 
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        if rows:
+            columns = [pa.array(map(_text, values)) for values in zip(*rows, strict=True)]
+            self._at_hand.register(_STAGE, pa.table(columns, names=[f"c{at}" for at in range(len(columns))]))
+            self.run(statement)
+            self._at_hand.unregister(_STAGE)
+
+    def values(self, columns: Sequence[TargetColumn]) -> list[str]:
+        return [f"CAST(v.c{at} AS {self.types[column.kind]})" for at, column in enumerate(columns)]
+
     def alone(self, key: OutletKey) -> None:
         """Who has the file open is alone."""
 
@@ -160,7 +172,7 @@ class DuckdbStore(Store):
         self._at_hand.register(_STAGE, rows)
         self.run(
             f"INSERT INTO {spelled(table)} ({listed(form.names)}) SELECT {listed(form.names)} FROM {_STAGE} "
-            f"ON CONFLICT ({quoted(form.key)}) DO NOTHING"
+            f"ON CONFLICT ({listed(form.keys)}) DO NOTHING"
         )
         self._at_hand.unregister(_STAGE)
 
@@ -176,6 +188,11 @@ class DuckdbStore(Store):
     def _at_hand(self) -> duckdb.DuckDBPyConnection:
         assert self._connection is not None, "inside a transaction"
         return self._connection
+
+
+def _text(value: Any) -> str | bytes | None:
+    """A value of a row that is cast to what it is in a statement."""
+    return value if value is None or isinstance(value, bytes) else str(value)
 
 
 def _has_infinity(batch: pa.RecordBatch) -> bool:

@@ -55,8 +55,9 @@ class HeldBatch:
         def value(column: str) -> Any:
             return self.shaped.column(column)[row].as_py()
 
+        segment = value(form.segment)
         return SinkError(
-            f"{name} refuses the row {value(form.key)}: {error.what.removeprefix(f'{name}: ')}",
-            at=Position(value(form.segment), value(form.offset)),
+            f"{name} refuses the row {value(form.keys[0])}: {error.what.removeprefix(f'{name}: ')}",
+            at=None if segment is None else Position(segment, value(form.offset)),
             remedy="Mend the table, or keep such rows aside with --on-error quarantine.",
         )

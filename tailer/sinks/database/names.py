@@ -17,6 +17,12 @@ def check_table(name: str) -> str:
     return name
 
 
+def one_of(into: str, keyspace: str, table: str) -> str:
+    """The table that `--into` means for one of the source's: it may have {keyspace} and {table} in its name."""
+    schema, dot, name = into.rpartition(".")
+    return f"{schema}{dot}{name.replace('{keyspace}', keyspace).replace('{table}', table)}"
+
+
 def beside(table: str, name: str) -> str:
     """A table of that name in the same schema."""
     schema, dot, _ = table.rpartition(".")

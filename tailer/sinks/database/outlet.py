@@ -1,4 +1,4 @@
-"""An outlet into a table of a database: change rows, and in the same transaction the position behind them.
+"""An outlet into a table of a database: change rows or images, and in the same transaction the position behind them.
 
 A row that comes again (a consumer that was sought back) is there already, by its key. Knows no kind of database.
 """
@@ -12,16 +12,19 @@ import pyarrow
 
 from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.sinks.base import Rows
-from tailer.sinks.database.columns import TargetForm, columns_text, target_form
+from tailer.sinks.database.columns import TargetForm, columns_text, form_of
 from tailer.sinks.database.held import HeldBatch
-from tailer.sinks.database.names import beside, check_table
+from tailer.sinks.database.names import beside, check_table, one_of
 from tailer.sinks.database.positions import NAME, Kept, Positions
 from tailer.sinks.database.shape import check_key, fit_table, make_table
 from tailer.sinks.database.store import RowsRefusedError, Store
+from tailer.sinks.database.tables_kept import NAME as KEPT
+from tailer.sinks.image_ids import IdentifiedImages
 from tailer.sinks.outlet import OutletContext, Place
 from tailer.sinks.outlet_options import bounds_of
 
 CHANGES: Final = "changes"
+TABLE: Final = "table"
 
 
 class Target(NamedTuple):
@@ -36,9 +39,11 @@ def target_of(values: Mapping[str, Any], context: OutletContext) -> Target:
     table = values["into"]
     if table is None:
         raise UsageError("--to a database needs a table", remedy="Say which: --into TABLE. It is made if need be.")
-    if beside(check_table(table), NAME) == table.lower():
-        raise UsageError("--into", expected=f"another table than {NAME}, which positions stand in", found=table)
-    return Target(table, form_of_mode(values["mode"], context))
+    mode = values["mode"]
+    check_table(table if mode == CHANGES else one_of(table, "k", "t"))
+    if table.lower() in (beside(table, NAME), beside(table, KEPT)):
+        raise UsageError("--into", expected=f"another table than {NAME} and {KEPT}, which are ours", found=table)
+    return Target(table, form_of_mode(mode, context))
 
 
 def file_of(to: str) -> str:
@@ -52,12 +57,16 @@ def file_of(to: str) -> str:
 
 def form_of_mode(mode: str, context: OutletContext) -> TargetForm:
     """What a target holds in this mode. UsageError for one that needs what rows do not have."""
+    if mode == TABLE and context.images is not None:
+        # Tables have the columns of those of the source.
+        return TargetForm((), ())
     if mode != CHANGES:
         raise UsageError(
-            f"--mode {mode} needs whole rows (images), and change rows have only what each change set",
-            remedy=f"Use --mode {CHANGES}, and put rows together where you read them: docs/tables.md says how.",
+            f"--mode {mode} needs whole rows, and change rows have only what each change set",
+            remedy=f"Ask for images (--image after); or use --mode {CHANGES}, and put rows together "
+            "where you read them: docs/tables.md says how.",
         )
-    return target_form(context.typed, context.more)
+    return form_of(context)
 
 
 class DatabaseOutlet:
@@ -84,6 +93,8 @@ class DatabaseOutlet:
             self._positions.make()
             there = self._store.columns(self._table)
             self._check_same(kept, is_there=bool(there))
+            if self._context.images is not None:
+                self._positions.check_one_state()
             if there:
                 added = fit_table(self._store, self._table, self._form, there)
             else:
@@ -94,7 +105,8 @@ class DatabaseOutlet:
         return None if kept is None else kept.place
 
     def write(self, batch: Rows) -> int:
-        held = HeldBatch(batch, self._store.shaped(batch))
+        rows = batch if self._context.images is None else IdentifiedImages(batch)
+        held = HeldBatch(batch, self._store.shaped(rows))
         self._held.append(held)
         self._bytes += held.nbytes
         return self._bytes

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from tailer.errors import RefusedError
 from tailer.sinks.database.names import beside, spelled
 from tailer.sinks.database.store import Store
+from tailer.sinks.image_node import apart
 from tailer.sinks.outlet import OutletKey, Place
 
 NAME: Final = "cdc_tail_positions"
@@ -50,6 +51,19 @@ class Positions:
         for position, generation, target in self._store.ask(asked, self._key):
             return Kept(Place(position, generation), target)
         return None
+
+    def check_one_state(self) -> None:
+        """RefusedError where the table is another state's or log's, but for images of other tokens."""
+        asked = f"SELECT folder, node, consumer FROM {self._table} WHERE target = {self._store.mark}"
+        for folder, node, consumer in self._store.ask(asked, (self._target,)):
+            if OutletKey(folder, node, consumer) != self._key and not apart(node, self._key.node):
+                raise RefusedError(
+                    f"table {self._target} of {self._store.name} has rows of another consumer, which the images of "
+                    "this state do not go on from",
+                    expected=f"images of consumer {self._key.consumer} of the state {self._key.folder}",
+                    found=f"consumer {consumer} of {folder}",
+                    remedy=f"Choose another table, or empty it and delete that row of {self._plain}.",
+                )
 
     def move(self, before: Place | None, behind: Place) -> None:
         """Compare and set. RefusedError where something else than `before` stands there."""

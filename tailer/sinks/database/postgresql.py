@@ -5,6 +5,7 @@ Knows no position. One connection, which belongs to this outlet alone.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +14,15 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tailer.errors import CdcError, UsageError
+from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.copy_form import HEADER, TRAILER, copy_rows
 from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.outlet import DatabaseOutlet, target_of
+from tailer.sinks.database.outlet import target_of
 from tailer.sinks.database.sqlstates import LOGIN, documented, no_connection
 from tailer.sinks.database.store import ColumnThere, Store
 from tailer.sinks.database.texts import with_texts
-from tailer.sinks.outlet import OutletContext, OutletKey
+from tailer.sinks.outlet import Outlet, OutletContext, OutletKey
 from tailer.sinks.outlet_options import check_named
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ _WIDER: Final[Mapping[str, frozenset[str]]] = {
 
 _STAGE: Final = "pg_temp.cdc_tail_stage"
 _STAGED: Final[Mapping[ValueKind, str]] = {**_TYPES, "decimal": "text"}
+# An error in the middle of many rows is raised; that it is also logged would be said twice.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 _NAME_BYTES: Final = 63
 _PATIENT: Final = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3",
@@ -55,7 +59,7 @@ _SESSION: Final = (
 )
 
 
-def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:
     """`postgresql://…`, as libpq takes it."""
     try:
         given = conninfo_to_dict(to)
@@ -66,7 +70,7 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> D
     target = target_of(values, context)
     store = PostgresStore({name: str(value) for name, value in given.items()}, target.form)
     check_named(context.key, store.name)
-    return DatabaseOutlet(store, target, values, context)
+    return outlet_of(store, target, values, context)
 
 
 class PostgresStore(Store):
@@ -123,6 +127,14 @@ class PostgresStore(Store):
 
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._at_hand.execute(question.encode(), values or None).fetchall()
+
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        if rows:
+            with self._at_hand.cursor() as cursor:
+                cursor.executemany(_with_percents(statement).encode(), rows)
+
+    def values(self, columns: Sequence[TargetColumn]) -> list[str]:
+        return [f"{self.mark}::{self.types[column.kind]}" for column in columns]
 
     def alone(self, key: OutletKey) -> None:
         """Of a connection that was lost a commit may still be running: what it does is seen behind it only."""
@@ -183,8 +195,13 @@ def _move(table: str, form: TargetForm) -> str:
     )
     return (
         f"INSERT INTO {spelled(table)} ({listed(form.names)}) SELECT {values} FROM {_STAGE} "
-        f"ON CONFLICT ({quoted(form.key)}) DO NOTHING"
+        f"ON CONFLICT ({listed(form.keys)}) DO NOTHING"
     )
+
+
+def _with_percents(statement: str) -> str:
+    """Those in names of columns stand for no value."""
+    return statement.replace("%", "%%").replace("%%s::", "%s::")
 
 
 def _is_any_text(wanted: str, there: str) -> bool:

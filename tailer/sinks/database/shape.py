@@ -3,11 +3,12 @@ the questions that it asks a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from tailer.errors import CdcError, SinkError, UsageError
 from tailer.sinks.database.columns import TargetColumn, TargetForm
-from tailer.sinks.database.names import quoted, spelled
+from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 
 
@@ -15,7 +16,7 @@ def make_table(store: Store, table: str, form: TargetForm) -> None:
     """Make the table."""
     _check_names(store, form)
     columns = [f"{quoted(each.name)} {store.column_type(each)}" for each in form.columns]
-    text = f"{', '.join(columns)}, PRIMARY KEY ({quoted(form.key)})"
+    text = f"{', '.join(columns)}, {'UNIQUE' if form.loose else 'PRIMARY KEY'} ({listed(form.keys)})"
     store.run(f"CREATE TABLE {spelled(table)} ({text})")
 
 
@@ -25,8 +26,9 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
     fold = _folded(store)
     known = {fold(column.name): column for column in there}
     missing = [column for column in form.columns if fold(column.name) not in known]
-    if any(column.name == form.key for column in missing):
-        raise _misfit(store, table, f"it has no column {form.key}", [store.setting_aside(table)])
+    keys = [column.name for column in missing if column.name in form.keys]
+    if keys:
+        raise _misfit(store, table, f"it has no column {keys[0]}", [store.setting_aside(table)])
     wrong = _wrong_types(store, table, form, known) + _demanded(store, table, form, known)
     if wrong:
         reasons, statements = zip(*wrong, strict=True)
@@ -38,8 +40,24 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
 
 def check_key(store: Store, table: str, form: TargetForm) -> None:
     """Make `insert` ready; SinkError where the table has nothing that keeps a row from being there twice."""
-    try:
+    with _unique_or_misfit(store, table, form):
         store.ready(table, form)
+
+
+def check_conflicts(store: Store, table: str, form: TargetForm) -> None:
+    """The same, of a table whose rows are changed by their key."""
+    nulls = ", ".join(["NULL"] * len(form.keys))
+    with _unique_or_misfit(store, table, form):
+        store.ask(
+            f"EXPLAIN INSERT INTO {spelled(table)} ({listed(form.keys)}) VALUES ({nulls}) "
+            f"ON CONFLICT ({listed(form.keys)}) DO NOTHING"
+        )
+
+
+@contextmanager
+def _unique_or_misfit(store: Store, table: str, form: TargetForm) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         documented = store.documented(error)
         if not isinstance(documented, SinkError) or isinstance(documented, RowsRefusedError):
@@ -48,8 +66,8 @@ def check_key(store: Store, table: str, form: TargetForm) -> None:
 
 
 def _unique(table: str, form: TargetForm) -> str:
-    index = quoted(f"{table.rpartition('.')[2]}_{form.key}")
-    return f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({quoted(form.key)})"
+    index = quoted("_".join((table.rpartition(".")[2], *form.keys)))
+    return f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({listed(form.keys)})"
 
 
 def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str, ColumnThere]) -> list[tuple[str, str]]:
@@ -61,7 +79,7 @@ def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str,
             wanted = store.column_type(column)
             reason = f"column {column.name} is {there.type}, and values are {wanted}"
             mended = store.retyping(table, there.name, wanted)
-            wrong.append((reason, store.setting_aside(table) if column.name == form.key else mended))
+            wrong.append((reason, store.setting_aside(table) if column.name in form.keys else mended))
     return wrong
 
 
@@ -80,7 +98,7 @@ def _check_names(store: Store, form: TargetForm) -> None:
         if other is not column:
             raise UsageError(
                 f"{store.name} takes {other.name} and {column.name} for one column",
-                remedy="Send this table's rows in the generic form (without --typed).",
+                remedy="Send this table's rows in the generic form (without --typed, or with --mode changes).",
             )
 
 

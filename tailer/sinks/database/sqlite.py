@@ -11,12 +11,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, target_form
+from tailer.sinks.database.chosen import outlet_of
+from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.outlet import DatabaseOutlet, file_of, target_of
+from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.database.texts import with_texts
-from tailer.sinks.outlet import OutletContext, OutletKey, TargetAwayError
+from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
 
 WAIT_SECONDS: Final = 5.0
 """How long another writer is waited for, before that counts as a target that is away."""
@@ -43,14 +44,13 @@ _SYSTEM: Final = {
 }  # fmt: skip
 
 
-def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> DatabaseOutlet:
+def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> Outlet:
     """`sqlite:FILE`."""
     file = file_of(to)
     target = target_of(values, context)
     if "." in target.table:
         raise UsageError("--into", expected="TABLE: a SQLite file has no schemas", found=repr(target.table))
-    form = target_form(context.typed, context.more)
-    return DatabaseOutlet(SqliteStore(Path(file), form), target, values, context)
+    return outlet_of(SqliteStore(Path(file), target.form), target, values, context)
 
 
 class SqliteStore(Store):
@@ -71,7 +71,10 @@ class SqliteStore(Store):
     def connect(self) -> None:
         self.close()
         try:
-            self._connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None)
+            # Runs of several nodes, each in a thread of its own, give images to one outlet, one after the other.
+            self._connection = sqlite3.connect(
+                self._file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
@@ -117,6 +120,9 @@ class SqliteStore(Store):
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._at_hand.execute(question, values).fetchall()
 
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._at_hand.executemany(statement, rows)
+
     def alone(self, key: OutletKey) -> None:
         """The one that writes is alone."""
 
@@ -152,7 +158,7 @@ class SqliteStore(Store):
         marks = ", ".join("?" * len(form.columns))
         return (
             f"INSERT INTO {spelled(table)} ({listed(form.names)}) VALUES ({marks}) "
-            f"ON CONFLICT ({quoted(form.key)}) DO NOTHING"
+            f"ON CONFLICT ({listed(form.keys)}) DO NOTHING"
         )
 
     @property

@@ -43,6 +43,9 @@ class Store(ABC):
     types: Mapping[ValueKind, str]
     mark: str
     """What stands for a value in a statement."""
+    rows_from: str = ""
+    """What `many` has its values in, beside the tables of its statement; empty where it gives them row by row."""
+    no = "FALSE"
 
     @abstractmethod
     def connect(self) -> None:
@@ -73,6 +76,14 @@ class Store(ABC):
 
     @abstractmethod
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+    @abstractmethod
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Inside a transaction: a statement for each of the rows, which it has by `values`."""
+
+    def values(self, columns: Sequence[TargetColumn]) -> list[str]:
+        """What stands in a statement of `many` for values of these columns, in the order of a row."""
+        return [self.mark] * len(columns)
 
     @abstractmethod
     def alone(self, key: OutletKey) -> None:

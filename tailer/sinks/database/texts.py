@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from tailer.sinks.list_texts import strings_json
 
 if TYPE_CHECKING:
     from tailer.sinks.base import Rows
@@ -28,17 +29,6 @@ def with_texts(batch: Rows, names: Sequence[str], *, bare: Sequence[str] = ()) -
         made |= _from_lines(batch.json_lines(), slow, frozenset(bare))
     arrays = [made.get(name, arrow.column(name)) for name in arrow.schema.names]
     return pa.RecordBatch.from_arrays(arrays, names=arrow.schema.names)
-
-
-def strings_json(lists: pa.Array) -> pa.Array:
-    """Lists of strings as JSON arrays, without a look at each row in Python: few strings are there many times."""
-    words = lists.flatten().dictionary_encode()
-    quoted = pa.array([msgspec.json.encode(word).decode() for word in words.dictionary.to_pylist()], pa.string())
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array([0, *lengths.cumsum().tolist()], pa.int32())
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, quoted.take(words.indices)), ",")
-    arrays = pc.binary_join_element_wise("[", joined, "]", "")
-    return pc.if_else(lists.is_valid(), arrays, pa.scalar(None, pa.string()))
 
 
 def _from_lines(lines: bytes, names: Sequence[str], bare: frozenset[str]) -> dict[str, pa.Array]:

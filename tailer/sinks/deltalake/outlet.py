@@ -14,9 +14,10 @@ import pyarrow as pa
 from tailer.errors import RefusedError, UsageError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import columns_text
-from tailer.sinks.database.outlet import form_of_mode
+from tailer.sinks.database.outlet import CHANGES, form_of_mode
 from tailer.sinks.deltalake.folder import DeltaFolder
-from tailer.sinks.deltalake.place_text import app_of, find, text_of
+from tailer.sinks.deltalake.place_text import app_of, find, other_images, text_of
+from tailer.sinks.image_ids import IdentifiedImages
 from tailer.sinks.outlet import OutletContext, Place
 from tailer.sinks.outlet_options import bounds_of
 
@@ -31,6 +32,11 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> D
         raise UsageError("--to", expected="delta:DIR, a folder of this machine", found=repr(to))
     if values["into"] is not None:
         raise UsageError("--into with --to delta", remedy="The folder is the table: leave it out.")
+    if values["mode"] != CHANGES and context.images is not None:
+        raise UsageError(
+            f"--mode {values['mode']} with --to delta",
+            remedy=f"Append images (--mode {CHANGES}), and merge them from there by their key and `seq`.",
+        )
     return DeltaOutlet(Path(folder), values, context)
 
 
@@ -55,10 +61,12 @@ class DeltaOutlet:
             self._context.say(f"{self.name}: {columns_text(added)} new")
         number = self._folder.table.transaction_version(self._app)
         self._number = number or 0
+        if number is None and self._context.images is not None:
+            self._check_one_state()
         return None if number is None else self._place(number)
 
     def write(self, batch: Rows) -> int:
-        arrow = batch.to_arrow()
+        arrow = (batch if self._context.images is None else IdentifiedImages(batch)).to_arrow()
         self._held.append(arrow)
         self._bytes += arrow.nbytes
         return self._bytes
@@ -75,6 +83,16 @@ class DeltaOutlet:
 
     def close(self) -> None:
         self.settled()
+
+    def _check_one_state(self) -> None:
+        other = other_images(self._folder.table.history(), self._context.key)
+        if other is not None:
+            raise RefusedError(
+                f"{self.name} has images of another state, which those of this one do not go on from",
+                expected=f"those of {self._app}",
+                found=other,
+                remedy="Name another folder.",
+            )
 
     def _place(self, number: int) -> Place:
         table = self._folder.table

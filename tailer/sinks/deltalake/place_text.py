@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tailer.sinks.image_node import apart, image_node
 from tailer.sinks.outlet import OutletKey, Place
 
 FIELD: Final = "cdcTail"
@@ -36,6 +37,19 @@ def app_of(key: OutletKey) -> str:
 
 def text_of(app: str, number: int, place: Place) -> str:
     return msgspec.json.encode(Numbered(app, number, place.offset, place.generation)).decode()
+
+
+def other_images(history: Iterable[Mapping[str, Any]], key: OutletKey) -> str | None:
+    """The application of images of another state, but for one of other tokens; None where no commit that is still
+    there is of one."""
+    for commit in history:
+        text = commit.get(FIELD)
+        if isinstance(text, str):
+            app = msgspec.json.decode(text, type=Numbered).app
+            _, _, node, _ = app.split(":", 3)
+            if app != app_of(key) and node.startswith(image_node(None)) and not apart(node, key.node):
+                return app
+    return None
 
 
 def find(history: Iterable[Mapping[str, Any]], app: str, number: int) -> Place | None:

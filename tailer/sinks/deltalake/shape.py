@@ -36,8 +36,9 @@ def missing(table: DeltaTable, form: TargetForm, name: str) -> list[Field]:
     """The columns that are to be added. SinkError where the table holds something else, or asks for more than that."""
     _check_kind(table, name)
     there = {field.name: field for field in table.schema().fields}
-    if form.key not in there:
-        raise _other(name, f"it has no column {form.key}")
+    (key,) = form.keys
+    if key not in there:
+        raise _other(name, f"it has no column {key}")
     wanted = Schema.from_arrow(form.schema).fields
     for field in wanted:
         found = there.get(field.name)

@@ -20,9 +20,11 @@ from tailer.schema.extras import PRIMARY
 from tailer.sinks.envelope.avro_values import AVRO, AvroTypes, avro_name, avro_names
 from tailer.sinks.envelope.changes import BYTES, Changes
 from tailer.sinks.envelope.debezium import CONNECTOR, Parts
+from tailer.sinks.envelope.images import NUMBERS
 from tailer.sinks.envelope.row_values import RowValues, rows_of
 from tailer.sinks.envelope.table_fields import TableFields, TableFieldsBook
 from tailer.sinks.envelope.topics import TopicNames
+from tailer.sinks.image_ids import IMAGE_ID
 
 MAGIC: Final = b"\0"
 _TEXTS: Final = ("cells", "deltas", "range", "txn", "attrs")
@@ -99,7 +101,7 @@ class DebeziumAvro:
         return {
             **self._about, **texts, "ts_ms": row.write_ms, "ts_us": row.write_ts, "keyspace": row.keyspace,
             "table": row.table, "node": row.node, "segment": row.segment, "offset": row.offset,
-            "event_id": row.event_id, "partial": True, "static": row.is_static, "ttl": row.ttl,
+            "event_id": row.event_id, "partial": row.partial, "static": row.is_static, "ttl": row.ttl,
             "expires_at": row.expires_at, **row.extras,
         }  # fmt: skip
 
@@ -153,13 +155,17 @@ def value_schema(
 
 def _source_schema(namespace: str, more: Sequence[str]) -> dict[str, Any]:
     text, number = ["null", "string"], ["null", "long"]
-    fields = {
+    kinds = {PRIMARY: ["null", "boolean"], **dict.fromkeys(NUMBERS, number)}
+    fields: dict[str, Any] = {
         **dict.fromkeys(("version", "connector", "name"), "string"), "ts_ms": number, "ts_us": number,
-        **dict.fromkeys(("keyspace", "table", "node"), "string"), "segment": "long", "offset": "long",
+        **dict.fromkeys(("keyspace", "table"), "string"), "node": "string", "segment": "long", "offset": "long",
         "event_id": "string", "partial": "boolean", "static": "boolean", "ttl": ["null", "int"], "expires_at": number,
         **dict.fromkeys(_TEXTS, text),
-        **{name: ["null", "boolean"] if name == PRIMARY else text for name in more},
+        **{name: kinds.get(name, text) for name in more},
     }  # fmt: skip
+    if IMAGE_ID in more:
+        # What time alone did has no row of a log behind it.
+        fields |= {"node": text, "segment": number, "offset": number, "event_id": text}
     listed = [
         _column(name, type_) if isinstance(type_, list) else {"name": name, "type": type_}
         for name, type_ in fields.items()
@@ -173,9 +179,9 @@ def _column(name: str, type_: list[Any]) -> dict[str, Any]:
 
 def _sides(row: RowValues, key: dict[str, Any], table: _Schemas) -> dict[str, Any]:
     """What was there before and after."""
-    puts = row.op in ("insert", "update")
-    after = _renamed({**key, **table.fields.values(row.assigned)}, table) if puts else None
-    return {"before": _renamed(key, table) if row.deletes_row else None, "after": after}
+    after = _renamed({**key, **table.fields.values(row.assigned)}, table) if row.puts else None
+    former = None if row.former is None else _renamed({**key, **table.fields.values(row.former)}, table)
+    return {"before": former, "after": after}
 
 
 def _renamed(values: Mapping[str, Any], table: _Schemas) -> dict[str, Any]:

@@ -6,6 +6,7 @@ All text is UTF-8 bytes. "Fields" are the inside of a JSON object, without its b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -17,11 +18,14 @@ from tailer.sinks.table_text import Tables
 
 BYTES: Final = pa.binary()
 NO_FIELDS: Final = pa.scalar(b"", BYTES)
+_PUTS: Final = pa.array(["insert", "update"])
 _NULL: Final = pa.scalar(None, BYTES)
 
 
 class Changes(ABC):
-    """The rows of a batch in columns. `tables`: definitions by table id."""
+    """The rows of a batch in columns. `tables`: definitions by table id. `letters`: of Debezium, by `op`."""
+
+    letters: Mapping[str, str] = {"insert": "c", "update": "u", "truncate": "t"}
 
     def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
         self.batch = batch
@@ -86,6 +90,37 @@ class Changes(ABC):
         one = pc.and_(pc.equal(op, "delete_row"), pc.invert(self.column("is_static")))
         whole = pc.equal(op, "delete_partition")
         return pc.or_(one, pc.and_(whole, self._lone)) if pc.any(whole).as_py() else one
+
+    @property
+    def ids(self) -> pa.Array:
+        """What tells each message from all others."""
+        return self.column("event_id")
+
+    @cached_property
+    def puts(self) -> pa.Array:
+        """Whether the row is there behind the change, `assigned` with it."""
+        return pc.is_in(self.column("op"), _PUTS)
+
+    @cached_property
+    def former(self) -> pa.Array:
+        """Fields of what was there before, those of the key aside; null where nothing was, or nobody knows."""
+        return pc.if_else(self.deletes_row, NO_FIELDS, _NULL)
+
+    @cached_property
+    def before(self) -> pa.Array:
+        """What was there as a JSON object or null: of a deleted row its key, which is all that the log has of it."""
+        return where(self.deletes_row, self.key, b"null")
+
+    @cached_property
+    def after(self) -> pa.Array:
+        """The key and what the change assigned likewise."""
+        row = and_more(and_more(self.partition, self.clustering), self.assigned)
+        return where(self.puts, joined("{", row, "}"), b"null")
+
+    @cached_property
+    def partial(self) -> pa.Array:
+        """Whether the row may have more than `after` says."""
+        return pa.repeat(True, len(self))
 
     def text(self, name: str) -> pa.Array:
         """One of the columns, as text; nulls stay."""

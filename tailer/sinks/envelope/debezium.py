@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined, quoted
-from tailer.sinks.envelope.changes import BYTES, Changes, and_more, json_texts, where
+from tailer.sinks.envelope.changes import BYTES, Changes, json_texts, where
 from tailer.types import quote
 
 CONNECTOR: Final = "cdc-tail"
 
-_LETTERS: Final = {"insert": "c", "update": "u", "truncate": "t"}
 _MORE: Final = ("ttl", "expires_at", "cells", "deltas", "range", "txn", "attrs")
 """What `source` has only where the change row has it."""
 _TEXTS: Final = frozenset({"txn"})
@@ -38,7 +37,7 @@ class Debezium:
     def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
         """Keys and values of the rows."""
         parts = Parts(changes, self._about)
-        told = ('{"before":', parts.before, ',"after":', parts.after, ',"source":', parts.source)
+        told = ('{"before":', changes.before, ',"after":', changes.after, ',"source":', parts.source)
         return changes.key, joined(*told, ',"op":"', parts.op, f'","ts_ms":{at_ms}}}')
 
 
@@ -60,21 +59,9 @@ class Parts:
     def op(self) -> pa.Array:
         """One letter for a change of one row, else the change row's own word."""
         known = self._changes.column("op").dictionary_encode()
-        words = [_LETTERS.get(word, word) for word in known.dictionary.to_pylist()]
+        words = [self._changes.letters.get(word, word) for word in known.dictionary.to_pylist()]
         op = pa.array(words, pa.string()).take(known.indices).cast(BYTES)
         return pc.if_else(self._changes.deletes_row, pa.scalar(b"d", BYTES), op)
-
-    @cached_property
-    def before(self) -> pa.Array:
-        """Of a deleted row its key: that is all that the log has of it."""
-        return where(self._changes.deletes_row, self._changes.key, b"null")
-
-    @cached_property
-    def after(self) -> pa.Array:
-        """The key and what the change assigned."""
-        row = and_more(and_more(self._changes.partition, self._changes.clustering), self._changes.assigned)
-        puts = pc.is_in(self._changes.column("op"), pa.array(["insert", "update"]))
-        return where(puts, joined("{", row, "}"), b"null")
 
     @cached_property
     def source(self) -> pa.Array:
@@ -84,9 +71,9 @@ class Parts:
         us = changes.text("write_ts")
         parts: list[pa.Array | str] = [
             f'{{{self._about},"ts_ms":', _or_null(_millis(changes.column("write_ts"))), ',"ts_us":', _or_null(us),
-            ',"keyspace":', keyspace, ',"table":', table, ',"node":', quoted(changes.text("node")),
-            ',"segment":', changes.text("segment"), ',"offset":', changes.text("offset"),
-            ',"event_id":', quoted(changes.text("event_id")), ',"partial":true',
+            ',"keyspace":', keyspace, ',"table":', table, ',"node":', _or_null(quoted(changes.text("node"))),
+            ',"segment":', _or_null(changes.text("segment")), ',"offset":', _or_null(changes.text("offset")),
+            ',"event_id":', _or_null(quoted(changes.text("event_id"))), ',"partial":', json_texts(changes.partial),
         ]  # fmt: skip
         static = changes.column("is_static")
         if pc.any(static).as_py():

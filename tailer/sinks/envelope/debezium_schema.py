@@ -20,6 +20,7 @@ from tailer.schema.extras import PRIMARY
 from tailer.sinks.envelope.changes import BYTES, Changes
 from tailer.sinks.envelope.connect_values import CONNECT, JSON_TEXT, TEXT, connect_type, struct
 from tailer.sinks.envelope.debezium import Parts, about
+from tailer.sinks.envelope.images import NUMBERS
 from tailer.sinks.envelope.row_values import rows_of
 from tailer.sinks.envelope.table_fields import TableFields, TableFieldsBook
 
@@ -43,7 +44,8 @@ SOURCE: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def source_fields(more: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
     """The same, and those of columns that were asked for besides."""
-    return {**SOURCE, **{name: _FLAG if name == PRIMARY else TEXT for name in more}}
+    kinds = {PRIMARY: _FLAG, **dict.fromkeys(NUMBERS, _NUMBER)}
+    return {**SOURCE, **{name: kinds.get(name, TEXT) for name in more}}
 
 
 class DebeziumWithSchema:
@@ -99,9 +101,9 @@ def _payloads(changes: Changes, tables: Mapping[str, TableFields]) -> tuple[pa.A
         try:
             key = table.key_values(row.partition, row.clustering) if row.partition else {}
             keys.append(msgspec.json.encode(key) if key else None)
-            puts = row.op in ("insert", "update")
-            after.append(msgspec.json.encode({**key, **table.values(row.assigned)}) if puts else b"null")
-            before.append(msgspec.json.encode(key) if row.deletes_row else b"null")
+            after.append(msgspec.json.encode({**key, **table.values(row.assigned)}) if row.puts else b"null")
+            former = None if row.former is None else {**key, **table.values(row.former)}
+            before.append(msgspec.json.encode(former))
         except (ValueError, KeyError) as error:
             raise row.misfit(error) from error
     return pa.array(keys, BYTES), pa.array(before, BYTES), pa.array(after, BYTES)

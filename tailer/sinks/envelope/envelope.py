@@ -21,6 +21,7 @@ from tailer.sinks.envelope.changes import Changes
 from tailer.sinks.envelope.debezium import Debezium
 from tailer.sinks.envelope.debezium_schema import DebeziumWithSchema
 from tailer.sinks.envelope.generic import GenericChanges
+from tailer.sinks.envelope.images import ImageChanges
 from tailer.sinks.envelope.messages import Messages
 from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.envelope.registry import HttpRegistry
@@ -33,6 +34,9 @@ FORMATS: Final = ("rows", "debezium", "debezium-cassandra")
 
 AVRO: Final = "debezium-avro"
 
+IMAGE_FORMATS: Final = ("rows", "debezium", AVRO)
+"""Those that images have too."""
+
 
 class Format(Protocol):
     """Makes the keys and values of messages."""
@@ -43,13 +47,19 @@ class Format(Protocol):
 
 
 class Envelope:
-    """Makes messages of batches. `typed`: rows are of that typed form; None: of the generic one.
+    """Makes messages of batches. `typed`: rows are of that typed form; None: of the generic one. `images`: they are
+    images, with those formats that IMAGE_FORMATS names.
 
     `tables` is asked for definitions by table id. Without one a table's rows are messages too, as long as nothing in
     them was changed by element.
     """
 
-    def __init__(self, options: EnvelopeOptions, tables: Tables, typed: TypedTable | None = None) -> None:
+    def __init__(
+        self, options: EnvelopeOptions, tables: Tables, typed: TypedTable | None = None, *, images: bool = False
+    ) -> None:
+        if images and options.format not in IMAGE_FORMATS:
+            raise UsageError("--format with --image", expected=" or ".join(IMAGE_FORMATS), found=options.format)
+        self._images = images
         self._options = options
         self._tables = tables
         self._typed = typed
@@ -71,13 +81,15 @@ class Envelope:
             value=value,
             token=changes.column("token"),
             op=changes.column("op"),
-            event_id=changes.column("event_id"),
+            event_id=changes.ids,
             node=changes.column("node"),
             position=joined(changes.text("segment"), ":", changes.text("offset")).cast(pa.string()),
         )
         return with_tombstones(made, changes.deletes_row) if self._options.tombstones else made
 
     def _changes(self, batch: pa.RecordBatch) -> Changes:
+        if self._images:
+            return ImageChanges(batch, self._tables)
         if self._typed is None:
             return GenericChanges(batch, self._tables)
         return TypedChanges(batch, self._tables, self._typed)

@@ -24,6 +24,9 @@ class RowValues(NamedTuple):
     assigned: bytes
     deltas: bytes | None
     deletes_row: bool
+    puts: bool
+    former: bytes | None
+    partial: bool
     keyspace: str
     table: str
     table_id: str
@@ -34,10 +37,10 @@ class RowValues(NamedTuple):
     write_ts: int | None
     ttl: int | None
     expires_at: int | None
-    node: str
-    segment: int
-    offset: int
-    event_id: str
+    node: str | None
+    segment: int | None
+    offset: int | None
+    event_id: str | None
     txn: str | None
     attrs: str | None
     extras: dict[str, Any]
@@ -52,14 +55,15 @@ class RowValues(NamedTuple):
         """The error for a value that its column's definition, or the format, does not fit."""
         return SinkError(
             f"a row of {self.keyspace}.{self.table} does not fit the table's definition, or the format: {error}",
-            at=Position(self.segment, self.offset),
+            at=None if self.segment is None or self.offset is None else Position(self.segment, self.offset),
             remedy="The formats rows and debezium, without a schema, have every value.",
         )
 
 
 def rows_of(changes: Changes) -> Iterator[RowValues]:
     """The rows in order."""
-    made = (changes.partition, changes.clustering, changes.assigned, changes.deltas, changes.deletes_row)
+    fields = (changes.partition, changes.clustering, changes.assigned, changes.deltas)
+    made = (*fields, changes.deletes_row, changes.puts, changes.former, changes.partial)
     columns = [*made, *changes.names(), *map(changes.column, _COLUMNS)]
     extras = changes.extras
     names, more = [name for name, _ in extras], (values.to_pylist() for _, values in extras)

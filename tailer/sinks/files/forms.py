@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from tailer.limits import KIB
@@ -17,7 +16,6 @@ from tailer.sinks.files.new_file import NewFile
 if TYPE_CHECKING:
     import pyarrow
 
-    from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
     from tailer.sinks.envelope.options import EnvelopeOptions
     from tailer.sinks.outlet import OutletContext
@@ -83,7 +81,8 @@ class EnvelopeWriter:
         from tailer.sinks.envelope.envelope import Envelope
 
         self._lines = LinesWriter(out)
-        self._envelope = Envelope(options, context.tables, context.typed)
+        images = context.images is not None
+        self._envelope = Envelope(options, context.tables, context.typed, images=images)
 
     def write(self, batch: Rows) -> int:
         return self._lines.write_lines(self._envelope.messages(batch.to_arrow(), int(time.time() * 1000)).lines())
@@ -97,10 +96,10 @@ class ArrowWriter:
 
     suffix = "arrow"
 
-    def __init__(self, out: NewFile, typed: TypedTable | None, more: Sequence[str] = ()) -> None:
+    def __init__(self, out: NewFile, schema: pyarrow.Schema) -> None:
         import pyarrow
 
-        self._schema = schema_of(typed, more)
+        self._schema = schema
         options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
         self._writer: Any = pyarrow.ipc.new_file(out, self._schema, options=options)
         self._waiting: list[pyarrow.RecordBatch] = []
@@ -140,5 +139,6 @@ def has_form(form: str) -> bool:
 def form_writer(options: EnvelopeOptions, out: NewFile, context: OutletContext) -> FormWriter:
     """The writer of a form. `options`: the form, and what is asked of envelopes; `context`: of the outlet."""
     if options.format == "arrow":
-        return ArrowWriter(out, context.typed, context.more)
+        images = context.images
+        return ArrowWriter(out, schema_of(context.typed, context.more) if images is None else images.schema())
     return LinesWriter(out) if options.format == "rows" else EnvelopeWriter(out, options, context)

@@ -50,7 +50,8 @@ class Index(msgspec.Struct, frozen=True):
     """What an index says. `data`: the name of the data file, empty where no row came before `offset`.
 
     `length` (`bytes` in the text) and `sha256` are the data file's. `typed`: the table whose typed form rows have.
-    `previous`: the SHA-256 of the data file before it, empty for the first. `made`: seconds since 1970.
+    `images`: rows are images, of all nodes. `previous`: the SHA-256 of the data file before it, empty for the first.
+    `made`: seconds since 1970.
     """
 
     number: int
@@ -66,6 +67,7 @@ class Index(msgspec.Struct, frozen=True):
     generation: int
     key: Key
     made: float
+    images: bool = False
     v: int = VERSION
 
     @property

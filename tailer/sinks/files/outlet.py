@@ -29,6 +29,7 @@ from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.system_errors import system_error
 
 SCHEME: Final = "files:"
+IMAGE_FORMS: Final = ("rows", "debezium", "arrow")
 _WRITING: Final = "cannot write data files"
 
 
@@ -40,6 +41,10 @@ def open_outlet(to: str, values: Mapping[str, Any], context: OutletContext) -> F
     options = options_of(values, NAME, context.key.node)
     if not has_form(options.format):
         raise UsageError("--to files", expected=f"--format {' or '.join(get_args(Form))}", found=options.format)
+    if context.images is not None and options.format not in IMAGE_FORMS:
+        raise UsageError(
+            "--to files with --image", expected=f"--format {' or '.join(IMAGE_FORMS)}", found=options.format
+        )
     bounds = Bounds(None, values["roll_bytes"], values["roll_seconds"])
     return FilesOutlet(Path(folder), options, bounds, context)
 
@@ -148,6 +153,7 @@ class FilesOutlet:
             rows=sum(each.rows for each in tables),
             format=cast(Form, self._options.format),
             typed=None if typed is None else typed.table,
+            images=self._context.images is not None,
             tables=tables,
             offset=msgspec.Raw(behind.offset.encode()),
             generation=behind.generation,

@@ -56,7 +56,8 @@ class KafkaOutlet:
         self._positions: str = values["positions_topic"]
         self._names = TopicNames(values["topic"], context.key.node)
         options = options_of(values, NAME, context.key.node)
-        self._envelope = Envelope(options, context.tables, context.typed)
+        self._images = context.images is not None
+        self._envelope = Envelope(options, context.tables, context.typed, images=self._images)
         self._clients = Clients(settings, Heard(self.name, context.say))
         self._connection: _Connection | None = None
         self._stands: Place | None = None
@@ -132,15 +133,28 @@ class KafkaOutlet:
             there = [self._topic(topics, *table) for table in held.tables]
             if not any(held.longest > topic.bytes_max or (held.keyless and topic.needs_key) for topic in there):
                 continue
+            schemas, needless = self._schemas(held), set[int]()
             refused: dict[int, SinkError] = {}
             for message in held.messages:
-                error = _refusal(message, self._topic(topics, message.keyspace, message.table))
+                topic = self._topic(topics, message.keyspace, message.table)
+                if topic.needs_key and message.row in schemas:
+                    needless.add(message.row)
+                    continue
+                error = _refusal(message, topic)
                 if error is not None:
                     refused.setdefault(message.row, error)
             for row, error in refused.items():
                 self._refused(held.batch, row, error)
-            if refused:
-                self._held[number] = held.without(refused)
+            if refused or needless:
+                self._held[number] = held.without({*refused, *needless})
+
+    def _schemas(self, held: Held) -> frozenset[int]:
+        """Images that tell of other columns. A compacted topic has no room for what has no key, and who reads one no
+        need of these: each image of a row says the columns that it has."""
+        if not self._images:
+            return frozenset()
+        told = zip(held.messages.row.to_pylist(), held.messages.op.to_pylist(), strict=True)
+        return frozenset(row for row, op in told if op == "schema")
 
     def _topic(self, topics: TopicsThere, keyspace: str, table: str) -> Topic:
         return topics.of(self._names.of(keyspace, table))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.errors import CdcError, RefusedError
+from tailer.images.image import Image
+from tailer.images.image_rows import ImageRows
 from tailer.rows.batch import COLUMNS, ChangeBatch
 from tailer.rows.widened import with_columns
 from tailer.sinks.base import Rows
@@ -32,7 +34,7 @@ class Takes(Protocol):
     def write(self, batch: Any) -> None: ...
 
 
-Make = Callable[["pyarrow.Table"], Rows]
+Make = Callable[["pyarrow.Table"], Rows | ImageRows]
 
 
 def change_rows(table: pyarrow.Table) -> Rows:
@@ -57,6 +59,11 @@ def typed_rows(table: TypedTable) -> Make:
         return with_columns(TypedBatch(form, fit(batch, form.schema)), extras)
 
     return make
+
+
+def image_rows(table: pyarrow.Table) -> ImageRows:
+    """Images."""
+    return ImageRows([Image(**{**row, "changed": tuple(row["changed"])}) for row in table.to_pylist()])
 
 
 class ConsoleSink(PlainSink):

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import msgspec
 
 from tailer.spark.sinks.base import PlainSink
 
@@ -32,7 +35,9 @@ class ParquetSink(PlainSink):
 
     def prepare(self, session: SparkSession, frame: DataFrame) -> None:
         """Tell how to read files of several forms of a table."""
-        first = min(self._path.glob("*.parquet"), key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
+        whole = _listed(self._path / "_spark_metadata")
+        files = (file for file in self._path.glob("*.parquet") if file.name in whole)
+        first = min(files, key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
         if first is None:
             return
         was, now = (_columns(each) for each in (session.read.parquet(str(first)), frame))
@@ -44,6 +49,20 @@ class ParquetSink(PlainSink):
 
     def writer(self, frame: DataFrame) -> Any:
         return frame.writeStream.format("parquet").option("path", str(self._path))
+
+
+def _listed(logs: Path) -> set[str]:
+    """The names of the files that batches own: one that a killed run left may be cut off anywhere."""
+    found: set[str] = set()
+    for log in logs.glob("[0-9]*"):
+        # The first line is the version of the form.
+        lines = log.read_bytes().splitlines()[1:]
+        found |= {unquote(msgspec.json.decode(line, type=_Listed).path.rsplit("/", 1)[-1]) for line in lines}
+    return found
+
+
+class _Listed(msgspec.Struct):
+    path: str
 
 
 def _columns(frame: DataFrame) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tailer.rows.choice import AnyBatch
 from tailer.tail.feed import Feed
 from tailer.tail.follow import Say
 from tailer.tail.guarded import GuardedOutlet
+from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.outlet import ImageOutlet
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.images.timers import Timers
@@ -23,7 +24,8 @@ Guard = Callable[[], AbstractContextManager[None]]
 
 
 class ImageFeed(Feed):
-    """Of one node. `guard`: held while the state is worked on, and images are handed over."""
+    """Of one node. `guard`: held while the state is worked on, and images are handed over. `delivery`: where they go to
+    an outlet."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class ImageFeed(Feed):
         tokens: TokenRange | None = None,
         watch: Watch = NO_WATCH,
         guard: Guard = nullcontext,
+        delivery: ImageDelivery | None = None,
     ) -> None:
         super().__init__(
             tail,
@@ -44,7 +47,7 @@ class ImageFeed(Feed):
             watch,
         )
         self._stream, self._timers = stream, timers
-        self._guard = guard
+        self._guard, self._delivery = guard, delivery
         self._looked = stream.wall()
 
     def _read(self, task: ReadTask) -> Iterator[AnyBatch]:
@@ -54,8 +57,15 @@ class ImageFeed(Feed):
     def rest(self) -> None:
         super().rest()
         looked, self._looked = self._looked, self._stream.wall()
-        if self.patience_seconds is None:
+        if super().patience_seconds is None:
             # What came since the look before this one may not have been there for this one.
             self._timers.read_past(self.tail.options.node, looked)
         with self._guard():
             self._timers.look()
+            if self._delivery is not None:
+                self._delivery.rest()
+
+    @property
+    def patience_seconds(self) -> float | None:
+        waits = [super().patience_seconds, None if self._delivery is None else self._delivery.patience_seconds]
+        return min((each for each in waits if each is not None), default=None)

@@ -16,7 +16,7 @@ from tailer.options.images import ImageOptions, check_images
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.tail.follow import Say
-from tailer.tail.images.stream import Give, ImageStream
+from tailer.tail.images.stream import Give, ImageStream, Reach, reach_given
 from tailer.tail.images.timers import Timers
 from tailer.tail.node_log import state_of
 
@@ -46,9 +46,11 @@ def image_run(
     say: Say,
     *,
     once: bool,
+    reach: Reach = reach_given,
     opened: Callable[[Path], None] = lambda folder: None,
 ) -> Iterator[ImageRun]:
-    """The stream of a run, open until the context ends. `opened`: told of the folder before it is made.
+    """The stream of a run, open until the context ends. `reach`: opens where images go. `opened`: told of the folder
+    before it is made.
 
     Without a consumer, where the run does not wait, the state is gone with it. UsageError, RefusedError.
     """
@@ -62,6 +64,7 @@ def image_run(
             options.consumer or "",
             [name for name, _ in places],
             give,
+            reach=reach,
             tokens="" if images.tokens is None else f"{images.tokens.first}..{images.tokens.last}",
             expirations=not images.no_expirations,
             gc_grace_seconds=int(images.gc_grace),

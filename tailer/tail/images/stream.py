@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tailer.errors import RefusedError
 from tailer.image_state.file import ImageFile
@@ -26,13 +26,31 @@ from tailer.image_state.identity import (
 from tailer.image_state.one_transaction import ImageBatch, Transaction
 from tailer.images import Image, Merger, Settings
 from tailer.images.encoded import EncodedImages
+from tailer.images.tables import definition_in
+from tailer.schema.model import TableDefinition
 from tailer.sinks.outlet import Place
 from tailer.tail.images.merging import Merge, Merging
 
 Give = Callable[[ImageBatch], bool]
 """Takes a batch; whether it is out of this process by then. If not, `taken` tells later."""
 
+
+class Outbox(NamedTuple):
+    """What stands in the outbox of a state: batches behind number `given` up to number `last`."""
+
+    given: int
+    last: int
+
+
+Reach = Callable[["ImageStream"], int]
+"""Opens where the images of a stream go: up to which number of the outbox it has them already."""
+
 T = TypeVar("T")
+
+
+def reach_given(stream: ImageStream) -> int:
+    """Of who does not know: what was said to have been taken."""
+    return stream.outbox.given
 
 
 class ImageStream:
@@ -48,6 +66,7 @@ class ImageStream:
         nodes: Sequence[str],
         give: Give,
         *,
+        reach: Reach = reach_given,
         tokens: str = "",
         expirations: bool = True,
         gc_grace_seconds: int = 864_000,
@@ -58,7 +77,7 @@ class ImageStream:
         self.wall = wall
         self._file = file
         self._consumer, self._tokens = consumer, tokens
-        self._give = give
+        self._give, self._reach = give, reach
         self._expirations, self._grace = expirations, gc_grace_seconds
         self._lock = threading.RLock()
         self._merger: Merger | None = None
@@ -71,8 +90,11 @@ class ImageStream:
         """Be sure whose state it is, and give what an earlier run did not see taken. RefusedError for another's."""
         with self._lock:
             self._identity = self._file.write(self._begin)
-            for batch in self._file.read(lambda transaction: list(transaction.waiting(self._taken))):
+            self._taken = self._reach(self)
+            batch = self._next(self._taken)
+            while batch is not None:
                 self._hand_over(batch)
+                batch = self._next(batch.number)
 
     def close(self) -> None:
         """What was taken is taken out. The file is given back."""
@@ -88,6 +110,11 @@ class ImageStream:
         return self._identity.id
 
     @property
+    def outbox(self) -> Outbox:
+        """What stands there."""
+        return self._file.read(lambda seen: Outbox(seen.given, seen.last))
+
+    @property
     def late_facts(self) -> int:
         """Facts of this run that took effect although what is older than they was forgotten."""
         return self._late + (self._merger.late_facts if self._merger is not None else 0)
@@ -95,6 +122,11 @@ class ImageStream:
     def taken(self, number: int) -> None:
         """Batches up to a number are where they are wanted."""
         self._taken = max(self._taken, number)
+
+    def definition(self, table_id: str) -> TableDefinition | None:
+        """The newest one of a table by its id as digits; None for one that nobody defined."""
+        with self._lock:
+            return self._file.read(lambda seen: definition_in(seen.store, table_id))
 
     def join(self, node: str, folder: str, began: Callable[[], FollowedNode]) -> Place | None:
         """How far a node's log is merged; None before its first row. `began`: asked where it was never followed.
@@ -177,7 +209,6 @@ class ImageStream:
         now_us = int(self.wall() * 1_000_000)
         self._identity = begin(transaction, self._consumer, self._tokens, now_us, self.where)
         self._followed = nodes_of(transaction)
-        self._taken = transaction.given
         fresh = [node for node in self.nodes if node not in self._followed]
         if fresh and any(known.folder for known in self._followed.values()):
             # What they logged before, nobody may have merged.
@@ -186,6 +217,9 @@ class ImageStream:
             self._followed[node] = FollowedNode()
             put_node(transaction, node, self._followed[node])
         return self._identity
+
+    def _next(self, behind: int) -> ImageBatch | None:
+        return self._file.read(lambda seen: next(seen.waiting(behind), None))
 
     def _hand_over(self, batch: ImageBatch) -> None:
         if self._give(batch):

@@ -63,6 +63,27 @@ def test_what_a_reader_wants_next_is_asked_for_once(link: Link, log: LogFolder, 
     assert len(asked) == 1, asked
 
 
+def test_a_row_that_was_just_written_is_one_request(link: Link, log: LogFolder) -> None:
+    path, sidecar = path_of(log, FIRST + 2), log.path / name_of(FIRST + 2).sidecar
+    size = path.stat().st_size
+    with path.open("r+b") as reserved:
+        reserved.truncate(size + 64 * KIB)
+    sidecar.write_text(str(size))
+    link.list_now()
+    file = RemoteFile(link, name_of(FIRST + 2))
+    with path.open("r+b") as written:
+        written.seek(size)
+        written.write(b"X" * 100)
+    sidecar.write_text(str(size + 100))
+    link.list_now()
+    asked: list[str] = []
+    ask, link.ask = link.ask, lambda *a, **k: (asked.append(k["headers"]["Range"]), ask(*a, **k))[1]  # type: ignore
+    assert file.read(size, 100) == b"X" * 100
+    # As the planner does behind it: whether more has come.
+    assert file.read(size + 100, 4 * KIB) == bytes(4 * KIB)
+    assert len(asked) == 1, asked
+
+
 def test_one_that_is_gone_is_not_found(link: Link, log: LogFolder) -> None:
     file = RemoteFile(link, name_of(FIRST))
     path_of(log, FIRST).unlink()

@@ -81,7 +81,9 @@ def test_two_under_one_name_or_into_one_folder_shut_each_other_out(folder: Path,
     assert caught.value.code == 6
     held.close()
     other = to_folder.FolderTarget(tmp_path / "two")
-    other.standing("n1", KEY)
+    newest = Series(folder / "n1").newest()
+    assert newest is not None
+    other.standing(newest)
     with pytest.raises(RefusedError, match="written here by process"):
         ship(folder, f"files:{tmp_path / 'two'}")
     other.close()

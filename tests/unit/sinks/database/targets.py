@@ -24,7 +24,7 @@ GENERIC = (
     "write_ts", "ttl", "expires_at", "cells", "token", "segment", "offset", "row", "event_id", "txn", "attrs",
 )  # fmt: skip
 PLACE = ("segment", "offset", "row")
-JSON = {"partition_key", "clustering", "columns", "range", "cells", "attrs"}
+JSON = {"partition_key", "clustering", "columns", "range", "cells", "attrs", "after"}
 
 
 class Target(ABC):

@@ -1,0 +1,112 @@
+"""What the driver knows of the logs that a frame reads when a query of images is made. Starts nothing, writes nothing.
+
+UsageError for what images cannot be made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from tailer.errors import UsageError
+from tailer.options.images import check_images
+from tailer.options.to_spark import PROGRAM, SourceOptions, parse_options
+from tailer.rebuild import Table
+from tailer.schema.masks import Masks
+from tailer.schema.model import TableDefinition
+from tailer.spark.images.job import Node, raw
+from tailer.spark.known_table import Folders
+from tailer.spark.present import there
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from tailer.definitions.whole_folder import Learnt
+
+_ADD: Final = 'Add .option("includeSchemaChanges", "true") to the stream of changes.'
+
+
+class Followed(NamedTuple):
+    """As a job has it."""
+
+    nodes: dict[str, Node | None]
+    tables: dict[str, msgspec.Raw]
+
+
+def followed(changes: DataFrame, tables: Iterable[Table], nodes: Sequence[str] | None) -> Followed:
+    """Of all logs that the frame reads; of a frame that reads none the `nodes` that are named."""
+    given = {table.definition.id: raw(table) for table in tables}
+    reads = [parse_options(options) for options in _streams(changes)]
+    if not reads:
+        if nodes is None:
+            raise UsageError(
+                "the rows come from no log: whose are they?", remedy='Name all nodes: images(…, nodes=["n1", "n2"]).'
+            )
+        return Followed(dict.fromkeys(nodes, None), given)
+    found = Followed({}, {})
+    for source in reads:
+        check_source(source)
+        _look(source, found)
+    return Followed(found.nodes, {**found.tables, **given})
+
+
+def _streams(changes: DataFrame) -> Iterator[dict[str, str]]:
+    """The options of each stream of a log in a frame's plan."""
+    frame: Any = getattr(changes, "_jdf", None)
+    leaves: Any = frame.queryExecution().analyzed().collectLeaves() if frame is not None else None
+    for number in range(leaves.size() if leaves is not None else 0):
+        leaf = leaves.apply(number)
+        if leaf.getClass().getSimpleName() == "StreamingRelationV2" and leaf.sourceName() == PROGRAM:
+            given = leaf.extraOptions().asCaseSensitiveMap()
+            yield {str(name): str(given[name]) for name in given}
+
+
+def check_source(source: SourceOptions) -> None:
+    """UsageError for a stream that images cannot be made of."""
+    check_images(source.tail)
+    if not source.tail.schema_changes:
+        raise UsageError("images follow the tables' definitions by rows with op = schema", remedy=_ADD)
+    if source.tail.accept_loss or source.tail.on_error != "stop":
+        raise UsageError(
+            "images in Spark: which rows a loss or an entry in quarantine makes known in part, no task can tell",
+            remedy="Leave out failOnDataLoss=false and onError; `cdc-tail follow --image` takes both.",
+        )
+
+
+def _look(source: SourceOptions, found: Followed) -> None:
+    names = [name for name, _ in source.places]
+    here = there(source)
+    found.nodes.update(dict.fromkeys(names, None))
+    for (name, _), (_, learnt) in zip(here, Folders(replace(source, places=tuple(here))).learnt, strict=True):
+        found.nodes[name] = _node(learnt)
+        for id, newest in learnt.history.newest.items():
+            if source.tail.selection.wants(newest):
+                found.tables[id] = raw(_table(learnt, id, source.tail.masks))
+
+
+def _node(learnt: Learnt) -> Node:
+    history = learnt.history
+    places = {id: history.created_at(id) for id in history.newest}
+    created = {id: None if at is None else (at.segment, at.offset) for id, at in places.items()}
+    return Node(created, native=any(map(history.is_native, history.newest)))
+
+
+def _table(learnt: Learnt, id: str, masks: Masks) -> Table:
+    history = learnt.history
+    newest = history.newest[id]
+    _check_masks(newest, masks)
+    earlier = [held for event in history.events for held in event.changed.values() if held.id == id]
+    return Table.of(masks.shown(newest), earlier, native=history.is_native(id))
+
+
+def _check_masks(newest: TableDefinition, masks: Masks) -> None:
+    how = masks.of(newest.name)
+    for column in newest.clustering:
+        if column.name in how:
+            raise UsageError(
+                f"the mask of {newest.name}.{column.name} hides which rows a deletion of a range takes",
+                remedy="Leave out the mask, or the table (exclude).",
+            )

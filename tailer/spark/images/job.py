@@ -1,0 +1,66 @@
+"""What a task of images must know besides its rows, as one value that travels to it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tailer.rebuild import Table
+
+Spot = tuple[int, int]
+"""Segment and offset."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """What is known of a node's log when the query starts.
+
+    `created`: by table id (32 hex digits) up to where in its log the CREATE of the table stands, None where its log
+    does not have it. What is not in there was not known at all: it is created later. `native`: whether it is a native
+    log, whose tables keep what is taken from them.
+    """
+
+    created: dict[str, Spot | None]
+    native: bool = False
+
+    def creates(self, table_id: str, at: Spot) -> bool:
+        """Whether a definition that its log tells at `at` is the table's CREATE, if it is the first that is told."""
+        if table_id not in self.created:
+            return True
+        until = self.created[table_id]
+        return until is not None and at <= until
+
+
+class Job(msgspec.Struct, frozen=True):
+    """`nodes`: all that are followed; None for one of whose log nothing is known. `tables`: by table id what is known
+    of tables when the query starts."""
+
+    nodes: dict[str, Node | None]
+    tables: dict[str, msgspec.Raw]
+    before: bool = True
+    expirations: bool = True
+
+    def table(self, table_id: str) -> Table | None:
+        """What is known of a table."""
+        known = self.tables.get(table_id)
+        return None if known is None else _TABLE.decode(known)
+
+
+def raw(table: Table) -> msgspec.Raw:
+    """A table as a job has it: a task reads those that it has rows of."""
+    return msgspec.Raw(_ENCODER.encode(table))
+
+
+def packed(job: Job) -> bytes:
+    """The job as it travels."""
+    return _ENCODER.encode(job)
+
+
+def unpacked(travelled: bytes) -> Job:
+    """The job that `packed` took."""
+    return _DECODER.decode(travelled)
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Job)
+_TABLE: Final = msgspec.msgpack.Decoder(Table)

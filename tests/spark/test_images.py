@@ -1,0 +1,199 @@
+"""Images of real queries: what they add up to behind `kill -9`, what time alone ends, and what a user sees of errors.
+
+CDC_TAIL_SOAK says how often the query is killed (`make soak SOAK=images`: 50); without it three times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tailer.errors import UsageError
+from tailer.images import Image
+from tailer.spark.images import SETTINGS, images
+from tailer.spark.images.operator import check_spark
+from tests.conftest import FreshFolder
+from tests.helpers.cli import run_cli
+from tests.helpers.imaged import Imaged
+from tests.helpers.log_writer import (
+    TS,
+    Liveness,
+    Row,
+    Update,
+    create_payload,
+    encode_mutation,
+    i32,
+    simple_table,
+)
+from tests.helpers.logs.growing import GrowingLog
+from tests.helpers.rebuilt import gather, recorded, tables_of
+from tests.spark.soak.killed import Stream, events
+from tests.spark.versions import SPARK
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+makes_images = pytest.mark.skipif(SPARK < (4, 1), reason="images need Spark 4.1")
+
+KILLS = int(os.environ.get("CDC_TAIL_SOAK", "3"))
+SET = "50-crash"
+TABLE = simple_table("ks", "t")
+NODES = ("n1", "n2", "n3")
+WATCHED = ("offsets", "data", "commits")
+"""Behind a file that appears there: a batch is planned, or written and not committed, or committed."""
+
+
+def collected(frame: DataFrame) -> list[Image]:
+    """In the order in which they came about."""
+    found = [Image(**{**row, "changed": tuple(row["changed"])}) for row in frame.toArrow().to_pylist()]
+    return sorted(found, key=lambda image: (image.table_id, image.token or 0, image.partition_key or "", image.seq))
+
+
+@contextmanager
+def fitting(spark: SparkSession) -> Iterator[None]:
+    """The session of all tests with the settings of images."""
+    before = {name: spark.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+@pytest.mark.slow
+@makes_images
+def test_each_image_comes_once_behind_kills_and_they_add_up_to_what_select_shows(
+    spark: SparkSession, sets_root: Path, tmp_path: Path
+) -> None:
+    """Of three nodes that logged the same."""
+    out, log = tmp_path / "out", tmp_path / "stream.log"
+    folders = {node: tmp_path / node / "cdc_raw" for node in NODES}
+    for folder in folders.values():
+        gather(SET, sets_root, folder)
+    places = ",".join(f"{node}={folder}" for node, folder in folders.items())
+    more = ("--stopped", "--schema", str(sets_root / SET / "schema.cql"), "--max-bytes", "8m")
+    arguments = [places, "--image", "both", "--to", "parquet", "--path", str(out), "--consumer", "images", *more]
+    watched = {"offsets": out / "_checkpoint" / "offsets", "data": out, "commits": out / "_checkpoint" / "commits"}
+    for number in range(KILLS):
+        with (
+            Stream(arguments, log) as stream,
+            events(watched[WATCHED[number % 3]], lambda: not stream.ended) as any_more,
+        ):
+            any_more()
+    with Stream([*arguments, "--once"], log) as stream:
+        assert stream.wait() == 0, log.read_text("utf-8", "replace")[-4000:]
+    recording = recorded(SET, sets_root)
+    tables = tables_of(recording)
+    told = Imaged(tables.values(), nodes=NODES)
+    told.take(collected(spark.read.parquet(str(out))))
+    assert {name: told.rows(table) for name, table in tables.items()} == {
+        name: sorted(rows) for name, rows in recording.shown.items()
+    }
+    assert len(told.images) > 3000
+
+
+@makes_images
+def test_they_are_those_of_follow(spark: SparkSession, in_session: None, fresh_folder: FreshFolder) -> None:
+    folder = fresh_folder("50-cases")
+    what = ["--image", "after", "--once", "--output", "json"]
+    what += [word for table in ("statics", "counters", "range1", "deletes") for word in ("--table", f"cdc.{table}")]
+    with fitting(spark):
+        streamed = run_cli(["stream", folder, *what, "--consumer", "c"])
+    assert streamed.code == 0, streamed.err
+    followed = run_cli(["follow", folder, *what])
+    assert len(followed.lines) > 30
+    assert by_partition(streamed.lines) == by_partition(followed.lines)
+
+
+def by_partition(lines: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """The images of each partition in their order, but for when they were made."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for image in map(json.loads, lines):
+        assert image.pop("seq") > (image.pop("prev_seq") or 0)
+        found[json.dumps([image["table"], image["partition_key"]])].append(image)
+    return found
+
+
+@makes_images
+def test_what_a_ttl_ends_is_told_while_nothing_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    log = GrowingLog(tmp_path, 1_700_000_000_001)
+    log.section([create_payload(TABLE)])
+    log.publish()
+    given = {"consumer": "c", "includeSchemaChanges": "true", "tickSeconds": "1"}
+    changes = spark.readStream.format("cdc_tail").options(**given).load(str(log.folder))
+    found: list[Image] = []
+    with fitting(spark):
+        writer = images(changes).writeStream.foreachBatch(lambda frame, number: found.extend(collected(frame)))
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        give_up, number = time.monotonic() + 180, 0
+        # One that was merged too late was never there.
+        while not any(image.op == "expire" and image.before is not None for image in found):
+            assert query.isActive, query.exception()
+            assert time.monotonic() < give_up
+            number += 1
+            row = Row((b"a",), Liveness(TS, 5, int(time.time()) + 5), None, ())
+            log.section([encode_mutation((Update(TABLE, i32(number), (row,)),))])
+            log.publish()
+            time.sleep(1)
+    finally:
+        query.stop()
+    ended = next(image for image in found if image.op == "expire")
+    assert (ended.after, ended.event_id, ended.complete) == (None, None, True)
+
+
+@pytest.mark.oldest
+@pytest.mark.skipif(SPARK >= (4, 1), reason="of Spark 4.0")
+def test_spark_4_0_is_refused_before_it_starts(fresh_folder: FreshFolder) -> None:
+    result = run_cli(["stream", fresh_folder("50-cases"), "--image", "both"], {"JAVA_HOME": "/nowhere"})
+    assert result.code == 2
+    assert "transformWithState: expected pyspark 4.1 or newer, found 4.0" in result.err
+    assert "follow --image" in result.err
+
+
+@makes_images
+def test_a_session_or_a_stream_that_does_not_fit_is_refused(
+    spark: SparkSession, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
+    folder = str(fresh_folder("50-cases"))
+
+    def made(expected: str, *, rows: DataFrame | None = None, **options: str) -> None:
+        given = {"consumer": "c", "includeSchemaChanges": "true", **options}
+        with pytest.raises(UsageError, match=expected):
+            images(spark.readStream.format("cdc_tail").options(**given).load(folder) if rows is None else rows)
+
+    made(r"stateStore.providerClass: expected .*RocksDB.*SETTINGS")
+    with fitting(spark):
+        made(r'\.option\("includeSchemaChanges", "true"\)', includeSchemaChanges="false")
+        made("follow --image", failOnDataLoss="false")
+        made("follow --image", onError="quarantine")
+        made("no change rows of the generic form", table="cdc.statics", includeSchemaChanges="false")
+        key = tmp_path / "key"
+        key.write_bytes(b"k" * 32)
+        key.chmod(0o600)
+        made("mask of cdc.range1.ck", mask="cdc.range1.ck=hash", maskKey=str(key))
+        landed = spark.readStream.format("rate").load().selectExpr("cast(null as string) node", "value token")
+        made("no change rows of the generic form", rows=landed)
+        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
+        made("batches without an end")
+
+
+@makes_images
+def test_without_protobuf_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailer.spark.images.operator.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'cdc-tail\[images\]'"):
+        check_spark()

@@ -1,0 +1,331 @@
+"""A table that images keep, image by image and in any commits: what is known stands there, and nothing that is not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tailer.errors import CdcError, RefusedError, SinkError, UsageError
+from tailer.images.image import Image, arrow_schema
+from tailer.images.image_rows import ImageRows
+from tailer.schema.model import Column, TableDefinition, TypeField
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
+from tailer.sinks.outlets import open_outlet
+from tests.helpers.cli import run_cli
+from tests.helpers.data_files import GIVEN, refuse
+from tests.unit.sinks.database.followed import log, words
+from tests.unit.sinks.database.targets import Sqlite, Target
+
+KEY = OutletKey("5f4e", "images", "c")
+ID, OTHER = "0" * 31 + "1", "0" * 31 + "2"
+
+
+def definition(*columns: Column, id: str = ID, table: str = "t", **more: Any) -> TableDefinition:
+    return TableDefinition(id, "ks", table, (Column("pk", "partition_key", "int", 0), *columns), **more)
+
+
+PLAIN = definition(
+    Column("ck", "clustering", "text", 0), Column("v", "regular", "int"), Column("w", "regular", "list<int>")
+)
+STATIC = definition(Column("ck", "clustering", "text", 0), Column("s", "static", "text"), Column("v", "regular", "int"))
+
+
+@dataclass
+class Kept:
+    """A state's images into a table. `each`: one commit an image; else all of a call together."""
+
+    target: Target
+    each: bool = True
+    into: str = "kept"
+    tables: dict[str, TableDefinition] = field(default_factory=lambda: {ID: PLAIN})
+    number: int = 0
+    seq: Any = field(default_factory=lambda: itertools.count(1_000))
+    said: list[str] = field(default_factory=list)
+
+    def give(self, *images: Image, key: OutletKey = KEY) -> None:
+        form = ImagesForm(True, arrow_schema)
+        context = OutletContext(key, self.tables.get, None, refuse, self.said.append, images=form)
+        values = {**GIVEN, "mode": "table", "into": self.into, "retry_for": 5.0}
+        out = open_outlet(self.target.to, values, context)
+        try:
+            before = out.open()
+            for some in ([image] for image in images) if self.each else [list(images)]:
+                out.write(ImageRows(some))
+                self.number += 1
+                behind = Place(f'{{"images":{self.number}}}')
+                out.commit(before, behind)
+                before = behind
+        finally:
+            out.close()
+
+    def image(self, op: str, after: Any, key: Any = None, *, changed: Sequence[str] = (), **more: Any) -> Image:
+        """`key`: pk, and ck of a row that has one."""
+        pk, *ck = key if isinstance(key, tuple) else (key,)
+        told = {"table": "t", "id": ID, "complete": True, "static": False, **more}
+        named = {"pk": pk, **({"ck": ck[0]} if ck else {})}
+        return Image(
+            "ks", told["table"], str(UUID(told["id"])),
+            None if key is None else 7, None if key is None else json.dumps({"pk": pk}),
+            json.dumps({"ck": ck[0]}) if ck else None, told["static"], None, op, None,  # type: ignore[arg-type]
+            None if after is None else json.dumps({**named, **after}), tuple(changed), 5, next(self.seq), None,
+            told["complete"],
+        )  # fmt: skip
+
+    def rows(self, *names: str) -> list[tuple[Any, ...]]:
+        """Sorted as texts."""
+        found = self.target.ask(f"SELECT {', '.join(names)} FROM {self.into}")
+        return sorted(found, key=repr)
+
+
+@pytest.fixture(params=[True, False], ids=["each", "together"])
+def kept(request: pytest.FixtureRequest, target: Target) -> Kept:
+    return Kept(target, each=request.param)
+
+
+def test_whole_rows(kept: Kept) -> None:
+    kept.give(
+        kept.image("insert", {"v": 1, "w": [1, 2]}, (1, "a")),
+        kept.image("insert", {"v": 2, "w": None}, (1, "b")),
+        kept.image("insert", {"v": 3, "w": None}, (2, "a")),
+        kept.image("update", {"v": None, "w": [3]}, (1, "a")),
+        kept.image("delete", None, (1, "b")),
+        kept.image("expire", None, (2, "a")),
+        kept.image("insert", {"v": 4, "w": None}, (2, "a")),
+    )
+    assert [(pk, ck, v) for pk, ck, v in kept.rows("pk", "ck", "v")] == [(1, "a", None), (2, "a", 4)]
+    assert [bool(told) for (told,) in kept.rows("cdc_tail_complete")] == [True, True]
+    assert (1, "a") in [row[:2] for row in kept.rows("pk", "ck", "CAST(w AS TEXT)") if json.loads(row[2] or "0") == [3]]
+
+
+def test_what_is_not_known_stays_as_it_is(kept: Kept) -> None:
+    kept.give(
+        kept.image("upsert", {"v": 1}, (1, "a"), changed=["v"], complete=False),
+        kept.image("update", {"v": 1, "w": [1]}, (1, "a"), changed=["w"], complete=False),
+        # A column of a row of which nothing else is known, and which may not be there.
+        kept.image("update", {"v": None}, (9, "x"), changed=["v"], complete=False),
+        # What a deletion may have taken is not there any more, as far as anybody knows.
+        kept.image("upsert", {"v": 5}, (2, "a"), changed=["v"], complete=False),
+        kept.image("upsert", {"w": [2]}, (2, "a"), changed=["v", "w"], complete=False),
+        # A row that was known whole, and after a loss is not.
+        kept.image("insert", {"v": 6, "w": [6]}, (3, "a")),
+        kept.image("update", {"v": 7}, (3, "a"), changed=["v"], complete=False),
+    )
+    assert [(pk, v, bool(told)) for pk, v, told in kept.rows("pk", "v", "cdc_tail_complete")] == [
+        (1, 1, False),
+        (2, None, False),
+        (3, 7, False),
+    ]
+    lists = [json.loads(w) for (w,) in kept.rows("CAST(w AS TEXT)")]
+    assert sorted(lists) == [[1], [2], [6]]
+
+
+def test_a_row_that_comes_back_after_a_deletion_is_not_what_it_was(kept: Kept) -> None:
+    kept.give(
+        kept.image("insert", {"v": 1, "w": [1]}, (1, "a")),
+        kept.image("delete", None, (1, "a"), complete=False),
+        kept.image("upsert", {"v": 2}, (1, "a"), changed=["v"], complete=False),
+        kept.image("delete", None, (1, "b")),
+        kept.image("update", {"v": 2}, (1, "b"), changed=["v"], complete=False),
+    )
+    assert kept.rows("pk", "ck", "v", "CAST(w AS TEXT)") == [(1, "a", 2, None)]
+
+
+def test_static_columns_stand_in_each_row_and_alone(kept: Kept) -> None:
+    kept.tables = {ID: STATIC}
+    shown: Callable[[], Any] = lambda: kept.rows("pk", "ck", "s", "v")  # noqa: E731
+    kept.give(
+        kept.image("insert", {"v": 1}, (1, "a")),
+        kept.image("insert", {"s": "x"}, 1, static=True),
+        kept.image("insert", {"v": 2}, (1, "b")),
+        kept.image("insert", {"s": "alone"}, 2, static=True),
+        kept.image("insert", {"s": "gone"}, 3, static=True),
+        kept.image("delete", None, 3, static=True),
+    )
+    assert shown() == [(1, "a", "x", 1), (1, "b", "x", 2), (2, None, "alone", None)]
+    kept.give(
+        kept.image("insert", {"v": 3}, (2, "a")),
+        kept.image("update", {"s": "y"}, 1, static=True),
+        kept.image("delete", None, (1, "a")),
+        kept.image("delete", None, (1, "b")),
+    )
+    assert shown() == [(1, None, "y", None), (2, "a", "alone", 3)]
+    kept.give(kept.image("delete", None, 1, static=True), kept.image("delete", None, 2, static=True))
+    assert shown() == [(2, "a", None, 3)]
+
+
+def test_columns_that_come_and_go(kept: Kept) -> None:
+    kept.give(kept.image("insert", {"v": 1, "w": [1]}, (1, "a")))
+    wider = definition(
+        *PLAIN.columns[1:3],
+        Column("w", "regular", "list<int>", dropped=True, dropped_time=9),
+        Column("n", "regular", "text"),
+    )
+    kept.tables = {ID: wider}
+    kept.give(
+        kept.image("schema", None, changed=["w", "n"]),
+        kept.image("insert", {"v": 2, "n": "new"}, (1, "b")),
+    )
+    assert kept.rows("ck", "v", "CAST(w AS TEXT)", "n") == [("a", 1, None, None), ("b", 2, None, "new")]
+    assert kept.said == [line for line in kept.said if line.endswith("column n is new")] != []
+
+
+def test_a_column_that_was_dropped_and_is_there_again_is_empty(kept: Kept) -> None:
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    kept.tables = {ID: definition(PLAIN.columns[1], Column("v", "regular", "int", dropped_time=9), PLAIN.columns[3])}
+    kept.give(kept.image("schema", None, changed=["v"]))
+    assert kept.rows("ck", "v") == [("a", None)]
+    kept.give(kept.image("update", {"v": 3, "w": None}, (1, "a")))
+    assert kept.rows("ck", "v") == [("a", 3)]
+
+
+def test_a_type_that_changes_may_leave_what_nobody_can_tell(kept: Kept) -> None:
+    typed = definition(
+        PLAIN.columns[1],
+        Column("u", "regular", "frozen<place>", dropped_time=9),
+        types={"place": (TypeField("zip", "int"),)},
+    )
+    kept.tables = {ID: typed}
+    kept.give(
+        kept.image("insert", {"u": {"zip": 1}}, (1, "a")),
+        kept.image("schema", None, changed=["u"]),
+        kept.image("insert", {"u": {"zip": 2}}, (1, "b")),
+        kept.image("schema", None, changed=["u"]),
+    )
+    found = [(ck, u if u is None else json.loads(u), bool(told)) for ck, u, told in kept.rows(
+        "ck", "CAST(u AS TEXT)", "cdc_tail_complete"
+    )]  # fmt: skip
+    assert found == [("a", None, True), ("b", {"zip": 2}, False)]
+
+
+def test_a_table_that_is_dropped_and_made_again(kept: Kept) -> None:
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("drop", None))
+    assert kept.rows("pk") == []
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER)
+    kept.give(
+        kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER),
+        # A log that is behind the others.
+        kept.image("insert", {"v": 3, "w": None}, (1, "z")),
+        kept.image("drop", None),
+    )
+    assert kept.rows("ck", "v") == [("a", 2)]
+
+
+def test_a_table_that_is_made_again_though_nobody_saw_it_go(kept: Kept) -> None:
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER)
+    kept.give(
+        kept.image("insert", {"v": 1, "w": None}, (1, "a")),
+        kept.image("insert", {"v": 2, "w": None}, (1, "b"), id=OTHER),
+        kept.image("drop", None),
+    )
+    assert kept.rows("ck", "v") == [("b", 2)]
+
+
+def test_rows_that_the_table_had_before(kept: Kept) -> None:
+    """Somebody filled it: what images do not tell row by row is done to these, or nobody can tell."""
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    for pk in (1, 2, 3):
+        kept.target.run(f"INSERT INTO kept (pk, ck, v, cdc_tail_complete) VALUES ({pk}, 'old', 0, TRUE)")
+    kept.give(
+        kept.image("delete_partition", None, 2),
+        kept.image("delete_range", None, 3),
+        kept.image("update", {"v": 5, "w": None}, (1, "old")),
+    )
+    found = [(pk, ck, v, bool(told)) for pk, ck, v, told in kept.rows("pk", "ck", "v", "cdc_tail_complete")]
+    assert found == [(1, "a", 1, True), (1, "old", 5, True), (3, "old", 0, False)]
+    kept.give(kept.image("truncate", None))
+    assert kept.rows("pk", "ck") == [(1, "a"), (1, "old")]
+
+
+def test_an_older_image_changes_nothing(target: Target) -> None:
+    kept = Kept(target)
+    old = [kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("delete", None, (1, "b"))]
+    kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a")), kept.image("insert", {"v": 2, "w": None}, (1, "b")))
+    kept.give(*old)
+    assert kept.rows("ck", "v") == [("a", 2), ("b", 2)]
+
+
+def test_several_tables_by_a_name_for_each(target: Target) -> None:
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    kept.give(
+        kept.image("insert", {"v": 1, "w": None}, (1, "a")),
+        kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"),
+    )
+    assert (target.ask("SELECT v FROM ks_t"), target.ask("SELECT v FROM ks_u")) == ([(1,)], [(2,)])
+
+
+def test_two_tables_of_the_source_are_not_one(target: Target) -> None:
+    kept = Kept(target)
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    with pytest.raises(SinkError, match=r"images of ks\.u for the table kept"):
+        kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"))
+    assert kept.rows("v") == [(1,)]
+
+
+def test_who_may_keep_a_table(target: Target) -> None:
+    kept = Kept(target)
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    with pytest.raises(RefusedError, match="which the images of"):
+        kept.give(key=OutletKey("other", "images", "c"))
+    with pytest.raises(RefusedError, match="feeds another table"):
+        Kept(target, into="another").give()
+    with pytest.raises(RefusedError, match="kept by another run"):
+        _by_template(target)
+    target.run("DROP TABLE kept")
+    with pytest.raises(RefusedError, match="is gone"):
+        kept.give()
+
+
+def _by_template(target: Target) -> None:
+    """Another run, whose template means the same table of the same name in the source."""
+    other = Kept(target, into="k{table}", tables={ID: definition(*PLAIN.columns[1:], table="ept")})
+    target.run("UPDATE cdc_tail_tables SET known = replace(known, 'ks.t', 'ks.ept'), source = 'ks.ept'")
+    other.give(other.image("insert", {"v": 1, "w": None}, (1, "a"), table="ept"), key=OutletKey("other", "images", "d"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("CREATE TABLE kept (pk INTEGER, ck TEXT, v INTEGER)", "CREATE UNIQUE INDEX"),
+        ("CREATE TABLE kept (pk INTEGER, v INTEGER)", "it has no column ck"),
+        ("CREATE TABLE kept (pk INTEGER, ck TEXT, v DATE, PRIMARY KEY (pk, ck))", "column v is"),
+    ],
+)
+def test_a_table_of_another_shape(target: Target, statement: str, told: str) -> None:
+    target.run(statement)
+    kept = Kept(target)
+    with pytest.raises(CdcError) as raised:
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    assert raised.value.code == 7
+    assert told in raised.value.sentence()
+
+
+def test_a_null_in_a_key_is_refused(target: Target) -> None:
+    kept = Kept(target)
+    with pytest.raises(SinkError, match="no value for ck in its key"):
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, None)))
+
+
+@pytest.mark.parametrize("into", ["a b", "{other}", "{table}.t", "x;y", "cdc_tail_tables"])
+def test_names_that_are_none(tmp_path: Path, into: str) -> None:
+    with pytest.raises(UsageError):
+        Kept(Sqlite(tmp_path), into=into).give()
+
+
+def test_as_a_user_does_it(target: Target, tmp_path: Path) -> None:
+    folder = log(tmp_path)
+    run = [*words(folder, target, into="kept"), "--mode", "table"]
+    refused = run_cli(run)
+    assert (refused.code, "--image after" in refused.err) == (2, True), refused.err
+    for _ in range(2):
+        ran = run_cli([*run, "--image", "after"])
+        assert (ran.code, ran.err) == (0, "")
+        assert sorted(target.ask("SELECT pk, ck, v FROM kept")) == [(n, "a", n) for n in range(1, 21)]

@@ -1,0 +1,104 @@
+"""One bucket over batches: what is known whole, what other buckets tell too, and copies within a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tailer.errors import DefinitionError
+from tailer.images import Image
+from tailer.rebuild import Table
+from tailer.spark.images.job import Node
+from tests.helpers.bucketed import Buckets, schema_row
+from tests.unit.images.told import SECOND, SHOWN_ID, definition, delete, insert, short, truncate, update
+
+Change = dict[str, Any]
+TABLE = Table.of(definition())
+NOW = 2_000 * SECOND
+DIGITS = SHOWN_ID.replace("-", "")
+
+
+def at(node: str, offset: int, change: Change, segment: int = 1) -> Change:
+    more = {"node": node, "segment": segment, "offset": offset, "event_id": f"{node}:{segment}:{offset}:0"}
+    return {**change, **more}
+
+
+def created(*nodes: str) -> list[Change]:
+    return [schema_row(TABLE, node) for node in nodes]
+
+
+def ops(images: list[Image]) -> list[tuple[str, bool]]:
+    return [(image.op, image.complete) for image in images]
+
+
+def test_a_table_is_known_whole_once_the_logs_of_all_nodes_have_shown_its_create() -> None:
+    told = Buckets([TABLE], "ab")
+    assert ops(told.batch([*created("a"), at("a", 10, insert(5, v=1))], NOW)) == [("upsert", False)]
+    assert ops(told.batch([*created("b"), at("a", 20, insert(5, 2, v=1))], NOW)) == [("insert", True)]
+
+
+@pytest.mark.parametrize("until", [None, (0, 0), (9, 9)])
+def test_a_definition_behind_the_create_tells_no_row_whole(until: tuple[int, int] | None) -> None:
+    told = Buckets([TABLE], "a")
+    told.job = msgspec.structs.replace(told.job, nodes={"a": Node({DIGITS: until})})
+    row = {**created("a")[0], "segment": 1}
+    whole = until == (9, 9)
+    assert ops(told.batch([row, at("a", 10, insert(5, v=1))], NOW)) == [("insert" if whole else "upsert", whole)]
+
+
+def test_a_node_that_joins_leaves_no_row_known_whole() -> None:
+    told = Buckets([TABLE], "a")
+    assert ops(told.batch([*created("a"), at("a", 10, insert(5, v=1))], NOW)) == [("insert", True)]
+    told.job = msgspec.structs.replace(told.job, nodes={**told.job.nodes, "b": None})
+    assert ops(told.batch([at("a", 20, update(6, v=2))], NOW)) == [("update", False)]
+    # A deletion from then on tells of the row all there is.
+    assert ops(told.batch([at("a", 30, delete(NOW + 1))], NOW)) == [("delete", True)]
+
+
+def test_without_a_definition_it_says_what_to_give() -> None:
+    with pytest.raises(DefinitionError, match=r"images\(changes, \[table_definition"):
+        Buckets([], "a").batch([at("a", 10, insert(5, v=1))], NOW)
+
+
+def test_a_given_definition_serves_a_table_that_was_there_before() -> None:
+    assert ops(Buckets([TABLE], "a").batch([at("a", 10, insert(5, v=1))], NOW)) == [("upsert", False)]
+
+
+def test_what_becomes_of_the_table_is_told_once_and_rows_go_everywhere() -> None:
+    told = Buckets([TABLE], "a")
+    rows = [at("a", 10 + k, insert(5, v=1, k=k)) for k in range(9)]
+    assert {image.op for image in told.batch([*created("a"), *rows], NOW)} == {"insert"}
+    images = told.batch([at("a", 99, {**truncate(7, before=99), "token": None})], NOW)
+    assert sorted(image.op for image in images) == ["delete"] * 9 + ["truncate"]
+    images = told.batch([{**created("a")[0], "columns": None, "segment": 2}], NOW)
+    assert [image.op for image in images] == ["drop"]
+    assert all(not list(maps.heads.keys()) for maps in told.maps.values())
+
+
+def test_copies_within_a_batch_are_merged_once_and_vouch_for_what_they_told() -> None:
+    told = Buckets([TABLE], "abc")
+    batch = [at(node, 10, insert(5, v=1)) for node in "abc"] + [
+        at("a", 20, update(6, v=2)),
+        at("b", 30, update(6, v=2)),
+    ]
+    images = told.batch([*created(*"abc"), *batch], NOW)
+    assert [each[:3] for each in short(images)] == [
+        ("insert", None, {"v": 1, "w": None}),
+        ("update", {"v": 1, "w": None}, {"v": 2, "w": None}),
+    ]
+    for node, op in (("a", None), ("b", "update"), ("c", "delete")):
+        images = told.batch([at(node, 99, {**truncate(7, node, before=99), "token": None})], NOW)
+        assert [image.op for image in images] == ["truncate", *([op] if op else [])]
+
+
+def test_time_alone_ends_rows_and_never_goes_back() -> None:
+    told = Buckets([TABLE], "a")
+    told.batch([*created("a"), at("a", 10, insert(5, v=1, ttl=10, expires_at=2_010))], NOW)
+    assert told.batch([], NOW + 9 * SECOND) == []
+    (image,) = told.batch([], NOW + 10 * SECOND)
+    assert (image.op, image.before, image.after) == ("expire", '{"k":1,"x":1,"v":1,"w":null}', None)
+    (image,) = told.batch([at("a", 20, insert(7, v=2, ttl=10, expires_at=2_011))], NOW)
+    assert (image.op, image.after) == ("insert", '{"k":1,"x":1,"v":2,"w":null}')
+    assert image.seq > NOW + 10 * SECOND

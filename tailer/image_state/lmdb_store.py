@@ -153,6 +153,11 @@ class LmdbStore:
         with self._transaction.cursor(self._rows) as cursor:
             cursor.putmulti(rows)
 
+    def delete_many(self, keys: Sequence[bytes]) -> None:
+        """Forget what is there under some whole keys."""
+        for key in keys:
+            self._transaction.delete(key, db=self._rows)
+
     def first_due(self) -> int | None:
         """The first second at which anything is due."""
         first = next(self._from(b"", b"", self._due), None)

@@ -34,7 +34,7 @@ _SOURCES: Final = {
     "tailer.rebuild": ("facts",),
     "tailer.images": ("packed",),
     "tailer.image_state.compiled": (
-        "facts", "image", "keys", "merge", "pack", "standing", "values", "view", "work",
+        "above", "elements", "facts", "image", "keys", "merge", "pack", "standing", "values", "view", "work",
     ),
 }  # fmt: skip
 

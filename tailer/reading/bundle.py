@@ -84,9 +84,9 @@ class Bundle:
             numbers.append(number)
         return numbers
 
-    def place(self, node: str) -> Place:
+    def place(self, node: str, *, keeps_source: bool) -> Place:
         """Where the rows stand."""
-        return Place(node, self._segment, self._offsets, self._txns)
+        return Place(node, self._segment, self._offsets, self._txns, keeps_source=keeps_source)
 
     def entries(self) -> Group:
         """The entries of all parts."""

@@ -200,9 +200,11 @@ class Records:
         if not len(bundle):
             bundle.clear()
             return
-        parts, entries, place = list(bundle.parts), bundle.entries(), bundle.place(self._task.node)
+        task = self._task
+        place = bundle.place(task.node, keeps_source=task.keeps_source)
+        parts, entries = list(bundle.parts), bundle.entries()
         what = entries.data, entries.starts, entries.sizes, self._prepared, 0, FIRST_NUMBER, place
-        decoded = read_records(*what, self._task.typed, bundle.before())
+        decoded = read_records(*what, task.typed, bundle.before())
         good = decoded.index.stopped.status == Status.OK and decoded.number == bundle.rows
         bundle.clear()
         batch, faults, misfit, ignored = decoded.made

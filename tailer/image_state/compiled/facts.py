@@ -17,13 +17,15 @@ from tailer.jit.memory import load, store
 from tailer.jit.words import get, is_same, little_half, little_word
 from tailer.jit.words import put as give
 from tailer.rebuild.facts import Kind
+from tailer.rows.generic.compiled.tables import SIMPLE
 from tailer.scan.compiled import lines as ln
-from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, HAS_DELETION, HAS_TIMESTAMP, HAS_TTL
+from tailer.scan.index import CELL_DELETED, CELL_EXPIRING, COMPLEX_DELETION, HAS_DELETION, HAS_TIMESTAMP, HAS_TTL
 from tailer.types.compiled.digits import LEFT, put_copy
 
 LIVE: Final = int(Kind.LIVE)
 CELL: Final = int(Kind.CELL)
 CELL_GONE: Final = int(Kind.CELL_GONE)
+COLUMN_GONE: Final = int(Kind.COLUMN_GONE)
 ROW_GONE: Final = int(Kind.ROW_GONE)
 
 HEAD: Final = p.HEAD.size
@@ -89,7 +91,7 @@ def unpack(work: int, slot: int) -> int:
     give(work, w.CLUSTERING_LENGTH, word32(at + 32))
     at += HEAD + word32(at + 32)
     for number in range(sets):
-        at = _take_set(get(work, w.SETS) + w.SET_BYTES * number, at, aged)
+        at = take_set(get(work, w.SETS) + w.SET_BYTES * number, at, aged)
         if at < 0:
             return LEFT
     give(work, w.SET_COUNT, sets)
@@ -102,7 +104,7 @@ def unpack(work: int, slot: int) -> int:
 
 
 @compiled
-def _take_set(marks: int, at: int, aged: int) -> int:
+def take_set(marks: int, at: int, aged: int) -> int:
     """The set of marks that stands there; where it ends."""
     count = half(at)
     placed = not count & p.NO_PLACES
@@ -123,11 +125,9 @@ def _take_set(marks: int, at: int, aged: int) -> int:
 def _take_fact(work: int, fact: int, at: int) -> int:
     """The fact that stands there; where it ends."""
     kind, has = load(at + 12), load(at + 13)
-    if kind > CELL_GONE and kind != ROW_GONE:
+    if kind > CELL_GONE and kind != ROW_GONE and kind != COLUMN_GONE:
         return LEFT
     name, path, value = half(at + 16), word32(at + 20), word32(at + 24)
-    if path:
-        return LEFT
     give(fact, w.F_KIND, kind)
     give(fact, w.F_TS, word64(at))
     give(fact, w.F_ARRIVAL, word32(at + 8))
@@ -145,9 +145,11 @@ def _take_fact(work: int, fact: int, at: int) -> int:
     give(fact, w.F_EXPIRES, expires)
     give(fact, w.F_NAME, at)
     give(fact, w.F_NAME_LENGTH, name)
-    give(fact, w.F_VALUE, at + name)
+    give(fact, w.F_PATH, at + name)
+    give(fact, w.F_PATH_LENGTH, path)
+    give(fact, w.F_VALUE, at + name + path)
     give(fact, w.F_VALUE_LENGTH, value)
-    return at + name + value
+    return at + name + path + value
 
 
 @compiled
@@ -163,6 +165,8 @@ def _tell(work: int, kind: int, ts: int, expiring: bool, ttl: int, expires: int)
     give(fact, w.F_EXPIRES, expires if expiring else 0)
     give(fact, w.F_NAME, 0)
     give(fact, w.F_NAME_LENGTH, 0)
+    give(fact, w.F_PATH, 0)
+    give(fact, w.F_PATH_LENGTH, 0)
     give(fact, w.F_VALUE, 0)
     give(fact, w.F_VALUE_LENGTH, 0)
     return fact
@@ -181,13 +185,17 @@ def tell_line(work: int, op: int) -> None:
     cell = get(work, w.CELL_LINES) + ln.CELL_BYTES * get(line, ln.R_CELLS)
     for _ in range(get(line, ln.R_CELLS_N)):
         column = get(table, w.T_COLUMNS) + w.COLUMN_BYTES * get(cell, ln.C_COLUMN)
-        gone = get(cell, ln.C_FLAGS) & CELL_DELETED != 0
+        whole = get(cell, ln.C_FLAGS) & COMPLEX_DELETION != 0
+        gone = whole or get(cell, ln.C_FLAGS) & CELL_DELETED != 0
         expiring = get(cell, ln.C_FLAGS) & CELL_EXPIRING != 0 and not gone
-        kind = CELL_GONE if gone else CELL
+        kind = COLUMN_GONE if whole else (CELL_GONE if gone else CELL)
         fact = _tell(work, kind, get(cell, ln.C_TS), expiring, get(cell, ln.C_TTL), get(cell, ln.C_EXPIRES))
         # The label is the name in quotes, and a colon.
         give(fact, w.F_NAME, get(column, w.C_LABEL) + 1)
         give(fact, w.F_NAME_LENGTH, get(column, w.C_LABEL_LENGTH) - 3)
+        if not whole and get(column, w.C_SHAPE) != SIMPLE:
+            give(fact, w.F_PATH, get(work, w.DATA) + get(cell, ln.C_PATH))
+            give(fact, w.F_PATH_LENGTH, get(cell, ln.C_PATH_LENGTH))
         if not gone:
             give(fact, w.F_VALUE, get(work, w.DATA) + get(cell, ln.C_VALUE))
             give(fact, w.F_VALUE_LENGTH, get(cell, ln.C_VALUE_LENGTH))
@@ -211,13 +219,20 @@ def same_value(at: int, length: int, other: int, other_length: int) -> bool:
 
 
 @compiled
+def same_path(fact: int, other: int) -> bool:
+    """Whether two facts are about elements of one name."""
+    path, length = get(fact, w.F_PATH), get(fact, w.F_PATH_LENGTH)
+    return same_value(path, length, get(other, w.F_PATH), get(other, w.F_PATH_LENGTH))
+
+
+@compiled
 def _is_fact(fact: int, other: int) -> bool:
     """Whether two facts are one."""
     if get(fact, w.F_TS) != get(other, w.F_TS) or get(fact, w.F_KIND) != get(other, w.F_KIND):
         return False
     if get(fact, w.F_HAS) != get(other, w.F_HAS) or get(fact, w.F_EXPIRES) != get(other, w.F_EXPIRES):
         return False
-    if get(fact, w.F_TTL) != get(other, w.F_TTL) or not same_name(fact, other):
+    if get(fact, w.F_TTL) != get(other, w.F_TTL) or not same_name(fact, other) or not same_path(fact, other):
         return False
     value, there = get(fact, w.F_VALUE), get(other, w.F_VALUE)
     return same_value(value, get(fact, w.F_VALUE_LENGTH), there, get(other, w.F_VALUE_LENGTH))

@@ -86,11 +86,11 @@ def _put_op(pos: int, before: int, after: int) -> int:
 
 
 @compiled
-def _put_changed(pos: int, table: int, before: int, after: int, swept: bool) -> int:
+def _put_changed(work: int, pos: int, table: int, before: int, after: int, swept: bool) -> int:
     """The names of the columns that changed."""
     count, columns = 0, get(table, w.T_REGULAR_COUNT)
     for number in range(columns):
-        if is_changed(before, after, number, swept):
+        if is_changed(work, table, before, after, number, swept):
             count += 1
     if count < 0x10:
         store(pos, 0x90 | count)
@@ -98,7 +98,7 @@ def _put_changed(pos: int, table: int, before: int, after: int, swept: bool) -> 
     else:
         pos = _put_big(pos, 0xDC, count, 2)
     for number in range(columns):
-        if is_changed(before, after, number, swept):
+        if is_changed(work, table, before, after, number, swept):
             column = get(table, w.T_REGULAR) + w.COLUMN_BYTES * number
             pos = put_text(pos, get(column, w.C_LABEL) + 1, get(column, w.C_LABEL_LENGTH) - 3)
     return pos
@@ -151,7 +151,7 @@ def put_image(
     pos = _put_op(pos + 2, was, now)
     pos = put_text(pos, before, before_length)
     pos = put_text(pos, after, after_length)
-    pos = _put_changed(pos, table, was, now, swept)
+    pos = _put_changed(work, pos, table, was, now, swept)
     pos = put_int(pos, write_ts)
     pos = put_int(pos, seq)
     if prev_seq:

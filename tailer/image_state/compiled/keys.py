@@ -15,8 +15,9 @@ from tailer.jit.memory import load, store
 from tailer.jit.words import get
 from tailer.jit.words import put as give
 from tailer.rows.generic.compiled import arrays as a
+from tailer.rows.generic.compiled.tables import LIST, SET, SIMPLE
 from tailer.scan.compiled import lines as ln
-from tailer.scan.index import ROW_LINE
+from tailer.scan.index import COMPLEX_DELETION, ROW_LINE
 from tailer.types.compiled.digits import LEFT, put_copy
 
 KEY_ROOM: Final = 1024
@@ -106,6 +107,19 @@ def _put_row(work: int, table: int, line: int, pos: int) -> int:
 
 
 @compiled
+def _is_usual_path(work: int, column: int, cell: int) -> bool:
+    """Whether what names the element is as it usually is; true for a cell that has no such thing."""
+    shape, length = get(column, w.C_SHAPE), get(cell, ln.C_PATH_LENGTH)
+    if shape == SIMPLE or get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
+        return True
+    if shape == LIST and length != _ID:
+        return False
+    if shape == SET and get(cell, ln.C_VALUE_LENGTH) > 0:
+        return False
+    return is_usual(get(column, w.C_PATH_KIND), get(work, w.DATA) + get(cell, ln.C_PATH), length)
+
+
+@compiled
 def _is_ours(work: int, table: int, line: int, op: int) -> bool:
     """Whether all that the line says is for the compiled merge."""
     if not get(table, w.T_READY) or get(line, ln.R_KIND) != ROW_LINE or op > a.DELETE_ROW:
@@ -116,7 +130,9 @@ def _is_ours(work: int, table: int, line: int, op: int) -> bool:
     for _ in range(get(line, ln.R_CELLS_N)):
         column = get(table, w.T_COLUMNS) + w.COLUMN_BYTES * get(cell, ln.C_COLUMN)
         at = get(work, w.DATA) + get(cell, ln.C_VALUE)
-        if not get(column, w.C_SIMPLE) or not is_usual(get(column, w.C_KIND), at, get(cell, ln.C_VALUE_LENGTH)):
+        if not get(column, w.C_READY) or not _is_usual_path(work, column, cell):
+            return False
+        if not is_usual(get(column, w.C_KIND), at, get(cell, ln.C_VALUE_LENGTH)):
             return False
         cell += ln.CELL_BYTES
     return True

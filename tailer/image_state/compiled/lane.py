@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tailer.image_state.compiled import work as w
+from tailer.image_state.compiled.elements import PATH_ROOM
 from tailer.image_state.compiled.keys import KEY_ROOM, put_keys
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL, find_news, merge_all
 from tailer.image_state.compiled.tables import MergeTables, tables_of
@@ -223,6 +224,7 @@ class _Batch:
         self._partition_of_slot[ops[:, w.O_SLOT]] = number
         block[w.OPS], block[w.OP_COUNT], block[w.SLOTS] = address_of(ops), len(ops), address_of(slots)
         self._stored: list[Bytes] = []
+        self._in_order: list[list[int]] = []
         self._fetch(sorted(slot_of))
         self._scratch = _scratch(block)
         find_news(address_of(block))
@@ -236,6 +238,7 @@ class _Batch:
 
     def _fetch(self, keys: list[bytes]) -> None:
         """Look up what the state has under some keys, in their order."""
+        self._in_order.append([self._slot_of[key] for key in keys])
         found = self._store.get_many(keys)
         stored = np.frombuffer(b"".join([value for _, value in found]) or b" ", np.uint8)
         self._stored.append(stored)
@@ -263,16 +266,23 @@ class _Batch:
         merged = partitions[:, w.P_LEFT] == 0
         self._merger.count_late(int(partitions[merged, w.P_LATE].sum()))
         changed = (slots[:, w.S_CHANGED] != 0) & merged[self._partition_of_slot]
+        if not changed.any():
+            return
+        gone = changed & (slots[:, w.S_LENGTH] == 0)
+        # Slots were numbered as their keys came.
+        names = list(self._slot_of)
+        numbers = np.array([slot for run in self._in_order for slot in run], np.int64)
+        numbers = numbers[(changed & ~gone)[numbers]]
+        begins = self._kept.offsets(slots[numbers, w.S_AT])
+        ends = begins + slots[numbers, w.S_LENGTH]
         kept = self._kept.joined()
-        # By slot where its row lies among all that was kept.
-        begins = self._kept.offsets(slots[:, w.S_AT])
-        ends = (begins + slots[:, w.S_LENGTH]).tolist()
-        places = list(zip(changed.tolist(), begins.tolist(), ends, strict=True))
-        numbered = [(key, *places[slot]) for key, slot in sorted(self._slot_of.items())]
-        self._store.put_many([(key, kept[begin:end]) for key, there, begin, end in numbered if there])
-        self._save_dues(changed)
+        places = zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True)
+        self._store.put_many([(names[slot], kept[begin:end]) for slot, begin, end in places])
+        known = np.flatnonzero(gone & (self._loaded != 0))
+        self._store.delete_many([names[slot] for slot in known.tolist()])
+        self._save_dues(changed, names)
 
-    def _save_dues(self, changed: Any) -> None:
+    def _save_dues(self, changed: Flags, names: Sequence[bytes]) -> None:
         slots, stored = self._slots, self._stored[0]
         # Headers have no fact that would expire.
         loaded = self._loaded - address_of(stored)
@@ -282,9 +292,8 @@ class _Batch:
         touched = changed & (had | (slots[:, w.S_HAS_DUE] != 0))
         if not touched.any():
             return
-        keys = {slot: key for key, slot in self._slot_of.items()}
         for slot in np.flatnonzero(touched).tolist():
-            key, end = keys[slot], int(self._base_length[self._partition_of_slot[slot]])
+            key, end = names[slot], int(self._base_length[self._partition_of_slot[slot]])
             at = int(loaded[slot]) + 8
             was = int.from_bytes(stored[at : at + 8].tobytes(), "little", signed=True) if had[slot] else None
             due = int(slots[slot, w.S_DUE]) if slots[slot, w.S_HAS_DUE] else None
@@ -331,10 +340,15 @@ def _scratch(block: Numbers) -> Sequence[Numbers]:
         w.FACTS: w.FACT_BYTES * w.FACTS_MAX,
         w.TOLD: w.FACT_BYTES * w.FACTS_MAX,
         w.SETS: w.SET_BYTES * w.SETS_MAX,
+        w.ABOVE: w.FACT_BYTES * w.FACTS_MAX,
+        w.ABOVE_SETS: w.SET_BYTES * w.SETS_MAX,
         w.ORDER: 8 * w.FACTS_MAX,
         w.BEFORE: w.VIEW_BYTES,
         w.AFTER: w.VIEW_BYTES,
         w.ROW_CLUSTERING: KEY_ROOM,
+        # Of the row before and after.
+        w.ELEMENTS: 2 * 8 * w.FACTS_MAX,
+        w.PATHS: 2 * PATH_ROOM,
     }
     made = [np.empty(size // 8, np.int64) for size in sizes.values()]
     for field, array in zip(sizes, made, strict=True):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tailer.image_state.compiled import work as w
+from tailer.image_state.compiled.above import begin_beneath, take_above
 from tailer.image_state.compiled.facts import (
     HEAD,
     ROW_GONE,
     add_told,
     fact_at,
     find_told,
-    half,
     is_dead,
     put_clustering,
     tell_line,
@@ -31,7 +31,6 @@ from tailer.jit.memory import copy, get_offset, load, store
 from tailer.jit.words import get, is_same
 from tailer.jit.words import put as give
 from tailer.rows.generic.compiled import arrays as a
-from tailer.scan.compiled import lines as ln
 from tailer.types.compiled.digits import LEFT, NO_ROOM
 
 DONE: Final = 0
@@ -72,6 +71,15 @@ def _keep_all(work: int) -> None:
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
         give(fact, w.F_STATE, get(fact, w.F_STATE) | w.KEPT)
+
+
+@compiled
+def _is_kept(work: int) -> bool:
+    """Whether anything is left of the row: what is deleted from above may leave nothing."""
+    for number in range(get(work, w.FACT_COUNT)):
+        if get(fact_at(work, number), w.F_STATE) & w.KEPT:
+            return True
+    return False
 
 
 @compiled
@@ -191,7 +199,8 @@ def _merge(work: int, op: int) -> int:
     """Merges an operation: DONE, what there is too little of, or LEFT."""
     partition = get(op, w.O_PARTITION)
     slot, header = _slot(work, get(op, w.O_SLOT)), _slot(work, get(partition, w.P_SLOT))
-    if get(header, w.S_LENGTH) and (word32(get(header, w.S_AT) + 4) or half(get(header, w.S_AT) + 2)):
+    base = get(partition, w.P_KEY_END) - get(partition, w.P_KEY)
+    if take_above(work, header, get(op, w.O_KEY) + base, get(op, w.O_KEY_END)) < 0:
         return LEFT
     row = get(op, w.O_ROW)
     offset = get(get(work, w.FIXED), a.OFFSET * get(work, w.FIXED_ROOM) + row)
@@ -211,6 +220,7 @@ def _merge(work: int, op: int) -> int:
         give(work, w.STATE, end)
     if get(work, w.FACT_COUNT) == 0:
         put_clustering(work, op)
+        begin_beneath(work, get(op, w.O_TABLE))
     if missing == 0 and _all_count(work):
         if add_told(work, offset) < 0:
             return LEFT
@@ -230,6 +240,7 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     header_at, known = get(header, w.S_AT), get(header, w.S_LENGTH) != 0
     header_gone = load(header_at) & GONE if known else 0
     header_complete = word32(header_at + _COMPLETE) if known else 0
+    give(work, w.ELEMENT_COUNT, 0)
     look(work, table, get(work, w.BEFORE), w.WAS_VISIBLE, header_gone, header_complete)
     if add_told(work, offset) < 0:
         return LEFT
@@ -239,16 +250,21 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     count, alive, write_ts, swept, late = _effect(work, table)
     look(work, table, get(work, w.AFTER), w.VISIBLE, header_gone, header_complete)
     begun = get(work, w.STATE)
-    if begun + room(work) + HEAD > get(work, w.STATE_LIMIT):
+    if begun + room(work) + max(HEAD, get(header, w.S_LENGTH)) > get(work, w.STATE_LIMIT):
         return STATE_FULL
     before, after = get(work, w.BEFORE), get(work, w.AFTER)
-    if count > 0 and (alive > 0 or not is_same_row(before, after, get(table, w.T_REGULAR_COUNT))):
+    if count > 0 and (alive > 0 or not is_same_row(work, table, before, after)):
         full = _tell_image(work, op, header, swept, write_ts, offset)
         if full != DONE:
             return full
         begun = get(work, w.STATE)
     give(partition, w.P_LATE, get(partition, w.P_LATE) + late)
-    _keep(work, slot, begun, pack(work, begun))
+    if _is_kept(work):
+        _keep(work, slot, begun, pack(work, begun))
+    elif get(slot, w.S_LENGTH):
+        give(slot, w.S_LENGTH, 0)
+        give(slot, w.S_CHANGED, 1)
+        give(slot, w.S_HAS_DUE, 0)
     return DONE
 
 
@@ -273,7 +289,7 @@ def _tell_image(work: int, op: int, header: int, swept: bool, write_ts: int, off
     before = word64(get(header, w.S_AT) + _SEQ) if known else 0
     seq = max(before + 1, get(work, w.NOW))
     token = get(get(work, w.FIXED), a.TOKEN * get(work, w.FIXED_ROOM) + row)
-    number = get(get(op, w.O_LINE), ln.R_NUMBER)
+    number = get(get(work, w.FIXED), a.NUMBER * get(work, w.FIXED_ROOM) + row)
     keys = key, key_length, clustering, clustering_length
     end = put_image(work, pos, table, token, keys, texts, swept, (write_ts, seq, before), (offset, number))
     image = get(work, w.IMAGES) + w.IMAGE_BYTES * get(work, w.IMAGE_COUNT)
@@ -290,16 +306,18 @@ def _tell_image(work: int, op: int, header: int, swept: bool, write_ts: int, off
 @compiled
 def _number_header(work: int, header: int, known: bool, seq: int) -> None:
     begun = get(work, w.STATE)
+    length = get(header, w.S_LENGTH)
     if known:
-        copy(begun, get(header, w.S_AT), HEAD)
+        copy(begun, get(header, w.S_AT), length)
     else:
+        length = HEAD
         for at in range(HEAD):
             store(begun + at, 0)
     put_word64(begun + _SEQ, seq)
     give(header, w.S_AT, begun)
-    give(header, w.S_LENGTH, HEAD)
+    give(header, w.S_LENGTH, length)
     give(header, w.S_CHANGED, 1)
-    give(work, w.STATE, begun + HEAD)
+    give(work, w.STATE, begun + length)
 
 
 @entry_point

@@ -46,7 +46,7 @@ def room(work: int) -> int:
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
         size += FACT + TIMES + 2 + (2 + 16) * get(fact, w.F_MARKS_N)
-        size += get(fact, w.F_NAME_LENGTH) + get(fact, w.F_VALUE_LENGTH)
+        size += get(fact, w.F_NAME_LENGTH) + get(fact, w.F_PATH_LENGTH) + get(fact, w.F_VALUE_LENGTH)
     return size
 
 
@@ -62,6 +62,10 @@ def _order(fact: int, other: int) -> int:
         return get(fact, w.F_KIND) - get(other, w.F_KIND)
     name, length = get(fact, w.F_NAME), get(fact, w.F_NAME_LENGTH)
     found = compare(name, length, get(other, w.F_NAME), get(other, w.F_NAME_LENGTH))
+    if found != 0:
+        return found
+    path, length = get(fact, w.F_PATH), get(fact, w.F_PATH_LENGTH)
+    found = compare(path, length, get(other, w.F_PATH), get(other, w.F_PATH_LENGTH))
     if found != 0:
         return found
     if get(fact, w.F_TS) != get(other, w.F_TS):
@@ -180,10 +184,10 @@ def _put_fact(pos: int, fact: int) -> int:
     store(pos + 12, get(fact, w.F_KIND))
     store(pos + 13, has if get(fact, w.F_STATE) & w.VISIBLE else has | p.OUTWEIGHED)
     put_half(pos + 14, get(fact, w.F_FOUND))
-    name, length = get(fact, w.F_NAME_LENGTH), get(fact, w.F_VALUE_LENGTH)
+    name, path, length = get(fact, w.F_NAME_LENGTH), get(fact, w.F_PATH_LENGTH), get(fact, w.F_VALUE_LENGTH)
     put_half(pos + 16, name)
     put_half(pos + 18, 0)
-    put_word32(pos + 20, 0)
+    put_word32(pos + 20, path)
     put_word32(pos + 24, length)
     pos += FACT
     if has:
@@ -191,4 +195,5 @@ def _put_fact(pos: int, fact: int) -> int:
         put_word32(pos + 8, get(fact, w.F_TTL))
         pos += TIMES
     pos = put_copy(pos, get(fact, w.F_NAME), name)
+    pos = put_copy(pos, get(fact, w.F_PATH), path)
     return put_copy(pos, get(fact, w.F_VALUE), length)

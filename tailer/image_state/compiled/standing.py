@@ -1,11 +1,11 @@
-"""Which facts of a row count, and which of the others are kept: `images.standing`, compiled, for cells alone."""
+"""Which facts of a row count, and which of the others are kept: `images.standing`, compiled; not for counters."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from tailer.image_state.compiled import work as w
-from tailer.image_state.compiled.facts import CELL_GONE, LIVE, ROW_GONE, fact_at, same_name
+from tailer.image_state.compiled.facts import CELL_GONE, COLUMN_GONE, LIVE, ROW_GONE, fact_at, same_name, same_path
 from tailer.images.packed import HAS_EXPIRY
 from tailer.jit.decorators import compiled
 from tailer.jit.memory import load
@@ -60,6 +60,10 @@ def _is_over(fact: int, other: int) -> int:
         return 2 if kind == other_kind and _is_stronger(fact, other) else 0
     if other_kind == LIVE or other_kind == ROW_GONE or not same_name(fact, other):
         return 0
+    if kind == COLUMN_GONE and other_kind != COLUMN_GONE:
+        return 1 if get(fact, w.F_TS) >= get(other, w.F_TS) else 0
+    if kind != COLUMN_GONE and (other_kind == COLUMN_GONE or not same_path(fact, other)):
+        return 0
     return 2 if _is_stronger(fact, other) else 0
 
 
@@ -90,6 +94,11 @@ def stand(work: int) -> None:
             if at != number and _is_over(fact_at(work, at), fact):
                 visible = False
                 marks = _without(marks, fact, fact_at(work, at))
+        for at in range(get(work, w.ABOVE_COUNT)):
+            above = get(work, w.ABOVE) + w.FACT_BYTES * at
+            if get(above, w.F_TS) >= get(fact, w.F_TS):
+                visible = False
+                marks = _without(marks, fact, above)
         state = get(fact, w.F_STATE) & ~(w.VISIBLE | w.KEPT)
         if visible:
             state |= w.VISIBLE

@@ -13,10 +13,11 @@ from tailer.images.image import COLUMNS
 from tailer.images.merger import SECOND
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
+from tailer.rows.generic.compiled.tables import SHAPES
 from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.scan.latest import Latest
 from tailer.scan.tables import NO_COLUMN
-from tailer.types import CqlType, Shape, order, quote
+from tailer.types import CqlType, Shape, order, printed, quote
 from tailer.types.compiled.plan import WORD, Bytes, Numbers, TypePlan
 from tailer.types.cql import Native
 
@@ -124,6 +125,26 @@ def _columns(
     for number, (column, type_) in enumerate(zip(held, types, strict=True)):
         plan.part(type_, column.name)
         desc = descending is not None and descending[number]
-        simple = not column.multi and number not in static
-        plan.add(column.type.traits.printed, _order(column.type), desc, simple)
+        named = _named(column.type)
+        ready = named is not None and number not in static
+        path_kind, path_order, value_kind = named or (0, 0, 0)
+        kind, shape = value_kind if column.multi else column.type.traits.printed, SHAPES[column.type.shape]
+        plan.add(kind, _order(column.type), desc, ready, shape, path_kind, path_order)
     return begin
+
+
+def _named(type_: CqlType) -> tuple[int, int, int] | None:
+    """Of a non-frozen collection kind and order of what names an element, and the kind of its values; None for a column
+    that is not for here."""
+    if not type_.complex:
+        return 0, 0, 0
+    if type_.shape is Shape.LIST:
+        return printed.UUID, w.BY_TIMEUUID, type_.element.traits.printed
+    if type_.shape is Shape.SET:
+        path, value = type_.element, printed.BLOB
+    elif type_.shape is Shape.MAP:
+        path, value = type_.key, type_.value.traits.printed
+    else:
+        return None
+    order_ = _order(path)
+    return None if order_ == w.NO_ORDER else (path.traits.printed, order_, value)

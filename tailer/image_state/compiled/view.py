@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from tailer.image_state.compiled import work as w
+from tailer.image_state.compiled.elements import gather, put_elements, same_elements, value_at
 from tailer.image_state.compiled.facts import LIVE, ROW_GONE, fact_at, is_dead, same_value
 from tailer.jit.decorators import compiled
 from tailer.jit.memory import store
 from tailer.jit.words import get, is_same
 from tailer.jit.words import put as give
+from tailer.rows.generic.compiled.tables import SIMPLE
 from tailer.types.compiled.digits import NO_ROOM, put_copy
 from tailer.types.compiled.values import put_label, put_null, put_value
 
 _COMMA: Final = 0x2C
 _NULL_ROOM: Final = 8
-
-
-@compiled
-def value_at(view: int, column: int) -> int:
-    """What is seen of a column: whether it is known, and where its value is."""
-    return view + 8 * (w.V_COLUMNS + w.VALUE_WIDTH * column)
 
 
 @compiled
@@ -64,13 +60,20 @@ def look(work: int, table: int, view: int, state: int, header_gone: int, header_
         column = _column_of(table, fact, start)
         if column < 0:
             continue
-        start = column + 1 if column + 1 < get(table, w.T_REGULAR_COUNT) else 0
+        # Elements of one column stand behind each other.
+        start = column
         found = 1
         value = value_at(view, column)
-        give(value, 0, w.NULL if dead else w.VALUE)
-        give(value, 1, get(fact, w.F_VALUE))
-        give(value, 2, get(fact, w.F_VALUE_LENGTH))
         lives = 1 if lives or not dead else 0
+        if get(get(table, w.T_REGULAR) + w.COLUMN_BYTES * column, w.C_SHAPE) == SIMPLE:
+            give(value, 0, w.NULL if dead else w.VALUE)
+            give(value, 1, get(fact, w.F_VALUE))
+            give(value, 2, get(fact, w.F_VALUE_LENGTH))
+        elif get(value, 0) == w.UNKNOWN:
+            give(value, 0, w.NULL)
+        if not dead:
+            give(value, 0, w.VALUE)
+    gather(work, table, view, state)
     complete = is_complete(work, table, header_complete)
     gone = complete or get(work, w.GONE) or header_gone or ended
     give(view, w.V_LIVES, lives)
@@ -89,7 +92,7 @@ def _known(view: int, column: int) -> int:
 
 
 @compiled
-def is_changed(before: int, after: int, column: int, swept: bool) -> bool:
+def is_changed(work: int, table: int, before: int, after: int, column: int, swept: bool) -> bool:
     """Whether a column's value differs, or may differ: `chain.changed_of`."""
     was, now = _known(before, column), _known(after, column)
     if was == w.UNKNOWN and now == w.UNKNOWN:
@@ -98,18 +101,26 @@ def is_changed(before: int, after: int, column: int, swept: bool) -> bool:
         return True
     if now != w.VALUE:
         return False
-    old, new = value_at(before, column), value_at(after, column)
-    return not same_value(get(old, 1), get(old, 2), get(new, 1), get(new, 2))
+    return not _same_value(work, table, before, after, column)
 
 
 @compiled
-def is_same_row(before: int, after: int, columns: int) -> bool:
+def _same_value(work: int, table: int, before: int, after: int, column: int) -> bool:
+    """Whether a column that has a value in both views has the same one."""
+    old, new = value_at(before, column), value_at(after, column)
+    if get(get(table, w.T_REGULAR) + w.COLUMN_BYTES * column, w.C_SHAPE) != SIMPLE:
+        return same_elements(work, old, new)
+    return same_value(get(old, 1), get(old, 2), get(new, 1), get(new, 2))
+
+
+@compiled
+def is_same_row(work: int, table: int, before: int, after: int) -> bool:
     """Whether the JSON of two views is the same."""
     if get(before, w.V_SHOWN) != get(after, w.V_SHOWN):
         return False
     if not get(after, w.V_SHOWN):
         return True
-    for column in range(columns):
+    for column in range(get(table, w.T_REGULAR_COUNT)):
         was, now = get(value_at(before, column), 0), get(value_at(after, column), 0)
         if was == w.UNKNOWN and get(before, w.V_COMPLETE):
             was = w.NULL
@@ -117,8 +128,7 @@ def is_same_row(before: int, after: int, columns: int) -> bool:
             now = w.NULL
         if was != now:
             return False
-        old, new = value_at(before, column), value_at(after, column)
-        if now == w.VALUE and not same_value(get(old, 1), get(old, 2), get(new, 1), get(new, 2)):
+        if now == w.VALUE and not _same_value(work, table, before, after, column):
             return False
     return True
 
@@ -143,7 +153,9 @@ def put_row(work: int, table: int, view: int, pos: int, key: int, key_length: in
         pos = put_label(pos + 1, limit, get(column, w.C_LABEL), get(column, w.C_LABEL_LENGTH))
         if pos < 0:
             return pos
-        if known == w.VALUE:
+        if known == w.VALUE and get(column, w.C_SHAPE) != SIMPLE:
+            pos = put_elements(work, pos, limit, column, value)
+        elif known == w.VALUE:
             pos = put_value(get(work, w.WRITER), pos, limit, get(column, w.C_TYPE), get(value, 1), get(value, 2))
         else:
             pos = put_null(pos)

@@ -15,11 +15,12 @@ from tailer.types.compiled.plan import WORD
     OPS, OP_COUNT, PARTITIONS, SLOTS, KEYS, KEYS_END, IMAGES, IMAGE_COUNT,
     # Where bytes go: rows to keep, encoded images, texts on their way there.
     NEXT_OP, STATE, STATE_LIMIT, OUT, OUT_LIMIT, TEXT, TEXT_LIMIT,
-    # The row at hand: its stored numbers, its facts and theirs, what is told, what is seen.
+    # The row at hand: its stored numbers, its facts and theirs, what is told, what is seen, what deletes it from above.
     GONE, COMPLETE, HAS_DUE, DUE, PLACED, AGED, CLUSTERING, CLUSTERING_LENGTH, FACTS, FACT_COUNT, SETS, SET_COUNT,
     TOLD, TOLD_COUNT, ORDER, BEFORE, AFTER, ROW_CLUSTERING, UNIT,
+    ABOVE, ABOVE_COUNT, ABOVE_SETS, ELEMENTS, ELEMENT_COUNT, PATHS,
     SIZE,
-) = range(59)  # fmt: skip
+) = range(65)  # fmt: skip
 
 # An operation: one line of the index, and its first change row.
 O_ROW, O_LINE, O_TABLE, O_PARTITION, O_UNIT, O_SLOT, O_KEY, O_KEY_END = range(8)
@@ -49,14 +50,19 @@ IMAGE_BYTES: Final = IMAGE_WIDTH * WORD
 TABLE_BYTES: Final = T_WIDTH * WORD
 
 # A column: a part of a type plan (type, label, length of the label), and these.
-C_TYPE, C_LABEL, C_LABEL_LENGTH, C_KIND, C_ORDER, C_DESC, C_SIMPLE, C_WIDTH = range(8)
+# C_SHAPE: how its cells are read (`rows.generic.compiled.tables`); C_PATH_*: of what names an element.
+(
+    C_TYPE, C_LABEL, C_LABEL_LENGTH, C_KIND, C_ORDER, C_DESC, C_READY, C_SHAPE, C_PATH_KIND, C_PATH_ORDER,
+    C_WIDTH,
+) = range(11)  # fmt: skip
 COLUMN_BYTES: Final = C_WIDTH * WORD
 
 # A fact.
 (
-    F_KIND, F_NAME, F_NAME_LENGTH, F_VALUE, F_VALUE_LENGTH, F_TS, F_HAS, F_TTL, F_EXPIRES, F_ARRIVAL, F_STATE, F_FOUND,
+    F_KIND, F_NAME, F_NAME_LENGTH, F_PATH, F_PATH_LENGTH, F_VALUE, F_VALUE_LENGTH, F_TS, F_HAS, F_TTL, F_EXPIRES,
+    F_ARRIVAL, F_STATE, F_FOUND,
     F_MARKS_N, F_MARKS,
-) = range(14)  # fmt: skip
+) = range(16)  # fmt: skip
 MARK_WIDTH: Final = 3
 MARKS_MAX: Final = 16
 FACT_BYTES: Final = (F_MARKS + MARK_WIDTH * MARKS_MAX) * WORD
@@ -71,7 +77,8 @@ KEPT: Final = 8
 SET_BYTES: Final = (1 + MARK_WIDTH * MARKS_MAX) * WORD
 SETS_MAX: Final = 64
 
-# What is seen of a row: whether it lives, is complete, is shown; of each column whether it is known, and its value.
+# What is seen of a row: whether it lives, is complete, is shown; of each column whether it is known, and its value:
+# where it is and how long, or, of one of many cells, where the numbers of its facts are and how many.
 V_LIVES, V_COMPLETE, V_SHOWN, V_COLUMNS = range(4)
 VALUE_WIDTH: Final = 3
 UNKNOWN: Final = 0

@@ -39,7 +39,7 @@ SET: Final = 2
 MAP: Final = 3
 UDT: Final = 4
 
-_SHAPES: Final = {
+SHAPES: Final = {
     Shape.SIMPLE: SIMPLE, Shape.COUNTER: SIMPLE, Shape.LIST: LIST, Shape.SET: SET, Shape.MAP: MAP, Shape.UDT: UDT
 }  # fmt: skip
 
@@ -83,5 +83,5 @@ def _columns(plan: TypePlan, columns: Sequence[PreparedColumn]) -> int:
     begin = plan.add()
     for column, type_ in zip(columns, types, strict=True):
         plan.part(type_, column.name)
-        plan.add(_SHAPES[column.type.shape])
+        plan.add(SHAPES[column.type.shape])
     return begin

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tailer.image_state.file import reading
@@ -34,6 +37,8 @@ from tests.helpers.log_writer import (
 )
 from tests.helpers.sets import CASES
 from tests.unit.scan.compiled.twins import compiled_only
+from writer_hooks import SegmentLog, periodic
+from writer_hooks import Table as NativeTable
 
 ONE = 1_700_000_000_000
 TABLE = simple_table("ks", "t")
@@ -104,6 +109,45 @@ def test_a_log_with_all_kinds_of_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(reader, "CHUNK_ENTRIES", entries)
     by_cells = merged_by_cells(monkeypatch)
     cells, plain = both(tmp_path, made_log, monkeypatch)
+    assert sum(by_cells) > 100
+    assert cells.taker.lines == plain.taker.lines
+    assert kept(cells) == kept(plain)
+
+
+class Line(msgspec.Struct):
+    key: int
+    line: int
+    text: str | None = None
+    tags: set[str] | None = None
+
+
+LINES = NativeTable.of(Line, "shop.lines", key=["key"], clustering=["line"])
+PAIRS = NativeTable.of(Line, "shop.pairs", key=["key", "line"])
+
+
+def native_log(folder: Path) -> Path:
+    """Changes of a service's own log, some of several rows, some of a transaction."""
+    chance = random.Random(1)
+    folder.mkdir(parents=True)
+    with SegmentLog.open(folder, [LINES, PAIRS], sync=periodic(1)) as log:
+        for number in range(300):
+            table = chance.choice((LINES, LINES, PAIRS))
+            change = table.insert(Line(number % 7, number % 11, chance.choice(("x", "ü" * 40, None)), {"a", "b"}))
+            if chance.random() < 0.3:
+                change = change & table.delete({"key": number % 5, "line": number % 3})
+            if chance.random() < 0.2:
+                with log.begin() as transaction:
+                    transaction.append(change)
+            else:
+                log.append(change)
+    return folder / "cdc_raw"
+
+
+@compiled_only
+def test_a_service_s_own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = native_log(tmp_path / "made")
+    by_cells = merged_by_cells(monkeypatch)
+    cells, plain = both(tmp_path, lambda folder: Path(shutil.copytree(made, folder)), monkeypatch)
     assert sum(by_cells) > 100
     assert cells.taker.lines == plain.taker.lines
     assert kept(cells) == kept(plain)

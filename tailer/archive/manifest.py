@@ -18,6 +18,7 @@ import msgspec
 from tailer.errors import CorruptError, UsageError
 from tailer.state.journal_records import AnyRecord, checks, decode
 from tailer.stores.store import Store
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -99,9 +100,9 @@ def read_manifest(store: Store, identity: str, segment: int) -> Manifest | None:
     except FileNotFoundError:
         return None
     try:
-        found = msgspec.json.decode(text, type=Versioned).v
+        found = decode_json(text, Versioned).v
         check_version(found, VERSION, "the archive's manifest", file=f"{store.where}/{name}")
-        return msgspec.json.decode(text, type=Manifest)
+        return decode_json(text, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise CorruptError(
             "the archive's manifest is damaged",

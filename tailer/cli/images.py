@@ -15,6 +15,7 @@ from tailer.errors import UsageError
 from tailer.options.to_terminal import DIRS
 from tailer.sinks.row_text import moment
 from tailer.sinks.text import aligned, printable, size_text
+from tailer.typed_decode import decode_json
 
 if TYPE_CHECKING:
     from tailer.image_state.report import StateReport
@@ -74,7 +75,7 @@ def _folder(folder: str | None, consumer: str | None, state: Path | None, given:
 
 def _key(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return decode_json(text, dict[str, Any])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise UsageError("--key", expected="a JSON object of the key's columns", found=repr(text)) from error
 

@@ -28,6 +28,7 @@ from tailer.retention.clean import CleanOptions
 from tailer.retention.status import AwayNode, ConsumerStatus, NodeStatus
 from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import printable, size_text
+from tailer.typed_decode import decode_json
 
 if TYPE_CHECKING:
     from tailer.options.tail import TailOptions
@@ -99,7 +100,7 @@ def asked_status(url: NodeUrl, options: TailOptions, cap: int | None) -> NodeSta
 
     text = status_text(url, options, cap)
     try:
-        found = msgspec.json.decode(text, type=NodeStatus)
+        found = decode_json(text, NodeStatus)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise SystemFailedError("the node's status is of a form that is not understood", found=str(error)) from None
     return msgspec.structs.replace(found, node=options.node, folder=str(url))

@@ -13,6 +13,7 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.image_state.one_transaction import Transaction
 from tailer.sinks.outlet import Place
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -54,8 +55,8 @@ def read_identity(transaction: Transaction, where: str) -> Identity | None:
     found = transaction.about(_IDENTITY)
     if found is None:
         return None
-    check_version(msgspec.json.decode(found, type=Versioned).v, VERSION, "the state of images", file=where)
-    return msgspec.json.decode(found, type=Identity)
+    check_version(decode_json(found, Versioned).v, VERSION, "the state of images", file=where)
+    return decode_json(found, Identity)
 
 
 def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, where: str) -> Identity:
@@ -78,7 +79,7 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
 
 def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:
     """The nodes of the state, by name."""
-    return {name: msgspec.json.decode(value, type=FollowedNode) for name, value in transaction.abouts(_NODE).items()}
+    return {name: decode_json(value, FollowedNode) for name, value in transaction.abouts(_NODE).items()}
 
 
 def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
@@ -88,7 +89,7 @@ def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
 def place_of(transaction: Transaction, node: str) -> Place | None:
     """How far a node's log is merged; None for nothing."""
     found = transaction.about(_PLACE + node)
-    return None if found is None else msgspec.json.decode(found, type=Place)
+    return None if found is None else decode_json(found, Place)
 
 
 def put_place(transaction: Transaction, node: str, place: Place) -> None:

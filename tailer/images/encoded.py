@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from tailer.images.image import Image
+from tailer.typed_decode import msgpack_decoder
 
 
 class EncodedImages:
@@ -45,4 +46,4 @@ def decoded(joined: bytes) -> list[Image]:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(list[Image])
+_DECODER: Final = msgpack_decoder(list[Image])

@@ -24,6 +24,7 @@ from tailer.rebuild.changes import Changed, changed, row_place, truncation
 from tailer.rebuild.facts import Place
 from tailer.rebuild.newest import newer
 from tailer.schema.model import TableDefinition
+from tailer.typed_decode import decode_json, decode_msgpack
 
 SECOND: Final = 1_000_000
 _LEAST_AGE: Final = 3 * 3600
@@ -53,7 +54,7 @@ class Merger:
         self._settings = settings
         self._tables = Tables(store)
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
-        self._nodes: list[str] = msgspec.msgpack.decode(store.meta(_NODES) or b"\x90", type=list[str])
+        self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
         self._followed = tuple(nodes)
         self._at_partition: tuple[str, bytes] = ("", b"")
         self.late_facts = 0
@@ -212,7 +213,7 @@ class Merger:
         cause = Cause.of(change)
         if change["columns"] is None:
             return self._drop(change["table_id"], now, cause)
-        definition = msgspec.json.decode(change["columns"], type=TableDefinition)
+        definition = decode_json(change["columns"], TableDefinition)
         known = self._tables.get(definition.id)
         native = known is not None and known.facts.table.native
         return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, None, cause))

@@ -21,6 +21,7 @@ from tailer.sinks.pieces import BOLD, DIM, NO_STYLE, RED, TIME_COLUMNS, Piece, l
 from tailer.sinks.row_text import Fields, field_texts, moment, value_text
 from tailer.sinks.terminal import terminal_columns
 from tailer.sinks.text import pad, printable, shorten
+from tailer.typed_decode import json_decoder
 
 _COLUMNS_MIN: Final = 40
 _OP_COLUMNS: Final = len("delete partition")
@@ -104,4 +105,4 @@ def _fields(text: str | None) -> Fields:
     return {} if text is None else _DECODER.decode(text)
 
 
-_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_DECODER: Final = json_decoder(dict[str, msgspec.Raw])

@@ -15,6 +15,7 @@ from tailer.images.text import RowText
 from tailer.rebuild import Table
 from tailer.rebuild.table import Plan, plan_of
 from tailer.schema.model import TableDefinition
+from tailer.typed_decode import msgpack_decoder
 
 _PREFIX: Final = b"table/"
 
@@ -116,4 +117,4 @@ def definition_in(store: Store, table_id: str) -> TableDefinition | None:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(TableFacts)
+_DECODER: Final = msgpack_decoder(TableFacts)

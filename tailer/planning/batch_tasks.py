@@ -37,6 +37,7 @@ from tailer.state.journal_records import (
     StartRecord,
 )
 from tailer.state.offset import NodeOffset
+from tailer.typed_decode import convert
 
 OpenSegment = Callable[[int], SegmentFile]
 """The segment's file; FileNotFoundError when it is gone."""
@@ -64,7 +65,7 @@ class RowOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, record: OptionsRecord) -> RowOptions:
-        return msgspec.convert(record.options, cls)
+        return convert(record.options, cls)
 
 
 _DEFAULTS: Final = RowOptions()

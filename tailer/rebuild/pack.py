@@ -8,9 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from tailer.rebuild.facts import Fact, Kind, Stamp
+from tailer.typed_decode import msgpack_decoder
 
 _Packed = list[tuple[tuple[bytes, str, int, int, int, int | None, int | None], list[tuple[int, str, bytes, bytes]]]]
-_DECODER: Final = msgspec.msgpack.Decoder(_Packed)
+_DECODER: Final = msgpack_decoder(_Packed)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 

@@ -11,6 +11,7 @@ import msgspec
 from tailer.rebuild.by_name import in_order
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import with_earlier
+from tailer.typed_decode import decode_msgpack
 from tailer.types import CqlType, Shape, parse_type
 from tailer.types.cql import FromJson, Order
 from tailer.types.encode import encoder, key_encoder, timeuuid_bytes
@@ -121,7 +122,7 @@ def plan_of(table: Table) -> Plan:
 
 @lru_cache(maxsize=16)
 def _plan(encoded: bytes) -> Plan:
-    table = msgspec.msgpack.decode(encoded, type=Table)
+    table = decode_msgpack(encoded, Table)
     definition = table.definition
     return Plan(
         table,

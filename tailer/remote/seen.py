@@ -11,6 +11,7 @@ import msgspec
 from tailer.errors import SystemFailedError
 from tailer.framing.name import parse_log_name, parse_sidecar_name
 from tailer.segments.folder import LogFile, SidecarFile
+from tailer.typed_decode import decode_json
 from tailer.wire.listing import SECOND, ListAnswer, LogInfo, SidecarInfo, log_of, plain_sidecar, sidecar_of
 
 NEWS_MAX: Final = 4096
@@ -124,7 +125,7 @@ class Seen:
 def decode_list(body: bytes) -> ListAnswer:
     """A list's answer. SystemFailedError for what is none."""
     try:
-        return msgspec.json.decode(body, type=ListAnswer)
+        return decode_json(body, ListAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SystemFailedError(
             "the node's list of segments is of a form that is not understood",

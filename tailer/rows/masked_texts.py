@@ -11,13 +11,14 @@ from typing import Final
 import msgspec
 
 from tailer.rows.table_masks import TableMasks
+from tailer.typed_decode import json_decoder
 from tailer.types import quote
 
 MASKED: Final = "masked"
 """The member of a range whose rows cannot be told, since a bound is hidden; it is true."""
 
 _ELEMENTS: Final = "elements"
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MEMBERS: Final = json_decoder(dict[str, msgspec.Raw])
 
 
 def shown_columns(text: str, masks: TableMasks) -> str:

@@ -20,6 +20,7 @@ import msgspec
 from tailer.errors import SinkError, UsageError
 from tailer.limits import MIB
 from tailer.sinks.files.index import TableRows
+from tailer.typed_decode import json_decoder
 
 ID_BYTES_MAX: Final = 512
 NAME_BYTES_MAX: Final = 255
@@ -91,8 +92,8 @@ class Actions:
         self._template = _checked(template)
         self._leave_out = leave_out
         self._tables: dict[str, str] = {}
-        self._decode = msgspec.json.Decoder(_Row).decode
-        self._decode_image = msgspec.json.Decoder(_Image).decode
+        self._decode = json_decoder(_Row).decode
+        self._decode_image = json_decoder(_Image).decode
 
     def of_images(self, lines: Iterable[bytes]) -> Iterator[Action]:
         """The actions of a file's images, in order."""

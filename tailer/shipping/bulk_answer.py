@@ -9,6 +9,7 @@ import msgspec
 
 from tailer.errors import SinkError
 from tailer.shipping.bulk_actions import Action
+from tailer.typed_decode import decode_json
 
 _LATE: Final = 409
 """A version conflict: what stands there is newer."""
@@ -36,7 +37,7 @@ class Outcome(NamedTuple):
 def outcome_of(body: bytes, sent: Sequence[Action], name: str) -> Outcome:
     """What became of each action. SinkError for one that is refused, and for what is no answer of a bulk API."""
     try:
-        items = msgspec.json.decode(body, type=_Answer).items
+        items = decode_json(body, _Answer).items
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise SinkError(f"{name} does not answer as a bulk API", found=str(error)) from None
     if len(items) != len(sent):

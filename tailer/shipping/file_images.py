@@ -12,6 +12,7 @@ from tailer.images.image import COLUMNS, Image
 from tailer.images.image_rows import ImageRows
 from tailer.shipping import file_rows
 from tailer.sinks.files.series import DataFile
+from tailer.typed_decode import json_decoder
 
 _JSON: Final = frozenset(("partition_key", "clustering", "range", "before", "after"))
 """Columns that hold the text of an object."""
@@ -34,7 +35,7 @@ def _of_arrow(file: DataFile) -> Iterator[Image]:
 
 
 def _of_lines(file: DataFile) -> Iterator[Image]:
-    decode = msgspec.json.Decoder(_Line).decode
+    decode = json_decoder(_Line).decode
     for line in file.lines():
         found = decode(line)
         fields = {name: file_rows.value_of(getattr(found, name), name in _JSON) for name in COLUMNS}

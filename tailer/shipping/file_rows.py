@@ -16,6 +16,7 @@ from tailer.rows.widened import Rows, WidenedBatch, with_columns
 from tailer.schema.extras import extra_columns
 from tailer.sinks.files.index import Form, Index
 from tailer.sinks.files.series import DataFile
+from tailer.typed_decode import json_decoder
 
 BATCH_ROWS: Final = 2_000
 
@@ -54,7 +55,7 @@ def row_batches(file: DataFile, target: str) -> Iterator[Rows | WidenedBatch]:
                 columns = batch.slice(start, BATCH_ROWS).to_pydict()
                 yield with_columns(ChangeBatch(tuple(columns.pop(name) for name in COLUMNS)), columns)
         return
-    decode = msgspec.json.Decoder(_Line).decode
+    decode = json_decoder(_Line).decode
     waiting: list[Any] = []
     for line in file.lines():
         waiting.append(decode(line))

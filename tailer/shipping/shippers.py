@@ -30,6 +30,7 @@ from tailer.state.consumers import (
 from tailer.state.lock import state_lock
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
+from tailer.typed_decode import decode_json
 
 VERSION: Final = 1
 FOLDER: Final = ".cdc_tail"
@@ -143,4 +144,4 @@ def _read(folder: Path, name: str) -> ShipperFile | None:
 
 
 def _decode(data: bytes, version: int) -> ShipperFile:
-    return msgspec.json.decode(data, type=ShipperFile)
+    return decode_json(data, ShipperFile)

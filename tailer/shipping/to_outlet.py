@@ -22,6 +22,7 @@ from tailer.sinks.base import Rows
 from tailer.sinks.files.series import DataFile
 from tailer.sinks.outlet import ImagesForm, Outlet, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
+from tailer.typed_decode import decode_json
 
 Shipped: TypeAlias = "AnyBatch | ImageRows"
 Say = Callable[[str], None]
@@ -45,7 +46,7 @@ class At(msgspec.Struct, frozen=True):
 def at_of(place: Place, where: str) -> At:
     """How far a target is by the place that it keeps. RefusedError for a place that no shipper left."""
     try:
-        return msgspec.json.decode(place.offset, type=At)
+        return decode_json(place.offset, At)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"{where} keeps a position that no shipper left there",

@@ -18,6 +18,7 @@ import msgspec
 
 from tailer.sinks.row_text import value_text
 from tailer.sinks.text import printable
+from tailer.typed_decode import decode_json
 from tailer.types import Shape, quote
 
 Text = Callable[[str, msgspec.Raw], str]
@@ -64,17 +65,17 @@ def column_text(name: str, value: msgspec.Raw, shape: Shape) -> str:
 
 
 def _counter(label: str, value: msgspec.Raw) -> str:
-    shards = msgspec.json.decode(value, type=list[_Shard])
+    shards = decode_json(value, list[_Shard])
     return f"{label}={sum(shard.total for shard in shards)}"
 
 
 def _set(label: str, value: msgspec.Raw) -> str:
-    change = msgspec.json.decode(value, type=_OfSet)
+    change = decode_json(value, _OfSet)
     return _by_element(label, change.replaced, change.put, map(value_text, change.removed))
 
 
 def _list(label: str, value: msgspec.Raw) -> str:
-    change = msgspec.json.decode(value, type=_OfList)
+    change = decode_json(value, _OfList)
     put = [element for _, element in change.put]
     return _by_element(label, change.replaced, put, (f"#{printable(id)}" for id in change.removed))
 
@@ -97,7 +98,7 @@ def _udt(label: str, value: msgspec.Raw) -> str:
 
 
 def _by_name(label: str, value: msgspec.Raw, place: Callable[[str], str]) -> str:
-    change = msgspec.json.decode(value, type=_ByName)
+    change = decode_json(value, _ByName)
     if change.replaced:
         texts = [f"{printable(quote(key))}:{value_text(each)}" for key, each in change.put.items()]
         words = [f"{label}={{{','.join(texts)}}}" if texts else f"{label}={_GONE}"]

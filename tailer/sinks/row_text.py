@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from tailer.sinks.text import printable
+from tailer.typed_decode import json_decoder
 
 Fields = Mapping[str, msgspec.Raw]
 """A JSON object by name; the values stay the text they were, so that no number is written anew."""
@@ -45,7 +46,7 @@ class Row(msgspec.Struct):
     ttl: int | None
 
 
-decode_row: Final = msgspec.json.Decoder(Row).decode
+decode_row: Final = json_decoder(Row).decode
 """Of a line of the generic form; `typed_rows` has that of a typed one."""
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.schema.typed import TypedTable
 from tailer.sinks.row_text import Fields, Range, Row
+from tailer.typed_decode import decode_json, json_decoder
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP
@@ -20,7 +21,7 @@ from tailer.types.values import field_names, is_pairs
 _WITHOUT_CLUSTERING: Final = frozenset({"delete_range", "delete_partition", "truncate"})
 _NULL: Final = b"null"
 
-_decode_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 
 
 class TypedRows:
@@ -58,7 +59,7 @@ class TypedRows:
         )
 
     def _meta(self, fields: Fields, name: str, type_: Any) -> Any:
-        return msgspec.json.decode(fields[self._prefix + name], type=type_)
+        return decode_json(fields[self._prefix + name], type_)
 
     def _own(self, fields: Fields, names: Iterable[str]) -> dict[str, msgspec.Raw]:
         """Columns of the table's own; decimals as numbers again."""
@@ -86,12 +87,12 @@ def bare(type_: CqlType, value: msgspec.Raw) -> bytes:
     if type_.traits is MAP and not is_pairs(type_):
         return _object({name: (type_.value, each) for name, each in _decode_fields(text).items()})
     if type_.traits is MAP:
-        entries = msgspec.json.decode(text, type=list[dict[str, msgspec.Raw]])
+        entries = decode_json(text, list[dict[str, msgspec.Raw]])
         return _array(_object({"key": (type_.key, e["key"]), "value": (type_.value, e["value"])}) for e in entries)
     if text.startswith(b"{"):
         types, fields = dict(zip(field_names(type_), type_.arguments, strict=True)), _decode_fields(text)
         return _object({name: (types[name], each) for name, each in fields.items()})
-    return _array(bare(type_.element, each) for each in msgspec.json.decode(text, type=list[msgspec.Raw]))
+    return _array(bare(type_.element, each) for each in decode_json(text, list[msgspec.Raw]))
 
 
 def _object(fields: Mapping[str, tuple[CqlType, msgspec.Raw]]) -> bytes:

@@ -24,6 +24,7 @@ from tailer.schema.typed import META, TypedColumn, TypedTable
 from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.errors import told
+from tailer.typed_decode import decode_json
 
 if TYPE_CHECKING:
     import pyarrow
@@ -138,7 +139,7 @@ def made_messages(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterato
     from tailer.sinks.envelope.topics import TopicNames
 
     with told():
-        known = msgspec.json.decode(job, type=Job)
+        known = decode_json(job, Job)
         made = Envelope(known.options, known.definitions.get, known.typed)
         topics = TopicNames(known.options.topic, "")
         for batch in batches:

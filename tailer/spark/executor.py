@@ -44,6 +44,7 @@ from tailer.segments.segments import Segments, SourceSegments
 from tailer.segments.source import FolderSource, Source, open_segment
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
 from tailer.spark.task_wait import TaskWait
+from tailer.typed_decode import decode_msgpack, msgpack_decoder
 
 if TYPE_CHECKING:
     import pyarrow
@@ -133,7 +134,7 @@ class JobPacker:
 
 def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     """The rows of a partition, as record batches of the form that was pinned for it. Raises the documented errors."""
-    job = msgspec.msgpack.decode(value, type=Job)
+    job = decode_msgpack(value, Job)
     task = ReadTask(
         job.node,
         Span(*job.span),
@@ -190,7 +191,7 @@ def _reader(key_file: str) -> Reader:
 
 
 _Tables = dict[str, TableDefinition]
-_DECODER: Final = msgspec.msgpack.Decoder(_Tables)
+_DECODER: Final = msgpack_decoder(_Tables)
 
 
 def _keys(job: Job) -> KeySource:
@@ -262,7 +263,7 @@ def _unpack(packed: bytes) -> _Tables:
 
 @lru_cache(maxsize=8)
 def _unpack_form(packed: bytes) -> TypedTable:
-    return msgspec.msgpack.decode(packed, type=TypedTable)
+    return decode_msgpack(packed, TypedTable)
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.rebuild import Table
+from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -34,8 +35,8 @@ def pack_merged(merged: Merged) -> bytes:
 def unpack_merged(packed: bytes, target: str) -> Merged:
     """What was kept in the Delta table `target`. RefusedError for what is not understood."""
     try:
-        check_version(msgspec.msgpack.decode(packed, type=Versioned).v, VERSION, "the merged table", file=target)
-        return msgspec.msgpack.decode(packed, type=Merged)
+        check_version(decode_msgpack(packed, Versioned).v, VERSION, "the merged table", file=target)
+        return decode_msgpack(packed, Merged)
     except msgspec.DecodeError as error:
         raise RefusedError(
             f"what the merged table knows of itself cannot be read: {error}",

@@ -16,6 +16,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.offset import REMOVED, VERSION, WITH_REMOVED, WITHOUT_ID, NodeOffset, decode_node_offset
+from tailer.typed_decode import convert
 from tailer.versions import Version, check_version
 
 Json = dict[str, Any]
@@ -44,11 +45,11 @@ class SourceOffset:
 def decode_offset(data: Any) -> SourceOffset:
     """The offset of a JSON object. RefusedError for one that this version has not written."""
     try:
-        check_version(msgspec.convert(data["v"], Version), WITH_REMOVED, "the offset")
+        check_version(convert(data["v"], Version), WITH_REMOVED, "the offset")
         held = {str(name): node for name, node in data["nodes"].items()}
-        removed = {name: msgspec.convert(node[REMOVED], str) for name, node in held.items() if REMOVED in node}
+        removed = {name: convert(node[REMOVED], str) for name, node in held.items() if REMOVED in node}
         nodes = {name: decode_node_offset(node) for name, node in held.items() if name not in removed}
-        return SourceOffset(msgspec.convert(data["t"], int), nodes, removed)
+        return SourceOffset(convert(data["t"], int), nodes, removed)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",

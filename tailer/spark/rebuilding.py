@@ -19,6 +19,7 @@ from tailer.rebuild.rows import TableRow, rows_at
 from tailer.rebuild.state import Truncations, join
 from tailer.rebuild.table import Plan, plan_of
 from tailer.spark.errors import told
+from tailer.typed_decode import decode_msgpack
 
 if TYPE_CHECKING:
     import pyarrow
@@ -97,7 +98,7 @@ def encoded(task: Rebuilding) -> bytes:
 
 
 def _decoded(job: bytes) -> Rebuilding:
-    return msgspec.msgpack.decode(job, type=Rebuilding)
+    return decode_msgpack(job, Rebuilding)
 
 
 class _Out(NamedTuple):

@@ -16,6 +16,7 @@ import msgspec
 from tailer.errors import CdcError
 from tailer.state.modes import open_to_read
 from tailer.system_errors import told
+from tailer.typed_decode import decode_json
 
 _BYTES: Final = 4000
 """Of a lock's file: it stays in its first block, so that a full disk does not keep it from being written."""
@@ -76,7 +77,7 @@ def away_of(path: Path) -> Away | None:
     finally:
         os.close(lock)
     try:
-        return msgspec.json.decode(line, type=Away) if line else None
+        return decode_json(line, Away) if line else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Half of a line: the next look has it.
         return None

@@ -17,6 +17,7 @@ from tailer.state.consumers import replace_file
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_ranges, from_texts, to_texts
 from tailer.state.versions import read_versioned
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 FILE_NAME: Final = "cleaned.json"
@@ -60,7 +61,7 @@ def write_cleaned(state: Path, content: CleanedFile) -> None:
 def decode_cleaned(data: bytes, where: str) -> CleanedFile:
     """The list as another node's file has it. RefusedError for one that is not understood."""
     try:
-        found = msgspec.json.decode(data, type=Versioned).v
+        found = decode_json(data, Versioned).v
         check_version(found, VERSION, "the list of cleaned segments", file=where)
         return _decode(data, found)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -69,7 +70,7 @@ def decode_cleaned(data: bytes, where: str) -> CleanedFile:
 
 def _decode(data: bytes, version: int) -> CleanedFile:
     hook = from_ranges if version <= _WITH_RANGES else from_texts
-    return msgspec.json.decode(data, type=CleanedFile, dec_hook=hook)
+    return decode_json(data, CleanedFile, hook)
 
 
 class Cleaned:

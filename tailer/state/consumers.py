@@ -25,6 +25,7 @@ from tailer.state.modes import make_folder, open_file, open_to_read, replacing_f
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
+from tailer.typed_decode import decode_json
 
 VERSION: Final = 2
 LOCK_SECONDS: Final = 0.2
@@ -134,7 +135,7 @@ def write_consumer(state: Path, content: ConsumerFile) -> None:
 
 
 def _decode(data: bytes, version: int) -> ConsumerFile:
-    return msgspec.json.decode(data, type=ConsumerFile, dec_hook=_ids)
+    return decode_json(data, ConsumerFile, _ids)
 
 
 def _ids(kind: type, data: Any) -> Ids:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ranges import Range
+from tailer.typed_decode import convert
 
 
 def to_texts(ids: Any) -> list[str]:
@@ -22,20 +21,20 @@ def to_texts(ids: Any) -> list[str]:
 def from_texts(kind: type, data: Any) -> Ids:
     """What `to_texts` gives. ValueError or TypeError, of which msgspec makes its own, for anything else."""
     assert kind is Ids
-    return Ids.from_texts(msgspec.convert(data, list[str]))
+    return Ids.from_texts(convert(data, list[str]))
 
 
 def from_texts_or_deltas(kind: type, data: Any) -> Ids:
     """Records of earlier versions have the same numbers as numbers, in one list."""
     assert kind is Ids
     numbers = isinstance(data, list) and any(isinstance(each, int) for each in data[:1])
-    return Ids.from_deltas(msgspec.convert(data, list[int])) if numbers else from_texts(kind, data)
+    return Ids.from_deltas(convert(data, list[int])) if numbers else from_texts(kind, data)
 
 
 def from_ranges(kind: type, data: Any) -> Ids:
     """What earlier versions wrote: ranges as pairs."""
     assert kind is Ids
-    ranges = msgspec.convert(data, list[Range])
+    ranges = convert(data, list[Range])
     if any(not 0 <= first <= last for first, last in ranges):
         raise ValueError("a range of ids ends before it begins")
     try:

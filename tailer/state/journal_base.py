@@ -24,6 +24,7 @@ from tailer.state.consumers import replace_file
 from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
 from tailer.state.modes import read_file
 from tailer.state.offset import NodeOffset
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 FILE_NAME: Final = "journal.base"
@@ -123,9 +124,9 @@ def _lines(base: Base, records: Iterable[AnyRecord]) -> Iterable[bytes]:
 def _head(line: bytes, path: Path) -> Base:
     try:
         # Its version first: of a newer one nothing else is known.
-        version = msgspec.json.decode(line[9:], type=Versioned).v
+        version = decode_json(line[9:], Versioned).v
         check_version(version, VERSION, "the journal's base", file=str(path))
-        return msgspec.json.decode(line[9:], type=Base)
+        return decode_json(line[9:], Base)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise _damaged(path, 1, f"what a compaction says of itself ({error})") from error
 

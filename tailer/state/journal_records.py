@@ -21,6 +21,7 @@ from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_texts_or_deltas, to_texts
 from tailer.state.learnt import Learnt
 from tailer.state.segment_times import SegmentTimes
+from tailer.typed_decode import decode_json, json_decoder
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -254,7 +255,7 @@ AnyRecord = (
     | StateRecord
 )
 
-_DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord, dec_hook=from_texts_or_deltas)
+_DECODER: msgspec.json.Decoder[AnyRecord] = json_decoder(AnyRecord, from_texts_or_deltas)
 
 
 def content(record: AnyRecord) -> bytes:
@@ -282,7 +283,7 @@ class Numbers(msgspec.Struct):
 
 def numbers_of(line: bytes) -> Numbers:
     """Of a line that checks."""
-    return msgspec.json.decode(line[9:], type=Numbers)
+    return decode_json(line[9:], Numbers)
 
 
 def checks(line: bytes) -> bool:

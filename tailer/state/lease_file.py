@@ -14,6 +14,7 @@ import msgspec
 from tailer.state.consumers import consumer_path, replace_file
 from tailer.state.modes import make_folder
 from tailer.state.versions import read_versioned
+from tailer.typed_decode import decode_json
 
 VERSION: Final = 1
 
@@ -45,4 +46,4 @@ def write_lease(state: Path, name: str, content: LeaseFile) -> None:
 
 
 def _decode(data: bytes, version: int) -> LeaseFile:
-    return msgspec.json.decode(data, type=LeaseFile)
+    return decode_json(data, LeaseFile)

@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.position import Position
 from tailer.state.ids import NO_IDS, Ids
+from tailer.typed_decode import convert
 
 VERSION: Final = 2
 """Of offsets as text, in checkpoints and where users name one: with it goes what `NodeOffset` has."""
@@ -99,7 +100,7 @@ def decode_node_offset(data: Any) -> NodeOffset:
     """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
     if isinstance(data, dict) and REMOVED in data:
         raise msgspec.ValidationError("the node was removed from the query for good")
-    offset = msgspec.convert(data, NodeOffset)
+    offset = convert(data, NodeOffset)
     if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):
         raise msgspec.ValidationError(f"Expected numbers from 0 to {_NUMBER_MAX - 1}")
     return offset

@@ -18,6 +18,7 @@ from tailer.on_disk import sync_folder
 from tailer.position import Position
 from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -115,11 +116,11 @@ def _records(path: Path, form: type[_Form]) -> Iterator[_Form]:
     with os.fdopen(descriptor, "rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                found = msgspec.json.decode(line, type=Versioned).v
+                found = decode_json(line, Versioned).v
                 check_version(
                     found, VERSION, "the quarantine", file=f"{path}, line {number}", or_else=", or move the file away"
                 )
-                yield msgspec.json.decode(line, type=form)
+                yield decode_json(line, form)
             except msgspec.DecodeError:
                 # A line cut by a crash: its entry is read again and kept again.
                 continue

@@ -10,6 +10,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.state.modes import read_file
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def read_versioned(
     except FileNotFoundError:
         return None
     try:
-        found = msgspec.json.decode(data, type=Versioned).v
+        found = decode_json(data, Versioned).v
         check_version(found, newest, what, file=str(path), or_else=or_else)
         return decode(data, found)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:

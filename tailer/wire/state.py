@@ -11,6 +11,7 @@ from tailer.state.ids_json import from_texts_or_deltas, to_texts
 from tailer.state.journal_base import Base
 from tailer.state.journal_records import AnyRecord
 from tailer.state.quarantine import Kept
+from tailer.typed_decode import decode_json
 
 
 class PutConsumer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -129,4 +130,4 @@ def encode(value: Any) -> bytes:
 
 def decode(data: bytes, form: type[Any]) -> Any:
     """One of these from its JSON. msgspec.ValidationError, msgspec.DecodeError for anything else."""
-    return msgspec.json.decode(data, type=form, dec_hook=from_texts_or_deltas)
+    return decode_json(data, form, from_texts_or_deltas)

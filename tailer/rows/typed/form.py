@@ -15,6 +15,7 @@ from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.relaid import is_laid_out
 from tailer.scan.record.record import TABLE_KEY_BYTES
 from tailer.schema.typed import META, TypedTable
+from tailer.typed_decode import decode_json
 from tailer.types import CqlType, Shape, parse_type
 from tailer.types.cql import CellsReader, Decimals, Native, Reader, ValueToJson
 from tailer.types.kinds import CUSTOM
@@ -112,7 +113,7 @@ def form_of(typed: TypedTable) -> Form:
 
 @lru_cache(maxsize=16)
 def _form(encoded: bytes) -> Form:
-    typed = msgspec.json.decode(encoded, type=TypedTable)
+    typed = decode_json(encoded, TypedTable)
     columns = tuple(_form_column(column.name, parse_type(column.type, typed.types), typed) for column in typed.columns)
     own = [pa.field(column.name, column.arrow) for column in columns]
     meta = [pa.field(typed.prefix + name, _META.get(name, _STRING)) for name in META]

@@ -19,6 +19,7 @@ import msgspec
 from tailer.errors import CorruptError, DefinitionError
 from tailer.position import Position
 from tailer.scan.record.valid import check_attrs
+from tailer.typed_decode import msgpack_decoder
 
 DEFINITION: Final = 1
 CHANGE: Final = 2
@@ -211,7 +212,7 @@ class State(_Array, frozen=True, tag=STATE):
 
 Record: TypeAlias = Definition | Change | Begin | Savepoint | RollbackTo | Commit | Rollback | State
 
-_DECODER: Final = msgspec.msgpack.Decoder(Record)
+_DECODER: Final = msgpack_decoder(Record)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 encode_record = _ENCODER.encode
 """A record's bytes: an entry's payload."""

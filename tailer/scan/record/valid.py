@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.limits import ATTRS_BYTES_MAX, RECORD_DEPTH_MAX
+from tailer.typed_decode import msgpack_decoder
 
 TIME_MIN: Final = -(2**63) + 1
 """The number below it says "none" in an index."""
@@ -14,7 +15,7 @@ TIME_MIN: Final = -(2**63) + 1
 TIME_MAX: Final = 2**63 - 1
 TTL_MAX: Final = 2**31 - 1
 
-_ATTRS: Final = msgspec.msgpack.Decoder(dict[str, Any])
+_ATTRS: Final = msgpack_decoder(dict[str, Any])
 
 
 def is_time(value: object) -> bool:

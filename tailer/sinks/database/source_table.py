@@ -17,6 +17,7 @@ import pyarrow as pa
 from tailer.errors import SinkError
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, kind_of
+from tailer.typed_decode import json_decoder
 from tailer.types import parse_type
 from tailer.types.cql import Native
 
@@ -30,8 +31,8 @@ OWN: Final = (TargetColumn(SEQ, "int64", pa.int64()), TargetColumn(COMPLETE, "bo
 _TEXT_IN_KEYS: Final = frozenset({"float", "double", "decimal"})
 """Kinds of which a database may take two values for one (0.0 and -0.0, 1.0 and 1.00), or has no order."""
 _NULL: Final = msgspec.Raw(b"null")
-_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_string: Final = msgspec.json.Decoder(str).decode
+_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
+_string: Final = json_decoder(str).decode
 
 Key = tuple[Any, ...]
 _Make = Callable[[str], Any]

@@ -9,6 +9,7 @@ import msgspec
 from tailer.errors import RefusedError, SinkError, UsageError
 from tailer.sinks.database.names import check_table, spelled
 from tailer.sinks.database.store import Store
+from tailer.typed_decode import decode_json
 
 NAME: Final = "cdc_tail_tables"
 
@@ -44,7 +45,7 @@ class TablesKept:
     def read(self) -> None:
         """What stands there now: another process may share the tables."""
         found = self._store.ask(f"SELECT target, known FROM {self._table}")
-        self._known = {target: msgspec.json.decode(known, type=KnownTable) for target, known in found}
+        self._known = {target: decode_json(known, KnownTable) for target, known in found}
 
     def names(self, into: str) -> list[str]:
         """The tables that a run has made."""

@@ -9,11 +9,12 @@ import msgspec
 import pyarrow as pa
 
 from tailer.sinks.list_texts import strings_json
+from tailer.typed_decode import decode_json, json_decoder
 
 if TYPE_CHECKING:
     from tailer.sinks.base import Rows
 
-_decode_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _NULL: Final = b"null"
 _STRINGS: Final = pa.list_(pa.string())
 
@@ -49,5 +50,5 @@ def _whole(value: bytes) -> str:
 def _bare(value: bytes) -> str:
     if not value.startswith(b'"'):
         return value.decode()
-    text: Any = msgspec.json.decode(value, type=str)
+    text: Any = decode_json(value, str)
     return str(text)

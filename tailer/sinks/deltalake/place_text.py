@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.sinks.image_node import apart, image_node
 from tailer.sinks.outlet import OutletKey, Place
+from tailer.typed_decode import decode_json
 
 FIELD: Final = "cdcTail"
 """In the commit's `commitInfo`."""
@@ -45,7 +46,7 @@ def other_images(history: Iterable[Mapping[str, Any]], key: OutletKey) -> str | 
     for commit in history:
         text = commit.get(FIELD)
         if isinstance(text, str):
-            app = msgspec.json.decode(text, type=Numbered).app
+            app = decode_json(text, Numbered).app
             _, _, node, _ = app.split(":", 3)
             if app != app_of(key) and node.startswith(image_node(None)) and not apart(node, key.node):
                 return app
@@ -57,7 +58,7 @@ def find(history: Iterable[Mapping[str, Any]], app: str, number: int) -> Place |
     for commit in history:
         text = commit.get(FIELD)
         if isinstance(text, str) and app in text:
-            numbered = msgspec.json.decode(text, type=Numbered)
+            numbered = decode_json(text, Numbered)
             if (numbered.app, numbered.number) == (app, number):
                 return numbered.place
     return None

@@ -21,6 +21,7 @@ from tailer.sinks.envelope.java_values import JAVA
 from tailer.sinks.envelope.row_values import RowValues, rows_of
 from tailer.sinks.envelope.spelling import NULL, digits
 from tailer.sinks.envelope.table_fields import FieldColumn, TableFields, TableFieldsBook, fields_in
+from tailer.typed_decode import decode_json
 from tailer.types import Shape
 
 CONNECTOR: Final = "cassandra"
@@ -133,7 +134,7 @@ def _put(value: msgspec.Raw, column: FieldColumn) -> Any:
     """The elements that were put, as if they were all, and of a map the removed keys with null: the form has no word
     for a change by element."""
     shape = column.type.shape
-    change = _Element() if bytes(value) == NULL else msgspec.json.decode(value, type=_Element)
+    change = _Element() if bytes(value) == NULL else decode_json(value, _Element)
     if shape is Shape.MAP:
         put = fields_in(change.put) if bytes(change.put) != NULL else {}
         gone = dict.fromkeys(map(digits, change.removed), msgspec.Raw(NULL))
@@ -141,7 +142,7 @@ def _put(value: msgspec.Raw, column: FieldColumn) -> Any:
     if bytes(change.put) == NULL:
         return None if shape is Shape.UDT else []
     if shape is Shape.LIST:
-        pairs = msgspec.json.decode(change.put, type=list[tuple[str, msgspec.Raw]])
+        pairs = decode_json(change.put, list[tuple[str, msgspec.Raw]])
         return column.spell(msgspec.Raw(msgspec.json.encode([element for _, element in pairs])))
     return column.spell(change.put)
 
@@ -154,14 +155,14 @@ def _expiry(row: RowValues, own: msgspec.Raw | None) -> int | None:
     """When a cell expires, in microseconds."""
     seconds = row.expires_at
     if own is not None:
-        told = msgspec.json.decode(own, type=_Own).expires_at
+        told = decode_json(own, _Own).expires_at
         seconds = seconds if told is msgspec.UNSET else told
     return None if seconds is None else seconds * 1_000_000
 
 
 def _bound(bounds: Mapping[str, msgspec.Raw], side: str, table: TableFields) -> dict[str, Any]:
-    inclusive = msgspec.json.decode(bounds[f"{side}_inclusive"], type=bool)
-    values = msgspec.json.decode(bounds[side], type=dict[str, msgspec.Raw] | None) or {}
+    inclusive = decode_json(bounds[f"{side}_inclusive"], bool)
+    values = decode_json(bounds[side], dict[str, msgspec.Raw] | None) or {}
     told = [
         {
             "name": cql_name(column.name),

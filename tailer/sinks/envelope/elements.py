@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from tailer.errors import DefinitionError
 from tailer.schema.model import TableDefinition
 from tailer.sinks.envelope.changes import BYTES, fields_of
+from tailer.typed_decode import decode_json, json_decoder
 from tailer.types import CqlType, Shape, parse_type, quote
 
-_decode: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _NULL: Final = b"null"
 _BY_ELEMENT: Final = ('"replaced":', '"shard":')
 """What the text of a row has that was changed by element."""
@@ -92,13 +93,13 @@ def _value(change: bytes, type_: CqlType) -> bytes | None:
         return _NULL
     if type_.shape is Shape.COUNTER:
         return None
-    told = msgspec.json.decode(change, type=_Change)
+    told = decode_json(change, _Change)
     if not told.replaced:
         return None
     if not bytes(told.put):
         return _NULL
     if type_.shape is Shape.LIST:
-        return _array([element for _, element in msgspec.json.decode(told.put, type=list[tuple[Any, msgspec.Raw]])])
+        return _array([element for _, element in decode_json(told.put, list[tuple[Any, msgspec.Raw]])])
     if type_.shape is Shape.UDT:
         return _whole(told.put, type_)
     return bytes(told.put)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tailer.typed_decode import decode_json, json_decoder
 from tailer.types import CqlType, Shape, quote
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP, UDT
@@ -23,9 +24,9 @@ Spell = Callable[[msgspec.Raw], Any]
 
 NULL: Final = b"null"
 _EMPTY: Final = b'""'
-_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_TEXT: Final = msgspec.json.Decoder(str)
+_OBJECT: Final = json_decoder(dict[str, msgspec.Raw])
+_ARRAY: Final = json_decoder(list[msgspec.Raw])
+_TEXT: Final = json_decoder(str)
 
 
 def as_it_is(value: msgspec.Raw) -> msgspec.Raw:
@@ -132,7 +133,7 @@ def digits(value: msgspec.Raw) -> str:
 def duration(value: msgspec.Raw) -> tuple[int, int, int]:
     """Months, days and nanoseconds."""
     if bytes(value).startswith(b"{"):
-        parts = msgspec.json.decode(value, type=dict[str, int])
+        parts = decode_json(value, dict[str, int])
         return parts["months"], parts["days"], parts["nanoseconds"]
     return parse_duration(text_of(value))
 

@@ -13,9 +13,10 @@ from tailer.position import Position
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.envelope.changes import Changes
 from tailer.sinks.envelope.spelling import NULL, Spell, Spelling
+from tailer.typed_decode import json_decoder
 from tailer.types import CqlType, parse_type
 
-fields_in: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+fields_in: Final = json_decoder(dict[str, msgspec.Raw]).decode
 
 
 class FieldColumn(NamedTuple):

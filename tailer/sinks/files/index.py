@@ -19,6 +19,7 @@ import msgspec
 from tailer.errors import CorruptError
 from tailer.schema.model import TableDefinition
 from tailer.sinks.outlet import OutletKey, Place
+from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -93,8 +94,8 @@ class Index(msgspec.Struct, frozen=True):
 def decode(data: bytes, file: Path) -> Index:
     """An index by its text. CorruptError for what is none, RefusedError for one of a later version."""
     try:
-        check_version(msgspec.json.decode(data, type=Versioned).v, VERSION, "the index", file=str(file))
-        return msgspec.json.decode(data, type=Index)
+        check_version(decode_json(data, Versioned).v, VERSION, "the index", file=str(file))
+        return decode_json(data, Index)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise CorruptError(
             f"the index of a data file cannot be read: {error}", file=str(file), remedy="Restore it from a copy."

@@ -8,6 +8,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.sinks.outlet import OutletKey, Place
+from tailer.typed_decode import decode_json
 
 VERSION: Final = 1
 
@@ -41,7 +42,7 @@ def value_bytes(place: Place) -> bytes:
 def place_of(value: bytes, where: str) -> Place:
     """The place that a value says. RefusedError for one of a later version, and for what is none."""
     try:
-        version = msgspec.json.decode(value, type=_Versioned).v
+        version = decode_json(value, _Versioned).v
         if version > VERSION:
             raise RefusedError(
                 f"the version of the position in {where}",
@@ -49,7 +50,7 @@ def place_of(value: bytes, where: str) -> Place:
                 found=version,
                 remedy="A newer cdc-tail wrote it: use that version.",
             )
-        found = msgspec.json.decode(value, type=_Value)
+        found = decode_json(value, _Value)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"{where} has a position that cannot be read: {error}",

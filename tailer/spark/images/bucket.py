@@ -20,6 +20,7 @@ from tailer.spark.images.copies import Change, told_once
 from tailer.spark.images.job import Job
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
+from tailer.typed_decode import decode_json, decode_msgpack
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -132,7 +133,7 @@ class Bucket:
         return self._merger.entry([change], self._now_us)
 
     def _table_of(self, change: Change) -> Table:
-        definition = msgspec.json.decode(change["columns"], type=TableDefinition)
+        definition = decode_json(change["columns"], TableDefinition)
         log, known = self._job.nodes.get(change["node"]), self._job.table(self._id)
         native = log is not None and log.native
         # What its types' fields were called before, no definition says.
@@ -154,8 +155,8 @@ class Bucket:
 
 def _known(packed: bytes) -> _About:
     """RefusedError for what a later version keeps."""
-    check_version(msgspec.msgpack.decode(packed, type=Versioned).v, VERSION, "the state of images", file="checkpoint")
-    return msgspec.msgpack.decode(packed, type=_About)
+    check_version(decode_msgpack(packed, Versioned).v, VERSION, "the state of images", file="checkpoint")
+    return decode_msgpack(packed, _About)
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
+from tailer.typed_decode import msgpack_decoder
 
 _FAR: Final = 4096
 _NEAR: Final = 16
@@ -122,5 +123,5 @@ class Calendar:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_ENTRIES: Final = msgspec.msgpack.Decoder(list[Entry])
-_SLOTS: Final = msgspec.msgpack.Decoder(list[Slot])
+_ENTRIES: Final = msgpack_decoder(list[Entry])
+_SLOTS: Final = msgpack_decoder(list[Slot])

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
+from tailer.typed_decode import msgpack_decoder
 
 HEADER: Final = b""
 """The row key of what the partition has of its own."""
@@ -140,6 +141,6 @@ class Head:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(_Kept)
-_ROW: Final = msgspec.msgpack.Decoder(Row)
-_KEYS: Final = msgspec.msgpack.Decoder(list[bytes])
+_DECODER: Final = msgpack_decoder(_Kept)
+_ROW: Final = msgpack_decoder(Row)
+_KEYS: Final = msgpack_decoder(list[bytes])

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from tailer.rebuild import Table
+from tailer.typed_decode import msgpack_decoder
 
 Spot = tuple[int, int]
 """Segment and offset."""
@@ -63,5 +64,5 @@ def unpacked(travelled: bytes) -> Job:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Job)
-_TABLE: Final = msgspec.msgpack.Decoder(Table)
+_DECODER: Final = msgpack_decoder(Job)
+_TABLE: Final = msgpack_decoder(Table)

@@ -19,6 +19,7 @@ from tailer.spark.errors import told
 from tailer.spark.images.bucket import Bucket
 from tailer.spark.images.job import Job, unpacked
 from tailer.spark.images.maps import Maps
+from tailer.typed_decode import json_decoder
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import (
@@ -112,4 +113,4 @@ def _decoded(said: str) -> dict[str, Any]:
     return _DECODER.decode(said)
 
 
-_DECODER: Final = msgspec.json.Decoder(dict[str, Any])
+_DECODER: Final = json_decoder(dict[str, Any])

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import msgspec
 
 from tailer.spark.sinks.base import PlainSink
+from tailer.typed_decode import decode_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +58,7 @@ def _listed(logs: Path) -> set[str]:
     for log in logs.glob("[0-9]*"):
         # The first line is the version of the form.
         lines = log.read_bytes().splitlines()[1:]
-        found |= {unquote(msgspec.json.decode(line, type=_Listed).path.rsplit("/", 1)[-1]) for line in lines}
+        found |= {unquote(decode_json(line, _Listed).path.rsplit("/", 1)[-1]) for line in lines}
     return found
 
 

@@ -27,6 +27,7 @@ from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
+from tailer.typed_decode import decode_json
 
 ROWS: Final = 2000
 """So many images at most are one batch to an outlet."""
@@ -173,7 +174,7 @@ def _standing(place: Place | None, outbox: Outbox, name: str, state: str) -> int
 
 def _number_of(place: Place, name: str) -> int:
     try:
-        return msgspec.json.decode(place.offset, type=ImagePlace).images
+        return decode_json(place.offset, ImagePlace).images
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"{name} keeps a position that is none of images",

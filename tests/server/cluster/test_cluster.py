@@ -1,30 +1,42 @@
 """Three real nodes, of which one is killed and comes back: every acknowledged write is in the rows.
 
-Read by one Spark query elsewhere; `make soak SOAK=cluster` has a follower beside each node too, and does more to them
-all, for longer (test_soak.py).
+Read by one Spark query elsewhere, and by one follower of all nodes that is killed again and again and gives images;
+`make soak SOAK=cluster` has a follower beside each node too, kills more often, and does more to them all, for longer
+(test_soak.py).
 """
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from collections import Counter
 from dataclasses import dataclass
 
 import pytest
 
+from tests.helpers.again import again
 from tests.helpers.amount import ALL
 from tests.server.cluster.check import Copies
 from tests.server.cluster.cluster import Cluster
+from tests.server.cluster.images import Image, ImageFollower, ending, torn, without_image
+from tests.server.cluster.images import differences as image_differences
 from tests.server.cluster.ledger import Entry
 from tests.server.cluster.readers import READERS
-from tests.server.cluster.running import running
+from tests.server.cluster.running import CATCH_UP_SECONDS, Run, running
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 KILLED = 2
 """The only node of its rack: it has a copy of everything."""
 
-BEFORE_SECONDS, AWAY_SECONDS, AFTER_SECONDS = 6.0, 10.0, 4.0
+KILLS = int(os.environ.get("CDC_TAIL_SOAK", "3"))
+"""Of the follower that gives images."""
+
+LOOK_SECONDS = 0.05
+KILL_SECONDS = 2.0, 6.0
+LONGER = max(KILLS / 5, 1.0)
+BEFORE_SECONDS, AWAY_SECONDS, AFTER_SECONDS = 6.0 * LONGER, 10.0 * LONGER, 4.0 * LONGER
 
 
 @dataclass
@@ -37,6 +49,47 @@ class Seen:
     differences: dict[str, set[str]]
     failures: list[str]
     away: tuple[float, float]
+    imaged: Imaged
+
+
+@dataclass
+class Imaged:
+    """What the follower gave."""
+
+    images: list[Image]
+    differences: dict[str, set[str]]
+    failures: list[str]
+    torn: list[str]
+    without: list[str]
+    kills: int
+
+
+class Killing:
+    """Kills the follower `KILLS` times, each a random moment after it was started."""
+
+    def __init__(self, follower: ImageFollower) -> None:
+        self._follower = follower
+        self._choose = random.Random(KILLS)
+        self._next = 0.0
+
+    def look(self) -> None:
+        if not self._next:
+            self._next = time.monotonic() + self._choose.uniform(*KILL_SECONDS)
+        elif time.monotonic() >= self._next and self._follower.kills < KILLS:
+            self._follower.kill()
+            self._next = 0.0
+
+
+def imaged(run: Run, follower: ImageFollower, entries: list[Entry]) -> Imaged:
+    """What the follower comes to, behind the last write."""
+    deadline = time.monotonic() + CATCH_UP_SECONDS
+    while different := image_differences(run.cluster, follower.images()):
+        if time.monotonic() > deadline or follower.failures:
+            break
+        time.sleep(1)
+    follower.stop()
+    images = follower.images()
+    return Imaged(images, different, follower.failures, torn(images), without_image(entries, images), follower.kills)
 
 
 @pytest.fixture(scope="module", params=sorted(READERS) if ALL else ["spark"])
@@ -44,20 +97,25 @@ def seen(server_here: None, tmp_path_factory: pytest.TempPathFactory, request: p
     work = tmp_path_factory.mktemp("cluster")
     reader = READERS[request.param](work)
     cluster = Cluster(work, settings={"cdc_on_repair_enabled": False})
-    with running(cluster, reader, work, lasting={1, 3}) as run:
-        time.sleep(BEFORE_SECONDS)
-        cluster.nodes[KILLED].kill()
-        killed = time.time()
-        time.sleep(AWAY_SECONDS)
-        back = time.time()
-        cluster.nodes[KILLED].start_again()
-        cluster.await_all_up()
-        time.sleep(AFTER_SECONDS)
+    follower = ImageFollower(work)
+    with running(cluster, reader, work, lasting={1, 3}) as run, ending(follower):
+        follower.start(list(cluster.nodes.values()))
+        with again(Killing(follower).look, LOOK_SECONDS, "killing"):
+            time.sleep(BEFORE_SECONDS)
+            cluster.nodes[KILLED].kill()
+            killed = time.time()
+            time.sleep(AWAY_SECONDS)
+            back = time.time()
+            cluster.nodes[KILLED].start_again()
+            cluster.await_all_up()
+            time.sleep(AFTER_SECONDS)
         run.workload.stop()
         cluster.await_no_hints()
         copies = run.await_rows()
         differences = run.differences()
-    return Seen(run.ledger.entries(), copies, len(run.arrivals.rows), differences, reader.failures, away=(killed, back))
+        entries = run.ledger.entries()
+        found = imaged(run, follower, entries)
+    return Seen(entries, copies, len(run.arrivals.rows), differences, reader.failures, (killed, back), found)
 
 
 def test_every_acknowledged_write_is_in_the_rows(seen: Seen) -> None:
@@ -67,6 +125,19 @@ def test_every_acknowledged_write_is_in_the_rows(seen: Seen) -> None:
 
 def test_current_state_is_what_select_shows(seen: Seen) -> None:
     assert seen.differences == {}
+
+
+def test_images_add_up_to_what_select_shows(seen: Seen) -> None:
+    assert seen.imaged.failures == []
+    assert seen.imaged.kills == KILLS
+    assert seen.imaged.differences == {}
+    assert seen.imaged.torn == []
+
+
+def test_each_write_has_its_image_once(seen: Seen) -> None:
+    assert seen.imaged.without == []
+    # One for many copies.
+    assert len(seen.imaged.images) < len(seen.entries) < seen.rows
 
 
 def test_hints_bring_the_node_what_it_missed(seen: Seen) -> None:

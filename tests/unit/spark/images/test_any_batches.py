@@ -73,14 +73,15 @@ def rows_of(steps: list[Any]) -> list[tuple[int, list[Change]]]:
 
 
 def known(store: Store) -> dict[Any, bytes]:
-    """All rows but for the numbers of images, and for when a fact came: one that was outweighed is new when a copy is
-    merged behind that. Headers that are there for their numbers alone are left out."""
+    """All rows but for the numbers of images, and for when a fact came or a row's marks changed: what is outweighed
+    between two of its copies goes, and is new again with the second. Headers of numbers alone are left out.
+    """
     found = {}
     name = store.next_partition(ID, b"")
     while name is not None:
         for key, value in store.scan(ID, name, b"", b"\xff"):
             row = unpack(key, value)
-            row.seq = 0
+            row.seq, row.placed = 0, min(row.placed, 1)
             row.facts = {fact: copies._replace(arrival=0) for fact, copies in row.facts.items()}
             if row.facts:
                 found[name, key] = pack(row)

@@ -212,6 +212,7 @@ PYTHON = {
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},
     "tailer.types.compiled": set[str](),
+    "tailer.image_state.compiled": {"lane", "tables"},
     "tailer.rows.generic.compiled": {"batch", "build", "merge", "subset"},
     "tailer.rows.typed.compiled": {
         "blocks",

@@ -24,6 +24,7 @@ from tests.server.cluster.schema import tables
 
 END_SECONDS = 60
 OF_NO_ROW = {"delete_range", "delete_partition", "truncate", "schema", "drop"}
+KEY = {"pk", "ck"}
 DELETIONS = {"delete_range", "delete_partition"}
 
 Image = Mapping[str, Any]
@@ -97,8 +98,8 @@ def ending(follower: ImageFollower) -> Iterator[None]:
 
 def torn(images: Iterable[Image]) -> list[str]:
     """Where the chain is not whole: an image that does not begin where the one before of its row, or of its partition,
-    ended."""
-    rows: dict[str, str] = {}
+    ended. A row that has become known whole in between has nulls where nothing was known."""
+    rows: dict[str, Image] = {}
     seqs: dict[str, int] = {}
     found = []
     for image in images:
@@ -107,10 +108,21 @@ def torn(images: Iterable[Image]) -> list[str]:
             found.append(f"{dumps(image)}: {seqs.get(partition)} was the last seq")
         seqs[partition] = image["seq"]
         if image["op"] not in OF_NO_ROW:
-            if dumps(image["before"]) != rows.get(row, "null"):
-                found.append(f"{dumps(image)}: {rows.get(row)} was the row before")
-            rows[row] = dumps(image["after"])
+            last = rows.get(row, {"after": None, "complete": True})
+            more_known = image["complete"] and not last["complete"]
+            if not (_fits(last["after"], image["before"]) if more_known else last["after"] == image["before"]):
+                found.append(f"{dumps(image)}: {dumps(last['after'])} was the row before")
+            rows[row] = image
     return found
+
+
+def _fits(partly: Image | None, whole: Image | None) -> bool:
+    """Whether a row that is known whole is one that was known in parts: null where it is not there at all."""
+    if partly is None:
+        return whole is None
+    if whole is None:
+        return all(value is None for name, value in partly.items() if name not in KEY)
+    return all(whole[name] == value for name, value in partly.items())
 
 
 def differences(cluster: Cluster, images: Iterable[Image]) -> dict[str, set[str]]:
@@ -168,5 +180,5 @@ def _newest(entries: Sequence[Entry]) -> Iterator[Entry]:
             yield entry
 
 
-def _row_of(image: Image) -> tuple[Any, ...]:
-    return image["partition_key"], image["clustering"], image["is_static"]
+def _row_of(image: Image) -> list[Any]:
+    return [image["partition_key"], image["clustering"], image["is_static"]]

@@ -34,11 +34,16 @@ def offset_of_text(text: str, where: str) -> NodeOffset:
     try:
         return decode_node_offset(msgspec.json.decode(text))
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"{where} keeps a position that is none",
-            found=f"{text[:200]!r}: {error}",
-            remedy="Was it edited, or written by a newer version? Restore it, or begin anew with another consumer.",
-        ) from None
+        raise no_position(where, "none", text, error) from None
+
+
+def no_position(where: str, what: str, text: str, error: Exception) -> RefusedError:
+    """The error of a text that a target kept, and that is not understood. `what`: of which kind it is none."""
+    return RefusedError(
+        f"{where} keeps a position that is {what}",
+        found=f"{text[:200]!r}: {error}",
+        remedy="Was it edited, or written by a newer version? Restore it, or begin anew with another consumer.",
+    )
 
 
 def begin_at(held: NodeState, target: Target | None, where: str) -> NodeOffset:

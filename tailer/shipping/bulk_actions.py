@@ -36,8 +36,8 @@ _CHANGE: Final = "@change"
 Fields = dict[str, msgspec.Raw]
 
 
-class _Row(msgspec.Struct):
-    """What an action needs of a change row."""
+class _Which(msgspec.Struct):
+    """Which row, and what became of it."""
 
     keyspace: str
     table: str
@@ -45,20 +45,19 @@ class _Row(msgspec.Struct):
     op: str
     partition_key: Fields | None
     clustering: Fields | None
+
+
+class _Row(_Which):
+    """What an action needs of a change row."""
+
     columns: Fields | None
     write_ts: int | None
     event_id: str
 
 
-class _Image(msgspec.Struct):
+class _Image(_Which):
     """What an action needs of an image."""
 
-    keyspace: str
-    table: str
-    table_id: str
-    op: str
-    partition_key: Fields | None
-    clustering: Fields | None
     after: Fields | None
     seq: int
     complete: bool

@@ -3,7 +3,7 @@
 The source's side of a query over log folders that the tests' log writer makes, one for each node, called as Spark calls
 it: `latest` again and again, and for each batch `partitions`, `report` and `commit`. Three questions. How long after
 its sidecar was written is a row of one node in an offset? How much of a core does the source use while nothing happens?
-How much processor time does planning one batch take in which every node has rows?
+How much processor time does planning one batch take in which every node has rows, and its commit beside it?
 
     python -m tests.benchmarks.many_nodes --repeat 3 --keep
 """

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from tailer.errors import RefusedError, SinkError
 from tailer.sinks.outlet import Bounds, OutletContext, OutletKey, Place, TargetAwayError
+from tailer.tail.kept import KeptPosition
 
 
 class Killed(Exception):
     """The process ended here."""
+
+
+def kill_before_state(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """The process ends before a node's state is written, for the time of that number."""
+    write, calls = KeptPosition._write, itertools.count()
+
+    def dying(self: KeptPosition, state: Any) -> None:
+        if next(calls) == number:
+            raise Killed
+        write(self, state)
+
+    monkeypatch.setattr(KeptPosition, "_write", dying)
 
 
 @dataclass

@@ -14,14 +14,14 @@ from tailer.errors import CdcError, RefusedError, UsageError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import TargetForm, columns_text, form_of
 from tailer.sinks.database.held import HeldBatch
+from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.names import beside, check_table, one_of
-from tailer.sinks.database.positions import NAME, Kept, Positions
+from tailer.sinks.database.positions import NAME, Kept
 from tailer.sinks.database.shape import check_key, fit_table, make_table
 from tailer.sinks.database.store import RowsRefusedError, Store
 from tailer.sinks.database.tables_kept import NAME as KEPT
 from tailer.sinks.image_ids import IdentifiedImages
 from tailer.sinks.outlet import OutletContext, Place
-from tailer.sinks.outlet_options import bounds_of
 
 CHANGES: Final = "changes"
 TABLE: Final = "table"
@@ -69,20 +69,12 @@ def form_of_mode(mode: str, context: OutletContext) -> TargetForm:
     return form_of(context)
 
 
-class DatabaseOutlet:
+class DatabaseOutlet(InHand[HeldBatch]):
     """Of one node, into one table. What was written stays in hand until it is committed."""
 
-    keeps_place = True
-
     def __init__(self, store: Store, target: Target, values: Mapping[str, Any], context: OutletContext) -> None:
-        self.name = f"table {target.table} of {store.name}"
-        self.bounds = bounds_of(values)
-        self._store = store
-        self._table, self._form = target
-        self._context = context
-        self._positions = Positions(store, self._table, context.key)
-        self._held: list[HeldBatch] = []
-        self._bytes = 0
+        super().__init__(store, target.table, values, context)
+        self._form = target.form
 
     def open(self) -> Place | None:
         self._store.connect()
@@ -122,17 +114,9 @@ class DatabaseOutlet:
                     raise error
         self.settled()
 
-    def settled(self) -> None:
-        self._held, self._bytes = [], 0
-
-    def close(self) -> None:
-        self.settled()
-        self._store.close()
-
     def _transact(self, before: Place | None, behind: Place) -> None:
         with self._store.transaction():
-            self._store.alone(self._context.key)
-            self._positions.move(before, behind)
+            self._move(before, behind)
             rows = [held.shaped for held in self._held if held.shaped.num_rows]
             if rows:
                 self._store.insert(self._table, self._form, rows)

@@ -14,30 +14,22 @@ from typing import Any
 from tailer.errors import RefusedError, SinkError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import columns_text
+from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.kept_table import KeptTable
 from tailer.sinks.database.names import beside, one_of
-from tailer.sinks.database.positions import Kept, Positions
+from tailer.sinks.database.positions import Kept
 from tailer.sinks.database.source_table import SourceTable
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
 from tailer.sinks.outlet import OutletContext, Place
-from tailer.sinks.outlet_options import bounds_of
 
 
-class TableOutlet:
+class TableOutlet(InHand[dict[str, Any]]):
     """Of one state of images. `into`: the table, or a name with {keyspace} and {table} for several."""
 
-    keeps_place = True
-
     def __init__(self, store: Store, into: str, values: Mapping[str, Any], context: OutletContext) -> None:
-        self.name = f"table {into} of {store.name}"
-        self.bounds = bounds_of(values)
-        self._store, self._into, self._context = store, into, context
-        # Where in a schema tables are is the same for all of them.
-        self._positions = Positions(store, into, context.key)
+        super().__init__(store, into, values, context)
         self._known = TablesKept(store, beside(into, ""))
-        self._held: list[dict[str, Any]] = []
-        self._bytes = 0
 
     def open(self) -> Place | None:
         self._store.connect()
@@ -59,8 +51,7 @@ class TableOutlet:
     def commit(self, before: Place | None, behind: Place) -> None:
         said: list[str] = []
         with self._store.transaction():
-            self._store.alone(self._context.key)
-            self._positions.move(before, behind)
+            self._move(before, behind)
             self._known.read()
             tables = self._fitted(said)
             for images in self._by_table():
@@ -70,13 +61,6 @@ class TableOutlet:
         for line in said:
             self._context.say(line)
         self.settled()
-
-    def settled(self) -> None:
-        self._held, self._bytes = [], 0
-
-    def close(self) -> None:
-        self.settled()
-        self._store.close()
 
     def _by_table(self) -> Iterator[list[dict[str, Any]]]:
         """The images in hand, of each table in their order."""
@@ -92,13 +76,13 @@ class TableOutlet:
             table_id = image["table_id"]
             if table_id in found:
                 continue
-            name = one_of(self._into, image["keyspace"], image["table"])
+            name = one_of(self._table, image["keyspace"], image["table"])
             definition = self._context.tables(table_id.replace("-", ""))
             if definition is None:
                 raise SinkError(f"no definition of {image['keyspace']}.{image['table']} is known, which has images")
             source = SourceTable(definition, "decimal" if "decimal" in self._store.types else "text")
             table = found[table_id] = KeptTable(self._store, name, source, definition, self._known)
-            if self._known.claim(name, source.name, table_id, self._into):
+            if self._known.claim(name, source.name, table_id, self._table):
                 added = table.fit()
                 if added:
                     said.append(f"table {name} of {self._store.name}: {columns_text(added)} new")
@@ -108,14 +92,14 @@ class TableOutlet:
         """A position is of tables: what is before it is in no others."""
         if kept is None:
             return
-        if kept.target != self._into:
+        if kept.target != self._table:
             raise RefusedError(
                 f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
-                expected=self._into,
+                expected=self._table,
                 found=kept.target,
                 remedy="Give this table a consumer of its own.",
             )
-        for name in self._known.names(self._into):
+        for name in self._known.names(self._table):
             if not self._store.columns(name):
                 raise RefusedError(
                     f"table {name} of {self._store.name} is gone, and the position of consumer "

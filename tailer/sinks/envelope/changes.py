@@ -136,6 +136,21 @@ class Changes(ABC):
         return pa.array(lone, pa.bool_()).take(known.indices)
 
 
+class TextChanges(Changes):
+    """Where keys stand in columns of JSON text."""
+
+    def names(self) -> tuple[pa.Array, pa.Array]:
+        return self.column("keyspace"), self.column("table")
+
+    @cached_property
+    def partition(self) -> pa.Array:
+        return fields_of(self.column("partition_key"))
+
+    @cached_property
+    def clustering(self) -> pa.Array:
+        return fields_of(self.column("clustering"))
+
+
 def json_texts(values: pa.Array) -> pa.Array:
     """Texts and flags as JSON."""
     texts = quoted(values.view(BYTES)) if pa.types.is_string(values.type) else values.cast(pa.string()).view(BYTES)

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from tailer.rows.arrow_texts import joined, quoted
 from tailer.rows.batch import COLUMNS
-from tailer.sinks.envelope.changes import Changes, fields_of, json_texts
+from tailer.sinks.envelope.changes import TextChanges, json_texts
 from tailer.sinks.envelope.elements import Split, multi_columns, split
 
 _JSON: Final = frozenset({"partition_key", "clustering", "columns", "range", "cells", "attrs"})
 """Columns that are JSON text already."""
 
 
-class GenericChanges(Changes):
+class GenericChanges(TextChanges):
     """A batch of `arrow_schema()`."""
 
     def column(self, name: str) -> pa.Array:
@@ -27,17 +27,6 @@ class GenericChanges(Changes):
     def extras(self) -> list[tuple[str, pa.Array]]:
         own = len(COLUMNS)
         return list(zip(self.batch.schema.names[own:], self.batch.columns[own:], strict=True))
-
-    def names(self) -> tuple[pa.Array, pa.Array]:
-        return self.column("keyspace"), self.column("table")
-
-    @cached_property
-    def partition(self) -> pa.Array:
-        return fields_of(self.column("partition_key"))
-
-    @cached_property
-    def clustering(self) -> pa.Array:
-        return fields_of(self.column("clustering"))
 
     @cached_property
     def assigned(self) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined
-from tailer.sinks.envelope.changes import BYTES, Changes, fields_of, filled, json_texts, where
+from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_of, filled, json_texts, where
 from tailer.sinks.image_ids import IMAGE_ID, image_ids
 from tailer.sinks.list_texts import strings_json
 
@@ -26,7 +26,7 @@ _LETTERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class ImageChanges(Changes):
+class ImageChanges(TextChanges):
     """A batch of images. What change rows have besides is null."""
 
     letters = _LETTERS
@@ -42,17 +42,6 @@ class ImageChanges(Changes):
     @cached_property
     def ids(self) -> pa.Array:
         return image_ids(self.batch)
-
-    def names(self) -> tuple[pa.Array, pa.Array]:
-        return self.column("keyspace"), self.column("table")
-
-    @cached_property
-    def partition(self) -> pa.Array:
-        return fields_of(self.column("partition_key"))
-
-    @cached_property
-    def clustering(self) -> pa.Array:
-        return fields_of(self.column("clustering"))
 
     @cached_property
     def assigned(self) -> pa.Array:

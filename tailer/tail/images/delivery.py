@@ -19,6 +19,7 @@ from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image import arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
+from tailer.planning.two_positions import no_position
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
@@ -176,11 +177,7 @@ def _number_of(place: Place, name: str) -> int:
     try:
         return decode_json(place.offset, ImagePlace).images
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"{name} keeps a position that is none of images",
-            found=f"{place.offset[:200]!r}: {error}",
-            remedy="Was it edited, or written by a newer version? Restore it, or begin anew with another consumer.",
-        ) from None
+        raise no_position(name, "none of images", place.offset, error) from None
 
 
 def _refuse(batch: Rows, row: int, error: CdcError) -> NoReturn:

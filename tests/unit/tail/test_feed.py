@@ -20,10 +20,9 @@ from tailer.sinks.outlet import Bounds, Place, TargetAwayError
 from tailer.state.log_folder import state_folder
 from tailer.tail.deliver import deliver
 from tailer.tail.feed import Feed
-from tailer.tail.kept import KeptPosition
 from tailer.tail.patience import Patience
 from tests.helpers.log_writer import LogFolder, completed, create_payload, live, segment_of
-from tests.helpers.outlets import Killed, MemoryOutlet, Target, away
+from tests.helpers.outlets import Killed, MemoryOutlet, Target, away, kill_before_state
 from tests.helpers.tails import open_tail
 from tests.native.logs import folder_of
 from tests.native.test_following import EXPECTED, mixed_log
@@ -107,14 +106,7 @@ def test_a_kill_at_a_commit(tmp_path: Path, number: int, when: str) -> None:
 @pytest.mark.parametrize("number", range(1, 10))
 def test_a_kill_before_the_state_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     folder, values = three_segments(tmp_path)
-    write, calls = KeptPosition._write, itertools.count()
-
-    def dying(self: KeptPosition, state: Any) -> None:
-        if next(calls) == number:
-            raise Killed
-        write(self, state)
-
-    monkeypatch.setattr(KeptPosition, "_write", dying)
+    kill_before_state(monkeypatch, number)
     target = Target()
     assert until_done(folder.path, target) == 1
     assert target.values == values

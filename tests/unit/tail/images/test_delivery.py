@@ -20,10 +20,9 @@ from tailer.sinks.outlet import Bounds, Place
 from tailer.tail.images import outlet
 from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.stream import ImageStream
-from tailer.tail.kept import KeptPosition
 from tailer.tail.patience import Patience
 from tests.helpers.image_runs import NOW, DyingFile, Runs
-from tests.helpers.outlets import Killed, MemoryOutlet, Target, away
+from tests.helpers.outlets import Killed, MemoryOutlet, Target, away, kill_before_state
 from tests.unit.tail.images.test_kills import WRITES, log_of, once_at
 
 FEW = Bounds(rows=5)
@@ -112,14 +111,7 @@ def test_a_kill_at_a_transaction_of_the_state(tmp_path: Path, number: int, when:
 def test_a_kill_before_the_node_s_state_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    write, calls = KeptPosition._write, itertools.count()
-
-    def dying(self: KeptPosition, state: Any) -> None:
-        if next(calls) == number:
-            raise Killed
-        write(self, state)
-
-    monkeypatch.setattr(KeptPosition, "_write", dying)
+    kill_before_state(monkeypatch, number)
     runs = one_node(tmp_path)
     assert runs.until_done() == 1
     assert runs.values == ALL

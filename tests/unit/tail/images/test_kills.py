@@ -12,7 +12,6 @@ import pytest
 from tailer.reading import reader
 from tailer.sinks.outlet import Bounds
 from tailer.tail.images import outlet
-from tailer.tail.kept import KeptPosition
 from tests.helpers.image_runs import Runs, Taker
 from tests.helpers.log_writer import (
     LogFolder,
@@ -23,7 +22,7 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
-from tests.helpers.outlets import Killed
+from tests.helpers.outlets import Killed, kill_before_state
 
 ONE = 1_700_000_000_000
 TABLE = simple_table("ks", "t")
@@ -113,14 +112,7 @@ def test_a_kill_where_images_are_handed_over(tmp_path: Path, number: int, when: 
 def test_a_kill_before_the_node_s_state_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    write, calls = KeptPosition._write, itertools.count()
-
-    def dying(self: KeptPosition, state: Any) -> None:
-        if next(calls) == number:
-            raise Killed
-        write(self, state)
-
-    monkeypatch.setattr(KeptPosition, "_write", dying)
+    kill_before_state(monkeypatch, number)
     runs = one_node(tmp_path)
     assert runs.until_done() == 1
     check(runs)

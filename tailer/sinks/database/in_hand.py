@@ -5,10 +5,11 @@ Knows no kind of database, and not what is in hand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from tailer.sinks.database.positions import Positions
+from tailer.errors import RefusedError
+from tailer.sinks.database.positions import Kept, Positions
 from tailer.sinks.database.store import Store
 from tailer.sinks.outlet import OutletContext, Place
 from tailer.sinks.outlet_options import bounds_of
@@ -36,6 +37,25 @@ class InHand(Generic[T]):
     def close(self) -> None:
         self.settled()
         self._store.close()
+
+    def _check_same(self, kept: Kept | None, tables: Iterable[str]) -> None:
+        """A position is of tables: rows before it are in no others."""
+        if kept is None:
+            return
+        if kept.target != self._table:
+            raise RefusedError(
+                f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
+                expected=self._table,
+                found=kept.target,
+                remedy="Give this table a consumer of its own.",
+            )
+        for table in tables:
+            if not self._store.columns(table):
+                raise RefusedError(
+                    f"table {table} of {self._store.name} is gone, and the position of consumer "
+                    f"{self._context.key.consumer} has moved on",
+                    remedy="Restore it, or begin anew with another consumer.",
+                )
 
     def _move(self, before: Place | None, behind: Place) -> None:
         """In the transaction of what is in hand: nobody else's run has moved on meanwhile, and this one does."""

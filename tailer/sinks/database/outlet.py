@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow
 
-from tailer.errors import CdcError, RefusedError, UsageError
+from tailer.errors import CdcError, UsageError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import TargetForm, columns_text, form_of
 from tailer.sinks.database.held import HeldBatch
 from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.names import beside, check_table, one_of
-from tailer.sinks.database.positions import NAME, Kept
+from tailer.sinks.database.positions import NAME
 from tailer.sinks.database.shape import check_key, fit_table, make_table
 from tailer.sinks.database.store import RowsRefusedError, Store
 from tailer.sinks.database.tables_kept import NAME as KEPT
@@ -84,7 +84,7 @@ class DatabaseOutlet(InHand[HeldBatch]):
             kept = self._positions.read()
             self._positions.make()
             there = self._store.columns(self._table)
-            self._check_same(kept, is_there=bool(there))
+            self._check_same(kept, [self._table])
             if self._context.images is not None:
                 self._positions.check_one_state()
             if there:
@@ -133,23 +133,6 @@ class DatabaseOutlet(InHand[HeldBatch]):
             return None
         except RowsRefusedError as error:
             return error
-
-    def _check_same(self, kept: Kept | None, *, is_there: bool) -> None:
-        """A position is of one table: rows before it are in no other."""
-        if kept is None:
-            return
-        if kept.target != self._table:
-            raise RefusedError(
-                f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
-                expected=self._table,
-                found=kept.target,
-                remedy="Give this table a consumer of its own.",
-            )
-        if not is_there:
-            raise RefusedError(
-                f"{self.name} is gone, and the position of consumer {self._context.key.consumer} has moved on",
-                remedy="Restore it, or begin anew with another consumer.",
-            )
 
 
 class _TriedError(Exception):

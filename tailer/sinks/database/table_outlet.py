@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from tailer.errors import RefusedError, SinkError
+from tailer.errors import SinkError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.columns import columns_text
 from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.kept_table import KeptTable
 from tailer.sinks.database.names import beside, one_of
-from tailer.sinks.database.positions import Kept
 from tailer.sinks.database.source_table import SourceTable
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
@@ -39,7 +38,7 @@ class TableOutlet(InHand[dict[str, Any]]):
             self._positions.make()
             self._positions.check_one_state()
             self._known.make()
-            self._check_there(kept)
+            self._check_same(kept, self._known.names(self._table))
         return None if kept is None else kept.place
 
     def write(self, batch: Rows) -> int:
@@ -87,22 +86,3 @@ class TableOutlet(InHand[dict[str, Any]]):
                 if added:
                     said.append(f"table {name} of {self._store.name}: {columns_text(added)} new")
         return found
-
-    def _check_there(self, kept: Kept | None) -> None:
-        """A position is of tables: what is before it is in no others."""
-        if kept is None:
-            return
-        if kept.target != self._table:
-            raise RefusedError(
-                f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
-                expected=self._table,
-                found=kept.target,
-                remedy="Give this table a consumer of its own.",
-            )
-        for name in self._known.names(self._table):
-            if not self._store.columns(name):
-                raise RefusedError(
-                    f"table {name} of {self._store.name} is gone, and the position of consumer "
-                    f"{self._context.key.consumer} has moved on",
-                    remedy="Restore it, or begin anew with another consumer.",
-                )

@@ -62,6 +62,11 @@ class DefinitionHistory:
         native = {id: held[-1].definition for id, held in self._native.items()}
         return MappingProxyType({**self._state.definitions, **native})
 
+    @property
+    def gc_grace(self) -> Mapping[str, int]:
+        """See SchemaState."""
+        return self._state.gc_grace
+
     def newest_of(self, id: str) -> TableDefinition | None:
         """The newest definition of one table; a dropped one too."""
         native = self._native.get(id)

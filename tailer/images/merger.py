@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -28,19 +29,25 @@ from tailer.typed_decode import decode_json, decode_msgpack
 
 SECOND: Final = 1_000_000
 _LEAST_AGE: Final = 3 * 3600
+_GC_GRACE: Final = 864_000
+"""A server's default (schema/TableParams.java), in seconds."""
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
+
+
+NO_GC_GRACE: Final[Mapping[str, int]] = MappingProxyType({})
+"""Nobody tells how long deletions are kept."""
 
 
 class Settings(msgspec.Struct, frozen=True):
     """`started_us`: since when all nodes are read. `expirations`: whether what expires gives images.
 
-    `gc_grace_seconds`: of tables whose definition comes without.
+    `gc_grace_seconds`: of all tables; None for each one's own, and the server's default where nobody tells of it.
     """
 
     started_us: int
     expirations: bool = True
-    gc_grace_seconds: int = 864_000
+    gc_grace_seconds: int | None = None
 
 
 class Merger:
@@ -80,16 +87,14 @@ class Merger:
         """So many more facts took effect although they are older than what was forgotten."""
         self.late_facts += facts
 
-    def define(
-        self, table: Table, *, created: bool, cdc: bool, now_us: int, gc_grace_seconds: int | None = None
-    ) -> list[Image]:
+    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), gc_grace_seconds, NO_CAUSE))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
@@ -149,19 +154,26 @@ class Merger:
         """Whether `expire` has something to do."""
         return self._settings.expirations and bool(self._store.due(max(now_us, self._now_us) // SECOND, 1))
 
-    def forget(self, now_us: int, read_past: Mapping[str, int], partitions: int | None = None) -> Forgotten:
+    def forget(
+        self,
+        now_us: int,
+        read_past: Mapping[str, int],
+        partitions: int | None = None,
+        gc_grace: Mapping[str, int] = NO_GC_GRACE,
+    ) -> Forgotten:
         """Forget what is dead and was merged gc_grace_seconds or more before what every node was read past.
 
         Until then copies of what it outweighs are still logged, and may be read late. `read_past`: by node the second
         of which all its entries were merged; without that of a followed node nothing is forgotten. With `partitions` at
-        most so many are looked at, the next call goes on behind them.
+        most so many are looked at, the next call goes on behind them. `gc_grace`: `gc_grace_seconds` by table id, 32
+        hex digits.
         """
         now = self.begin(now_us)
         told = Forgotten()
         read = min((read_past.get(node, 0) for node in {*self._followed, *read_past}), default=0)
         for table, name in self._partitions_on(partitions, told):
-            grace = table.facts.gc_grace_seconds
-            grace = self._settings.gc_grace_seconds if grace is None else grace
+            own = self._settings.gc_grace_seconds
+            grace = gc_grace.get(table.id, _GC_GRACE) if own is None else own
             before = min(now // SECOND, read) - max(grace, _LEAST_AGE)
             if before > (table.facts.forgotten or 0):
                 table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
@@ -216,26 +228,23 @@ class Merger:
         definition = decode_json(change["columns"], TableDefinition)
         known = self._tables.get(definition.id)
         native = known is not None and known.facts.table.native
-        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, None, cause))
+        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, cause))
 
-    def _define(
-        self, table: Table, created: bool, cdc: bool, now: int, gc_grace_seconds: int | None, cause: Cause
-    ) -> Iterator[Image]:
+    def _define(self, table: Table, created: bool, cdc: bool, now: int, cause: Cause) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
         if known is None:
             since = self._settings.started_us if cdc else now
-            self._tables.keep(TableFacts(table, cdc, created and cdc, since, gc_grace_seconds=gc_grace_seconds))
+            self._tables.keep(TableFacts(table, cdc, created and cdc, since))
             return
         facts, old = known.facts, known
         if facts.dropped:
             return
-        grace = facts.gc_grace_seconds if gc_grace_seconds is None else gc_grace_seconds
         if not (cdc and facts.cdc):
             facts = _incomplete(facts, now)
         elif created and facts.epoch == 1:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             facts = msgspec.structs.replace(facts, whole=True)
-        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc, gc_grace_seconds=grace)
+        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:

@@ -33,7 +33,6 @@ class TableFacts(msgspec.Struct, array_like=True):
     whole: bool
     complete_since: int
     epoch: int = 1
-    gc_grace_seconds: int | None = None
     forgotten: int | None = None
     seq: int = 0
     dropped: bool = False

@@ -37,9 +37,10 @@ IMAGES: Final = (
         "no-expirations", _ROWS, python=True, more="with `image`: what a TTL ends gives no images",
     ),
     Option(
-        "gc_grace", kinds.TIME, "With --image: how long a deletion is remembered, as the tables' gc_grace_seconds.",
-        _PANEL, "10d", "gc-grace", _FOLLOW, python=True,
-        more="with `image`: seconds for which a deletion is remembered, as the tables' `gc_grace_seconds`",
+        "gc_grace", kinds.TIME, "With --image: how long a deletion is remembered. Default: each table's "
+        "gc_grace_seconds, as log, schema file or server tell it, 10d where none does.",
+        _PANEL, None, "gc-grace", _FOLLOW, python=True,
+        more="with `image`: seconds for which a deletion is remembered; each table's own `gc_grace_seconds` if not given",
     ),
     Option("of_table", kinds.TABLE, "With --key: the table of the row that is asked for.", None, None, "table", _IMAGES,
            alone=True),

@@ -23,7 +23,7 @@ class ImageOptions:
     image_state: Path | None = None
     tokens: TokenRange | None = None
     no_expirations: bool = False
-    gc_grace: float = 864_000.0
+    gc_grace: float | None = None
 
     @property
     def before(self) -> bool:

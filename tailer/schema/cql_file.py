@@ -241,7 +241,7 @@ class _Reader:
         self.schema.tables[keyspace, name] = view
 
     def _options(self, table: CqlTable) -> None:
-        """`option AND option …`: ID, cdc, CLUSTERING ORDER BY and COMPACT STORAGE count, the rest is stepped over."""
+        """`option AND option …`: ID, cdc, gc_grace_seconds, CLUSTERING ORDER BY and COMPACT STORAGE count, the rest is stepped over."""
         cursor = self.cursor
         while True:
             if cursor.take("clustering", "order", "by"):
@@ -268,6 +268,10 @@ class _Reader:
             if value.lower() not in ("true", "false"):
                 cursor.fail("true or false", token=start)
             table.cdc = value.lower() == "true"
+        elif option == "gc_grace_seconds":
+            if not value.isascii() or not value.isdecimal():
+                cursor.fail("a number of seconds", token=start)
+            table.gc_grace_seconds = int(value)
 
     def _clustering_order(self, table: CqlTable) -> None:
         cursor = self.cursor

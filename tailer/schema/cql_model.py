@@ -45,6 +45,7 @@ class CqlTable:
     view: bool = False
     id: str = ""
     cdc: bool = False
+    gc_grace_seconds: int | None = None
     compact: bool = False
     columns: dict[str, CqlColumn] = field(default_factory=dict)
     dropped: dict[str, Dropped] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class CqlTable:
     def deltas(self) -> list[SchemaDelta]:
         self.add_hidden()
         counter = any(column.type == "counter" for column in self.columns.values())
-        heading: dict[str, Value] = {"id": self.id or None, "cdc": self.cdc}
+        heading: dict[str, Value] = {"id": self.id or None, "cdc": self.cdc, "gc_grace_seconds": self.gc_grace_seconds}
         if not self.view:
             heading["flags"] = ["compound", "counter"] if counter else ["compound"]
         place = (self.keyspace, self.name)

@@ -63,6 +63,13 @@ def definition(keyspace: str, name: str, id: str, rows: KeyspaceRows, base: Base
     )
 
 
+def gc_grace_of(derived: TableDefinition, rows: KeyspaceRows, base: Base | None) -> int | None:
+    """How many seconds the server keeps the deletions of a table or view; None where nothing tells."""
+    heading = layered_heading("views" if derived.view else "tables", derived.table, rows, base)
+    seconds = heading.value("gc_grace_seconds")
+    return seconds if isinstance(seconds, int) else None
+
+
 def column_ages(name: str, rows: KeyspaceRows) -> dict[str, int]:
     """When the log wrote each column of a table: ALTER TABLE writes only those that it adds."""
     written = {column: row.cells.get("position") for column, row in rows.named("columns", name).items()}

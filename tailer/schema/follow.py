@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from tailer.schema.derive import column_ages, definition, layered_heading
+from tailer.schema.derive import column_ages, definition, gc_grace_of, layered_heading
 from tailer.schema.merge import Base, KeyspaceRows
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, SchemaDelta
@@ -35,11 +35,20 @@ class SchemaState:
         self._log_ids: dict[tuple[str, str], list[str]] = {}
         self._current: dict[tuple[str, str], str] = {}
         self._definitions: dict[str, TableDefinition] = {}
+        self._gc_grace: dict[str, int] = {}
+        self._told_gc_grace: Mapping[str, int] | None = None
 
     @property
     def definitions(self) -> Mapping[str, TableDefinition]:
         """Every definition known, by table id; dropped ones too."""
         return MappingProxyType(self._definitions)
+
+    @property
+    def gc_grace(self) -> Mapping[str, int]:
+        """`gc_grace_seconds` by table id, where that was told. Another thread may hold it: it never changes."""
+        if self._told_gc_grace is None:
+            self._told_gc_grace = dict(self._gc_grace)
+        return self._told_gc_grace
 
     @property
     def unbound(self) -> frozenset[str]:
@@ -181,10 +190,12 @@ class SchemaState:
                 self._note(msgspec.structs.replace(self._definitions[before], dropped=True), changed)
         if id is None:
             return
-        derived = definition(keyspace, name, id, self._rows(keyspace), self._base(place, id))
+        rows, base = self._rows(keyspace), self._base(place, id)
+        derived = definition(keyspace, name, id, rows, base)
         if derived is not None:
             self._current[place] = derived.id
             self._note(derived, changed)
+            self._note_gc_grace(derived.id, gc_grace_of(derived, rows, base))
 
     def _meet(self, place: tuple[str, str], id: str) -> None:
         """A new id for a name is a new table: rows written before its `tables` row are another's."""
@@ -197,6 +208,10 @@ class SchemaState:
             rows.horizon[place[1]] = max(written)
         if not seen or seen[-1] != id:
             seen.append(id)
+
+    def _note_gc_grace(self, id: str, seconds: int | None) -> None:
+        if seconds is not None and self._gc_grace.get(id) != seconds:
+            self._gc_grace[id], self._told_gc_grace = seconds, None
 
     def _note(self, derived: TableDefinition, changed: dict[str, TableDefinition]) -> None:
         if self._definitions.get(derived.id) != derived:

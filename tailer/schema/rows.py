@@ -22,8 +22,8 @@ BASE_TS: Final = -(2**63)
 """The timestamp of a base (CQL file, live server): older than any row of a log (architecture section 5)."""
 
 TRACKED: Final[Mapping[str, Mapping[str, str]]] = {
-    "tables": {"id": "uuid", "cdc": "boolean", "flags": "frozen<set<text>>"},
-    "views": {"id": "uuid", "cdc": "boolean"},
+    "tables": {"id": "uuid", "cdc": "boolean", "flags": "frozen<set<text>>", "gc_grace_seconds": "int"},
+    "views": {"id": "uuid", "cdc": "boolean", "gc_grace_seconds": "int"},
     "columns": {
         "kind": "text",
         "position": "int",
@@ -34,7 +34,10 @@ TRACKED: Final[Mapping[str, Mapping[str, str]]] = {
     "dropped_columns": {"kind": "text", "type": "text", "dropped_time": "timestamp"},
     "types": {"field_names": "frozen<list<text>>", "field_types": "frozen<list<text>>"},
 }
-"""The tables of `system_schema` that decide a definition, and their columns that matter (format page 9.2)."""
+"""The tables of `system_schema` that decide a definition, and their columns that matter (format page 9.2).
+
+`gc_grace_seconds` is in no definition: no row is read by it (`follow.SchemaState.gc_grace`).
+"""
 
 IGNORED_KEYSPACES: Final = frozenset({"system", "system_schema"})
 """Every start of a server writes the definitions of these again; ours are built in."""

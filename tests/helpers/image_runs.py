@@ -92,6 +92,7 @@ class Runs:
     wall: Callable[[], float] = lambda: NOW
     tokens: TokenRange | None = None
     consumer: str = "c"
+    gc_grace_seconds: int | None = None
     said: list[str] = field(default_factory=list)
 
     def stream(self) -> ImageStream:
@@ -102,6 +103,7 @@ class Runs:
             self.taker.give,
             tokens="" if self.tokens is None else str(self.tokens),
             wall=self.wall,
+            gc_grace_seconds=self.gc_grace_seconds,
         )
 
     def run(self, *nodes: str, **options: Any) -> None:

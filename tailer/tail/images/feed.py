@@ -59,7 +59,7 @@ class ImageFeed(Feed):
         looked, self._looked = self._looked, self._stream.wall()
         if super().patience_seconds is None:
             # What came since the look before this one may not have been there for this one.
-            self._timers.read_past(self.tail.options.node, looked)
+            self._timers.read_past(self.tail.options.node, looked, self.tail.parts.definitions.history.gc_grace)
         with self._guard():
             self._timers.look()
             if self._delivery is not None:

@@ -67,7 +67,7 @@ def image_run(
             reach=reach,
             tokens="" if images.tokens is None else f"{images.tokens.first}..{images.tokens.last}",
             expirations=not images.no_expirations,
-            gc_grace_seconds=int(images.gc_grace),
+            gc_grace_seconds=None if images.gc_grace is None else int(images.gc_grace),
         )
         try:
             stream.open()

@@ -69,7 +69,7 @@ class ImageStream:
         reach: Reach = reach_given,
         tokens: str = "",
         expirations: bool = True,
-        gc_grace_seconds: int = 864_000,
+        gc_grace_seconds: int | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.where = str(file.folder)

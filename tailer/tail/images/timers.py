@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tailer.images import Image
+from tailer.images.merger import NO_GC_GRACE
 from tailer.tail.follow import Say
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
@@ -37,9 +38,11 @@ class Timers:
         self._forgetting = False
         self._late = 0
         self._read_past: dict[str, int] = {}
+        self._gc_grace: dict[str, Mapping[str, int]] = {}
 
-    def read_past(self, node: str, seconds: float) -> None:
-        """All that the node's log had then is merged."""
+    def read_past(self, node: str, seconds: float, gc_grace: Mapping[str, int] = NO_GC_GRACE) -> None:
+        """All that the node's log had then is merged. `gc_grace`: as it tells of tables, by id; never changed again."""
+        self._gc_grace[node] = gc_grace
         self._read_past[node] = int(seconds)
 
     def look(self) -> None:
@@ -61,8 +64,15 @@ class Timers:
         while self._stream.due():
             self._stream.run(lambda merging: merging.merger.expire(merging.now_us, _ROWS))
 
+    def _longest(self) -> dict[str, int]:
+        """By table the most that any node tells: an ALTER has not come to all of them yet."""
+        longest: dict[str, int] = {}
+        for told in list(self._gc_grace.values()):
+            longest |= {id: max(seconds, longest.get(id, 0)) for id, seconds in told.items()}
+        return longest
+
     def _forget(self, merging: Merging) -> list[Image]:
-        told = merging.merger.forget(merging.now_us, self._read_past, _PARTITIONS)
+        told = merging.merger.forget(merging.now_us, self._read_past, _PARTITIONS, self._longest())
         self._forgetting = not told.done
         late, before = self._stream.late_facts, self._late
         if late > before:

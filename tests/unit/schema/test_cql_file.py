@@ -105,6 +105,14 @@ def test_options_and_comments() -> None:
     assert [column.desc for column in held.clustering] == [True, False]
 
 
+def test_how_long_deletions_are_kept_is_told_beside_the_definition() -> None:
+    state = SchemaState()
+    state.apply(parse_cql(f"CREATE TABLE ks.t (a int PRIMARY KEY) WITH ID = {ID} AND gc_grace_seconds = 7200;"))
+    assert state.gc_grace == {ID.replace("-", ""): 7200}
+    with pytest.raises(UsageError, match="a number of seconds"):
+        parse_cql("CREATE TABLE ks.t (a int PRIMARY KEY) WITH gc_grace_seconds = 'two hours';")
+
+
 def test_use_gives_the_keyspace_and_types_of_it_are_resolved() -> None:
     held = table(
         """CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '1'};

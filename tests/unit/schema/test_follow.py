@@ -57,6 +57,18 @@ def test_the_row_deletion_of_an_alter_drops_nothing_and_cdc_follows_the_newest_r
     assert state.apply([heading("t", ID_A, 150, cdc=True)]) == {}, "an older row changes nothing"
 
 
+def test_how_long_deletions_are_kept_is_of_the_newest_row_and_no_definition_changes_by_it() -> None:
+    state = SchemaState()
+    state.apply(parse_cql(bound(FILE).replace("cdc = true", "cdc = true AND gc_grace_seconds = 60")))
+    assert state.gc_grace == {ID_A: 60}
+    state.apply(create("t", ID_A, 100, {**SIMPLE, "clus": key("clustering", "int")}))
+    held = state.gc_grace
+    altered = put("tables", "ks", ["t"], {"gc_grace_seconds": 7200}, 200)
+    assert state.apply([altered]) == {}
+    assert state.apply([put("tables", "ks", ["t"], {"gc_grace_seconds": 1}, 150)]) == {}, "an older row"
+    assert (state.gc_grace, held) == ({ID_A: 7200}, {ID_A: 60}), "what was handed out stays as it was"
+
+
 def test_writing_the_same_again_is_no_change() -> None:
     state = SchemaState()
     state.apply(create("t", ID_A, 100, SIMPLE))

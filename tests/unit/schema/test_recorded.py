@@ -61,6 +61,13 @@ def test_the_log_s_changes_end_where_the_server_s_description_stands(sets_root: 
     assert different == {LOST_ALTER[name]} if name in LOST_ALTER else different == set()
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_the_log_tells_how_long_deletions_are_kept(sets_root: Path, name: str) -> None:
+    state = followed(sets_root / name).state
+    user = {id for id, held in state.definitions.items() if held.keyspace not in SERVERS_OWN}
+    assert {state.gc_grace[id] for id in user} == {864_000}, "the server's default: no set says otherwise"
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_recorded_alters_are_seen_at_their_positions(sets_root: Path, name: str) -> None:
     history = followed(sets_root / name)

@@ -28,8 +28,8 @@ from tests.unit.schema.made import ID_A
 
 ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "tables": [
-        ("ks", "t", UUID(hex=ID_A), True, {"compound"}, 50, 60, 50),
-        ("system", "x", None, None, None, None, None, None),
+        ("ks", "t", UUID(hex=ID_A), True, {"compound"}, 3600, 50, 60, 50, 70),
+        ("system", "x", None, None, None, None, None, None, None, None),
     ],
     "views": [],
     "columns": [
@@ -54,12 +54,11 @@ def test_rows_come_with_their_write_timestamps() -> None:
     session = FakeSession()
     found = read_session(session)
     assert session.queries[0] == (
-        "SELECT keyspace_name, table_name, id, cdc, flags, writetime(id), writetime(cdc), writetime(flags)"
-        " FROM system_schema.tables"
+        "SELECT keyspace_name, table_name, id, cdc, flags, gc_grace_seconds,"
+        " writetime(id), writetime(cdc), writetime(flags), writetime(gc_grace_seconds) FROM system_schema.tables"
     )
-    assert found[0] == SchemaDelta(
-        "tables", "ks", ("t",), {"id": (50, ID_A), "cdc": (60, True), "flags": (50, ["compound"])}, 60
-    )
+    cells = {"id": (50, ID_A), "cdc": (60, True), "flags": (50, ["compound"]), "gc_grace_seconds": (70, 3600)}
+    assert found[0] == SchemaDelta("tables", "ks", ("t",), cells, 70)
     assert found[-2].cells["dropped_time"] == (55, 1795257919446000)
     assert {delta.keyspace for delta in found} == {"ks"}
 

@@ -149,6 +149,40 @@ def test_a_tombstone_is_forgotten_when_all_were_read_past_it(tmp_path: Path) -> 
     stream.close()
 
 
+@pytest.mark.parametrize(
+    ("told", "chosen", "kept_at"),
+    [
+        ([{}], None, 864_000),
+        ([{1: 86_400}], None, 86_400),
+        ([{1: 86_400}, {1: 172_800}], None, 172_800),
+        ([{2: 86_400}], None, 864_000),
+        ([{1: 0}], None, 3 * 3600),
+        ([{1: 86_400}], 43_200, 43_200),
+    ],
+    ids=["default", "its own", "the longest of two nodes", "another table's", "hints are kept longer", "as chosen"],
+)
+def test_a_tombstone_is_kept_as_long_as_the_table_says(
+    tmp_path: Path, told: list[dict[int, int]], chosen: int | None, kept_at: int
+) -> None:
+    """Told by number: 1 for the table, 2 for another."""
+    now, ticks = [NOW], [0.0]
+    runs = one_node(tmp_path, [expiring(1, int(NOW) + 60)], wall=lambda: now[0])
+    runs.run()
+    ids = {1: next(iter(runs.taker.images))["table_id"].replace("-", ""), 2: "00" * 16}
+    stream = replace(runs, gc_grace_seconds=chosen).stream()
+    stream.open()
+    timers = Timers(stream, runs.said.append, lambda: ticks[0])
+    # The row expires a minute after it came, and is dead from then on; the number of the partition's image stays.
+    for later, kept in ((60 + kept_at - 1, 2), (60 + kept_at + 1, 1)):
+        now[0], ticks[0] = NOW + later, ticks[0] + 700.0
+        for number, each in enumerate(told):
+            timers.read_past("n1" if not number else "n2", now[0], {ids[of]: seconds for of, seconds in each.items()})
+        timers.look()
+        timers.look()
+        assert stream._file.read(lambda seen: seen.counts()["rows"]) == kept
+    stream.close()
+
+
 def test_ranges_of_tokens_share_the_partitions(tmp_path: Path) -> None:
     whole = one_node(tmp_path, rows(40))
     whole.run()

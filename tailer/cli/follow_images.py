@@ -22,7 +22,7 @@ from tailer.options.tail import TailOptions
 from tailer.sinks.outlets import open_outlet
 from tailer.tail.deliver import deliver
 from tailer.tail.images.delivery import ImageDelivery
-from tailer.tail.images.feed import ImageFeed
+from tailer.tail.images.feed import ImageFeed, look
 from tailer.tail.images.run import ImageRun, image_run, tail_options_of
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told
 from tailer.tail.side_by_side import Pulse
@@ -54,7 +54,7 @@ def follow_images(
         return True
 
     with image_run(places, options, images, give, say, once=values["once"]) as run:
-        run_nodes(nodes, _to_images(run, values, say, []), values, watched, stopping)
+        run_nodes(nodes, _to_images(run, values, say, []), values, watched, stopping, run.timers.look)
     sink.close()
 
 
@@ -77,8 +77,12 @@ def _into_outlet(
     reach, give = delivery.reach, delivery.give
     try:
         with closing(delivery), image_run(places, options, images, give, say, once=values["once"], reach=reach) as run:
+
+            def meanwhile() -> None:
+                look(run.timers, delivery)
+
             try:
-                run_nodes(nodes, _to_images(run, values, say, told, delivery), values, watched, stopping)
+                run_nodes(nodes, _to_images(run, values, say, told, delivery), values, watched, stopping, meanwhile)
             finally:
                 delivery.finish()
     except StoppedError:

@@ -81,16 +81,22 @@ def nodes_of(places: Sequence[tuple[str, LogPlace]], options: TailOptions) -> li
 
 
 def run_nodes(
-    nodes: Sequence[FollowedLog], give: Deliver, values: dict[str, Any], watched: Watched, stopping: Stopping
+    nodes: Sequence[FollowedLog],
+    give: Deliver,
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run all of them side by side. Raises the documented errors."""
+    """Run all of them side by side; `meanwhile` as there. Raises the documented errors."""
     runs = []
     for node in nodes:
         watch = watched(source_at(node.place, node.options), node.options)
         run = _Run(node.place, node.state, node.options, watch, give)
         runs.append(NodeRun(node.name, node.place, node.state, run))
     waits = waits_for_nodes(values["on_node_lost"], several=len(nodes) > 1)
-    side_by_side(runs, once=values["once"], waits=waits, say=STANDARD_ERROR.notice, stopping=stopping)
+    say = STANDARD_ERROR.notice
+    side_by_side(runs, once=values["once"], waits=waits, say=say, stopping=stopping, meanwhile=meanwhile)
 
 
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:

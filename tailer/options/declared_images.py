@@ -40,7 +40,7 @@ IMAGES: Final = (
         "gc_grace", kinds.TIME, "With --image: how long a deletion is remembered. Default: each table's "
         "gc_grace_seconds, as log, schema file or server tell it, 10d where none does.",
         _PANEL, None, "gc-grace", _FOLLOW, python=True,
-        more="with `image`: seconds for which a deletion is remembered; each table's own `gc_grace_seconds` if not given",
+        more="with `image`: seconds for which a deletion is remembered; not given: each table's own `gc_grace_seconds`",
     ),
     Option("of_table", kinds.TABLE, "With --key: the table of the row that is asked for.", None, None, "table", _IMAGES,
            alone=True),

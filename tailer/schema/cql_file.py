@@ -241,7 +241,7 @@ class _Reader:
         self.schema.tables[keyspace, name] = view
 
     def _options(self, table: CqlTable) -> None:
-        """`option AND option …`: ID, cdc, gc_grace_seconds, CLUSTERING ORDER BY and COMPACT STORAGE count, the rest is stepped over."""
+        """`option AND option …`: `_option`, CLUSTERING ORDER BY and COMPACT STORAGE count, the rest is stepped over."""
         cursor = self.cursor
         while True:
             if cursor.take("clustering", "order", "by"):
@@ -254,6 +254,7 @@ class _Reader:
                 break
 
     def _option(self, table: CqlTable) -> None:
+        """ID, cdc or gc_grace_seconds; another one is stepped over."""
         cursor = self.cursor
         option = cursor.name("a table option")
         cursor.want_sign("=")

@@ -84,14 +84,16 @@ def side_by_side(
     waits: bool,
     say: Say,
     stopping: Callable[[], bool] = lambda: False,
+    meanwhile: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run all nodes until `stopping`, or (`once`) each to its end.
 
     `waits`: a node that is away is waited for while the others go on; with `once` it is left out, and said. An error
-    of another kind ends all runs, with `once` when each has come to its end; it is raised.
+    of another kind ends all runs, with `once` when each has come to its end; it is raised. `meanwhile`: called now and
+    then while no run is at its target, though all nodes be away; not with `once`. An error of its is raised likewise.
     """
-    _SideBySide(nodes, once, waits, say, stopping, clock).run()
+    _SideBySide(nodes, once, waits, say, stopping, meanwhile, clock).run()
 
 
 class _SideBySide:
@@ -102,6 +104,7 @@ class _SideBySide:
         waits: bool,
         say: Say,
         stopping: Callable[[], bool],
+        meanwhile: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
         self._nodes = nodes
@@ -110,13 +113,14 @@ class _SideBySide:
         self._lock = threading.RLock()
         self._say = say
         self._stopping = stopping
+        self._meanwhile = meanwhile
         self._clock = clock
         self._ending = False
         self._errors: list[BaseException] = []
         self._left_out: list[CdcError] = []
         self._lost = LostNodes(self._said, clock)
-        at_target = threading.Lock()
-        self._pulses = {node.name: Pulse(at_target, self._finder(node.name), clock) for node in nodes}
+        self._at_target = threading.Lock()
+        self._pulses = {node.name: Pulse(self._at_target, self._finder(node.name), clock) for node in nodes}
 
     def run(self) -> None:
         threads = {
@@ -131,6 +135,8 @@ class _SideBySide:
                     thread.join(_SLICE_SECONDS / len(threads))
                     if thread.is_alive() and self._waits:
                         self._listen_to(name)
+                if not self._once:
+                    self._look()
         finally:
             self._ending = True
             for name, thread in threads.items():
@@ -184,6 +190,13 @@ class _SideBySide:
                     self._lost.found(name)
 
         return found
+
+    def _look(self) -> None:
+        if self._at_target.acquire(blocking=False):
+            try:
+                self._meanwhile()
+            finally:
+                self._at_target.release()
 
     def _listen_to(self, name: str) -> None:
         """Tell of a node that does not answer, and again of those that are away."""

@@ -1,7 +1,8 @@
-"""A target of images that is away: it is said, nothing is lost, and whoever asks to stop is heard."""
+"""Images while a target, or all nodes, are away: nothing is lost, time goes on, and whoever asks to stop is heard."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.cli.test_follow_image import logs, path_of
 from tests.helpers.cli import ROOT, program, run_cli
 from tests.unit.spark.test_nodes_away import Log
+from tests.unit.tail.images.test_state import expiring, log_of
 
 __all__ = ["logs"]
 
@@ -26,6 +28,8 @@ def words(logs: dict[str, Log], file: Path, *more: str) -> list[str]:
 
 def keys(file: Path) -> list[str]:
     with closing(sqlite3.connect(file)) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 't'").fetchall():
+            return []
         return [ck for (ck,) in database.execute("SELECT ck FROM t ORDER BY ck")]
 
 
@@ -70,3 +74,35 @@ def test_a_target_that_stays_away_ends_the_run(logs: dict[str, Log], tmp_path: P
         other.rollback()
     assert run_cli([*words(logs, file), "--once"]).code == 0
     assert keys(file) == ["a", "b", "c"]
+
+
+def test_what_a_ttl_ends_while_all_nodes_are_away(tmp_path: Path) -> None:
+    ends = int(time.time()) + 12
+    nodes = {name: log_of(tmp_path / name / "cdc_raw", [expiring(1, ends)]) for name in ("n1", "n2")}
+    place = ",".join(f"{name}={log.path}" for name, log in nodes.items())
+    file = tmp_path / "kept.db"
+    kept = [*words({}, file)[2:], "--image-state", str(tmp_path / "images")]
+    with (
+        subprocess.Popen(program(["follow", place, *kept]), cwd=ROOT, stderr=subprocess.PIPE, text=True) as running,
+        subprocess.Popen(
+            program(["follow", place, "--consumer", "d", "--image", "both", "--output", "json"]),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as shown,
+    ):
+        try:
+            assert shown.stdout is not None
+            first = json.loads(shown.stdout.readline())
+            until(lambda: keys(file) == ["a"])
+            for log in nodes.values():
+                log.path.rename(log.path.with_name("away"))
+            last = json.loads(shown.stdout.readline())
+            until(lambda: keys(file) == [])
+        finally:
+            for each in (running, shown):
+                each.send_signal(signal.SIGTERM)
+            running.communicate(timeout=PATIENCE_SECONDS)
+    assert first["op"] in {"insert", "upsert"}, "by whether the other node has shown the CREATE by then"
+    assert (last["op"], last["before"], last["after"]) == ("expire", first["after"], None)
+    assert time.time() >= ends

@@ -23,6 +23,13 @@ from tailer.tail.watch import NO_WATCH, Watch
 Guard = Callable[[], AbstractContextManager[None]]
 
 
+def look(timers: Timers, delivery: ImageDelivery | None) -> None:
+    """What time asks for, whether or not rows come; for who holds the guard."""
+    timers.look()
+    if delivery is not None:
+        delivery.rest()
+
+
 class ImageFeed(Feed):
     """Of one node. `guard`: held while the state is worked on, and images are handed over. `delivery`: where they go to
     an outlet."""
@@ -61,9 +68,7 @@ class ImageFeed(Feed):
             # What came since the look before this one may not have been there for this one.
             self._timers.read_past(self.tail.options.node, looked, self.tail.parts.definitions.history.gc_grace)
         with self._guard():
-            self._timers.look()
-            if self._delivery is not None:
-                self._delivery.rest()
+            look(self._timers, self._delivery)
 
     @property
     def patience_seconds(self) -> float | None:

@@ -48,7 +48,6 @@ class RemoteJournal(Journal):
             self._take_in()
 
     def catch_up(self) -> None:
-        """Know every record that there is now."""
         if self._own == 0:
             self._take_in()
 

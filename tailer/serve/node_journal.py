@@ -46,7 +46,8 @@ class NodeJournal:
     def refresh(self) -> Stands:
         """What there is now."""
         with self._lock:
-            return self._refreshed()
+            self._journal.refresh()
+            return self._stands()
 
     def identify(self) -> str:
         """The state has an id when this returns, durably."""
@@ -58,7 +59,9 @@ class NodeJournal:
     def read(self, after: int) -> tuple[Stands, Sequence[AnyRecord]]:
         """The records with higher numbers."""
         with self._lock:
-            return self._refreshed(), self._journal.read(after=after)
+            # Who asks may know of some that no look here tells of.
+            self._journal.catch_up()
+            return self._stands(), self._journal.read(after=after)
 
     def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
         """The numbers of equal records, where they are of a kind that is journalled once."""
@@ -83,12 +86,11 @@ class NodeJournal:
     def has_forgotten(self, content: ConsumerFile) -> bool:
         """Whether a compaction has left out what a position of these needs."""
         with self._lock:
-            self._journal.refresh_base()
+            self._journal.catch_up()
             base = self._journal.base
             return any(base.forgets(mark.offset) for node in content.nodes.values() for mark in _marks(node))
 
-    def _refreshed(self) -> Stands:
-        self._journal.refresh()
+    def _stands(self) -> Stands:
         return Stands(self._journal.id, self._journal.count, self._journal.base)
 
 

@@ -68,7 +68,7 @@ class FolderJournal(Journal):
         except OSError as error:
             raise self._failed("cannot be read", error) from error
 
-    def refresh_base(self) -> None:
+    def catch_up(self) -> None:
         """`refresh`, and see a base too that no write followed, for a compaction was killed: its numbers count."""
         self._whole = None
         self.refresh()

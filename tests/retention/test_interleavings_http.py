@@ -245,6 +245,25 @@ def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "JOINED_SECONDS", 0.0)
 
 
+def test_a_compaction_that_was_killed_has_a_number_for_readers_elsewhere_too(
+    without_fsync: None, forgets_at_once: None, looks_at_once: None
+) -> None:
+    """Between its base and the journal behind it, which nobody writes in before the next reader comes."""
+    run = InterleavingsOverHttp()
+    try:
+        run.something_is_there()
+        run.restart()
+        run.read_a_part(name="one", number=1)
+        run.close(more=0, number=0)
+        run.is_moved_and_comes_back(name="two", number=0, drops=False)
+        run.is_moved_and_comes_back(name="one", number=0, drops=True)
+        run.clean_killed(number=3)
+        run.seek(name="two", number=0)
+        run.everybody_reads()
+    finally:
+        run.teardown()
+
+
 @pytest.mark.slow
 def test_nothing_needed_goes_over_http(without_fsync: None, forgets_at_once: None, looks_at_once: None) -> None:
     interleave(EXAMPLES, STEPS, InterleavingsOverHttp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -248,3 +249,19 @@ def test_appenders_beside_compactions_lose_nothing_that_was_to_stay(tmp_path: Pa
     for who in range(2):
         mine = [r.segment for r in last.read() if isinstance(r, SegmentEndRecord) and r.end == who]
         assert mine == sorted(set(mine)), "in order, each once"
+
+
+def test_who_read_before_a_compaction_that_was_killed_knows_its_number_when_asked_for_it(
+    tmp_path: Path, ten: Journal
+) -> None:
+    other = FolderJournal(tmp_path)
+    # Only a second look finds that there was nothing more, and remembers so.
+    other.refresh()
+    with killed_at(2), suppress(Killed):
+        ten.compact(8, from_segment(8))
+    fresh = FolderJournal(tmp_path)
+    assert (fresh.count, other.count) == (11, 10), "the base is there, and nothing was written behind it"
+    other.require(11)
+    assert other.count == 11
+    with pytest.raises(RefusedError, match="shorter"):
+        other.require(12)

@@ -13,7 +13,7 @@ from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, ru
 from tailer.cli.monitoring import Watched
 from tailer.cli.rows import Form
 from tailer.cli.standard_error import STANDARD_ERROR
-from tailer.errors import CdcError
+from tailer.errors import CdcError, UsageError
 from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image_rows import ImageRows, TakesImages
 from tailer.options.images import ImageOptions
@@ -42,6 +42,11 @@ def follow_images(
 ) -> None:
     """Give images until `stopping`, or with --once of all that is there. `to`: the outlet that they go into; None:
     standard output. Raises the documented errors."""
+    if options.table is not None:
+        raise UsageError(
+            "--typed and images: the command line gives them in the generic form",
+            remedy='Leave out --typed; tailer.open(…, table="ks.t", image="both") gives typed ones.',
+        )
     nodes = nodes_of(places, tail_options_of(options))
     if to is not None:
         _into_outlet(nodes, places, options, images, to, values, watched, stopping)

@@ -56,7 +56,6 @@ def split_images(options: Mapping[str, Any]) -> tuple[dict[str, Any], ImageOptio
 def check_images(options: TailOptions) -> None:
     """UsageError for what images cannot be made of."""
     refused = {
-        "--typed": options.table is not None,
         "--with-origin": options.with_origin,
         "--with-primary": options.with_primary,
         "--replicas primary": options.replicas == "primary",

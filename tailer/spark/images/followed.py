@@ -67,6 +67,8 @@ def _streams(changes: DataFrame) -> Iterator[dict[str, str]]:
 def check_source(source: SourceOptions) -> None:
     """UsageError for a stream that images cannot be made of."""
     check_images(source.tail)
+    if source.tail.table is not None:
+        raise UsageError("images in Spark have the generic form", remedy="Leave out the option table.")
     if not source.tail.schema_changes:
         raise UsageError("images follow the tables' definitions by rows with op = schema", remedy=_ADD)
     if source.tail.accept_loss or source.tail.on_error != "stop":

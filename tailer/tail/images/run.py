@@ -32,9 +32,11 @@ class ImageRun:
 
 
 def tail_options_of(options: TailOptions) -> TailOptions:
-    """The options of a tail whose rows become images: changes of definitions are among them. UsageError."""
+    """The options of a tail whose rows become images: generic ones, with changes of definitions. UsageError."""
     check_images(options)
-    return replace(options, schema_changes=True, outlet=options.consumer is not None)
+    # Of the typed form images are, and not the rows that they are made of.
+    tables = options.tables if options.table is None else (options.table,)
+    return replace(options, tables=tables, table=None, schema_changes=True, outlet=options.consumer is not None)
 
 
 @contextmanager

@@ -1,0 +1,104 @@
+"""Images of one table in the typed form: the rows before and after as structs of the table's own columns, in Arrow.
+
+A struct has each column as a typed row has it, and behind them `known`, with the typed form's prefix: the names of the
+columns that are known. What is not is null, as what is null; a row that is not there is null itself. Knows no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from tailer.errors import DefinitionError
+from tailer.images.image import COLUMNS, Image, arrow_schema
+from tailer.position import Position
+from tailer.rows.typed.form import FormColumn, form_of
+from tailer.schema.model import TableDefinition
+from tailer.schema.typed import TypedOptions, typed_table
+from tailer.types import printed
+from tailer.types.cql import Native
+from tailer.types.encode import encoder
+from tailer.types.read_json import read_json
+
+KNOWN: Final = "known"
+"""The name of that field, behind the prefix."""
+
+_ROWS: Final = ("before", "after")
+
+
+class TypedImages:
+    """Of one table, by the columns that it has when the run gives its first image.
+
+    Columns that were dropped by then are left out of rows from before, for SELECT shows them nowhere.
+    """
+
+    def __init__(self, newest: TableDefinition, options: TypedOptions) -> None:
+        self._typed = typed = typed_table(newest, (), msgspec.structs.replace(options, more=(*options.more, KNOWN)))
+        self._dropped = {column.name for column in newest.columns if column.dropped}
+        self._known = typed.prefix + KNOWN
+        columns = form_of(typed).columns
+        self._values = {column.name: _value_of(column) for column in columns}
+        fields = [pa.field(column.name, column.arrow) for column in columns]
+        row = pa.struct([*fields, pa.field(self._known, pa.list_(pa.string()))])
+        kinds = [row if field.name in _ROWS else field.type for field in arrow_schema()]
+        self.schema: pa.Schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+
+    def to_arrow(self, images: Sequence[Image]) -> pa.RecordBatch:
+        """Images of the table. DefinitionError for a value that Arrow has no room for, and for a column that the form
+        has no place for, unless that is to be left out."""
+        columns = []
+        for name, kind in zip(COLUMNS, self.schema.types, strict=True):
+            values = [getattr(image, name) for image in images]
+            if name in _ROWS:
+                values = [
+                    None if text is None else self._row(text, image) for text, image in zip(values, images, strict=True)
+                ]
+            columns.append(pa.array(values, kind))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _row(self, text: str, image: Image) -> dict[str, Any]:
+        said: dict[str, Any] = read_json(text)
+        values: dict[str, Any] = {}
+        for name, value in said.items():
+            make = self._values.get(name)
+            if make is not None:
+                values[name] = None if value is None else self._made(make, value, name, image)
+            elif name not in self._dropped and self._typed.on_change == "fail":
+                raise self._misfit(name, image)
+        return {**values, self._known: list(values)}
+
+    def _made(self, make: Callable[[Any], Any], value: Any, column: str, image: Image) -> Any:
+        try:
+            return make(value)
+        except ValueError as error:
+            raise DefinitionError(
+                f'a value of {self._typed.table} in column "{column}" has no place in its Arrow type',
+                at=_place(image),
+                found=str(error),
+                remedy="Take images of this table in the generic form.",
+            ) from None
+
+    def _misfit(self, column: str, image: Image) -> DefinitionError:
+        return DefinitionError(
+            f'{self._typed.table} has a column "{column}", for which this run\'s typed form has no place: its '
+            "definition has changed",
+            at=_place(image),
+            remedy='Start again, and the column is there; or leave it out with on_schema_change="ignore".',
+        )
+
+
+def _place(image: Image) -> Position | None:
+    return None if image.segment is None else Position(image.segment, image.offset or 0)
+
+
+def _value_of(column: FormColumn) -> Callable[[Any], Any]:
+    """The plain value by its JSON. What prints alike is one value (`tailer.types.encode`)."""
+    traits = column.type.traits
+    if isinstance(traits, Native) and traits.printed == printed.COUNTER:
+        # A row shows the sum of what the log has.
+        return int
+    encode, read = encoder(column.type), column.read
+    return lambda value: read(encode(value))

@@ -1,0 +1,79 @@
+"""Typed images of every recorded set: what they add up to is what the server answered to SELECT, value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tailer.errors import DefinitionError
+from tailer.images import Image
+from tailer.images.typed import TypedImages
+from tailer.rebuild import Table
+from tailer.schema.typed import TypedOptions
+from tests.helpers.arrow_rows import spelled_rows, without_empty
+from tests.helpers.imaged import Imaged, entries_of, times
+from tests.helpers.rebuilt import INCOMPLETE, MISFITS, SETS, Recorded, recorded, spelled, tables_of
+from tests.oracle.jsontext import loads
+
+pytestmark = pytest.mark.slow
+
+STRINGS = TypedOptions(decimals="string", case_sensitive=True)
+
+
+def imaged(recording: Recorded) -> Imaged:
+    tables = tables_of(recording)
+    entries = entries_of(recording.rows, [table.definition.id for table in tables.values()])
+    told = Imaged(tables.values())
+    for entry, now in zip(entries, times(entries, recording.at), strict=True):
+        told.tell(entry, now)
+    told.expire(recording.at)
+    return told
+
+
+def of_table(told: Imaged, table: Table) -> list[Image]:
+    return [image for image in told.images if image.table_id.replace("-", "") == table.definition.id]
+
+
+def rows_of(rows: pa.StructArray) -> pa.Table:
+    """The rows that are there, with the table's own columns alone."""
+    there = rows.drop_null()
+    return pa.table({field.name: there.field(field.name) for field in there.type}).drop_columns(["_known"])
+
+
+def last_of_each(images: Sequence[Image]) -> list[Image]:
+    last = {(image.partition_key, image.clustering, image.is_static): image for image in images if image.partition_key}
+    return [image for image in last.values() if image.op not in ("delete_range", "delete_partition")]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_they_have_what_select_shows(name: str, sets_root: Path) -> None:
+    recording = recorded(name, sets_root)
+    told, compared = imaged(recording), 0
+    for table_name, table in tables_of(recording).items():
+        images = of_table(told, table)
+        if table_name in MISFITS:
+            with pytest.raises(DefinitionError, match="no place in its Arrow type"):
+                TypedImages(table.definition, STRINGS).to_arrow(images)
+            continue
+        made = TypedImages(table.definition, STRINGS).to_arrow(images)
+        for side in ("before", "after"):
+            texts = [loads(text) for image in images if (text := getattr(image, side)) is not None]
+            rows, names = made[side], {c.name for c in table.definition.columns if not c.dropped}
+            live = [{name: value for name, value in row.items() if name in names} for row in texts]
+            shown = [spelled({name: value for name, value in row.items() if value is not None}) for row in live]
+            assert spelled_rows(rows_of(rows), table) == without_empty_and_nulls(shown)
+            assert rows.drop_null().field("_known").to_pylist() == [list(row) for row in live]
+        if not any(column.kind == "static" for column in table.definition.columns) and table_name not in INCOMPLETE:
+            last = TypedImages(table.definition, STRINGS).to_arrow(last_of_each(images))
+            assert spelled_rows(rows_of(last["after"]), table) == without_empty_and_nulls(recording.shown[table_name])
+            compared += len(recording.shown[table_name])
+    assert compared > 0
+
+
+def without_empty_and_nulls(rows: Sequence[str]) -> list[str]:
+    """Of what the typed form cannot tell from null nothing is left."""
+    plain = (loads(row) for row in without_empty(rows))
+    return sorted(spelled({name: value for name, value in row.items() if value is not None}) for row in plain)

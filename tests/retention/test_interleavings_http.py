@@ -19,7 +19,7 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.serve import listing
 from tailer.serve.options import Bounds, ServeOptions
 from tailer.state.cleaned import read_cleaned
-from tailer.state.consumers import consumer_path
+from tailer.state.consumers import consumer_path, read_consumer
 from tailer.tail.tail import Tail
 from tailer.wire.paths import LEASE_SECONDS
 from tests.helpers.served import OPEN, ServedNode
@@ -106,11 +106,16 @@ class InterleavingsOverHttp(Interleavings):
 
     @rule(name=names, number=NUMBERS, drops=strategies.booleans())
     def is_moved_and_comes_back(self, name: str, number: int, drops: bool) -> None:
-        """By hand on the node, while it is silent; nobody has read in that name since."""
+        """By hand on the node, while it is silent; nobody has read in that name since. One that was moved to where it
+        stood may go on: it is told apart by that alone where the node was started anew."""
         if self._reading(name) is not None:
+            stood = self._stands(name)
             self.drop(name) if drops else self.seek(name, number)
             for place in [place for place, (left, _) in enumerate(self.left) if left == name][-1:]:
-                self.comes_back(place, number % 2)
+                if self._stands(name) == stood:
+                    self.left.pop(place)[1].kill()
+                else:
+                    self.comes_back(place, number % 2)
 
     @rule(name=names, steps=strategies.sampled_from([1, 9]))
     def loses_an_answer(self, name: str, steps: int) -> None:
@@ -227,6 +232,9 @@ class InterleavingsOverHttp(Interleavings):
             self.kill(name)
             self.seconds += ENDED
         self.node.run(self.node.node.sweep())
+
+    def _stands(self, name: str) -> object:
+        return read_consumer(consumer_path(self.state, name), name).nodes
 
     def _files(self, name: str) -> list[bytes]:
         path = consumer_path(self.state, name)

@@ -26,12 +26,16 @@ KEY = {"pk", "ck"}
 
 @dataclass
 class Imaged:
-    """What images of a run come to: all empty where nothing is wrong."""
+    """What images of a run come to: `differences`, `torn` and `unlike` are empty where nothing is wrong.
+
+    `must`: how many were told to be there by the order of arrival.
+    """
 
     images: list[Image]
     differences: dict[str, set[str]]
     torn: list[str]
     unlike: list[str]
+    must: int
     kills: int
 
 
@@ -47,8 +51,8 @@ def imaged(cluster: Cluster, imaging: Imaging, rows: Sequence[str]) -> Imaged:
         time.sleep(1)
     imaging.stop()
     images = imaging.images()
-    merged = entries_in_order(map(loads, rows), imaging.arrived())
-    return Imaged(images, different, torn(images), unlike(effects(merged, TOLD), images), imaging.kills)
+    told = effects(entries_in_order(map(loads, rows), imaging.arrived()), TOLD)
+    return Imaged(images, different, torn(images), unlike(told, images), len(told.must), imaging.kills)
 
 
 def torn(images: Iterable[Image]) -> list[str]:

@@ -92,6 +92,7 @@ def test_images_add_up_to_what_select_shows(seen: Seen) -> None:
 
 
 def test_each_write_has_its_image_once(seen: Seen) -> None:
+    assert seen.images.must > 500
     assert seen.images.unlike == []
     # One for many copies.
     assert len(seen.images.images) < len(seen.entries) < seen.rows

@@ -101,12 +101,13 @@ def test_each_write_has_its_image_whatever_happens_to_the_nodes(server_here: Non
             phases.all()
         copies = read_out(run)
         found = imaged(run.cluster, imaging, run.arrivals.rows)
-    figures = {"rows": len(run.arrivals.rows), "writes": len(copies.of), "kills": found.kills}
+    figures = {"rows": len(run.arrivals.rows), "writes": len(copies.of), "must": found.must, "kills": found.kills}
     _keep(f"images-{name}", {**figures, "images": len(found.images), "ops": Counter(i["op"] for i in found.images)})
     assert reader.failures == []
     assert copies.missing == []
     assert found.differences == {}
     assert found.torn == []
+    assert found.must > 1000
     assert found.unlike == []
 
 

@@ -79,6 +79,15 @@ class ClusterNode(Node):
         rack = f"dc=dc1\nrack=r{2 - number % 2}\n"
         (self.folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
 
+    def end(self) -> tuple[int, int]:
+        """The last segment that has a sidecar, and how far that says it is durable."""
+        found = {int(file.name.removesuffix("_cdc.idx").rpartition("-")[2]): file for file in self._sidecars()}
+        last = max(found)
+        return last, int(found[last].read_text().split()[0])
+
+    def _sidecars(self) -> Iterator[Path]:
+        return self.cdc_raw.glob("*_cdc.idx")
+
     def repair(self, keyspace: str) -> None:
         """A full repair of every range of the keyspace."""
         status, *text = self.command("repair", keyspace, seconds=TOPOLOGY_SECONDS)

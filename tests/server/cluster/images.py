@@ -1,99 +1,58 @@
-"""One `cdc-tail follow --image both` over all nodes of a cluster, killed again and again, and what its images come to.
+"""What the images of a cluster come to: their chain, the tables that they add up to, and of which writes they are.
 
-An image comes again behind a kill, as it was: by its key it counts once. Knows the images' columns and what a workload
-writes, and nothing of how they are made.
+Knows the images' columns and what a workload writes, and nothing of how images are made.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tests.helpers.cli import program
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import dumps, loads
-from tests.server.cluster.cluster import Cluster, ClusterNode
-from tests.server.cluster.ledger import Entry
-from tests.server.cluster.schema import tables
+from tests.server.cluster.cluster import Cluster
+from tests.server.cluster.imaging import Image, Imaging, row_of
+from tests.server.cluster.merge_order import Effect, Effects, effects, entries_in_order
+from tests.server.cluster.schema import tables, told
 
-END_SECONDS = 60
+CATCH_UP_SECONDS = 120.0
+TOLD = frozenset(told())
 OF_NO_ROW = {"delete_range", "delete_partition", "truncate", "schema", "drop"}
 KEY = {"pk", "ck"}
-DELETIONS = {"delete_range", "delete_partition"}
-
-Image = Mapping[str, Any]
 
 
-class ImageFollower:
-    """Its images stand in a file, in whole lines. `failures`: how it ended by itself."""
+@dataclass
+class Imaged:
+    """What images of a run come to: `differences`, `torn` and `unlike` are empty where nothing is wrong.
 
-    def __init__(self, work: Path) -> None:
-        self.failures: list[str] = []
-        self.kills = 0
-        self._out, self._errors = work / "images.jsonl", work / "images.stderr"
-        self._words: list[str] = []
-        self._process: subprocess.Popen[bytes] | None = None
+    `must`: how many were told to be there by the order of arrival.
+    """
 
-    def start(self, nodes: Sequence[ClusterNode]) -> None:
-        places = ",".join(f"{node.name}={node.cdc_raw}" for node in nodes)
-        self._words = program(["follow", places, "--image", "both", "--consumer", "images", "--output", "json"])
-        self._run()
-
-    def kill(self) -> None:
-        """`kill -9`, and it is started again."""
-        assert self._process is not None
-        self._end(signal.SIGKILL)
-        self.kills += 1
-        self._run()
-
-    def stop(self) -> None:
-        self._end(signal.SIGTERM)
-
-    def images(self) -> list[Image]:
-        """Each once, in the order in which they came. One that came again is the same, byte for byte."""
-        found: dict[str, tuple[str, Image]] = {}
-        whole, _, _ = self._out.read_bytes().rpartition(b"\n")
-        for line in whole.decode().splitlines():
-            image = loads(line)
-            key = dumps([image["table_id"], *_row_of(image), image["seq"]])
-            assert found.setdefault(key, (line, image))[0] == line, line
-        return [image for _, image in found.values()]
-
-    def _run(self) -> None:
-        self._drop_torn_line()
-        with self._out.open("ab") as out, self._errors.open("ab") as errors:
-            self._process = subprocess.Popen(self._words, stdout=out, stderr=errors)
-
-    def _drop_torn_line(self) -> None:
-        """As whoever goes on with such a file does."""
-        if self._out.exists():
-            whole = self._out.read_bytes().rfind(b"\n") + 1
-            os.truncate(self._out, whole)
-
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if process.poll() is None:
-            process.send_signal(how)
-        code = process.wait(END_SECONDS)
-        if code != (-signal.SIGKILL if how == signal.SIGKILL else 0):
-            self.failures.append(f"ended with {code}: {self._errors.read_text()[-4000:]}")
+    images: list[Image]
+    differences: dict[str, set[str]]
+    torn: list[str]
+    unlike: list[str]
+    must: int
+    kills: int
 
 
-@contextmanager
-def ending(follower: ImageFollower) -> Iterator[None]:
-    """No process of it is left behind the block."""
-    try:
-        yield
-    finally:
-        follower.stop()
+def imaged(cluster: Cluster, imaging: Imaging, rows: Sequence[str]) -> Imaged:
+    """Behind the last write, as soon as they add up to what SELECT shows, or it takes too long. Ends what makes them.
+
+    `rows`: all rows of the logs, as a reader gave them.
+    """
+    deadline = time.monotonic() + CATCH_UP_SECONDS
+    while (different := differences(cluster, imaging.images())) and not imaging.failures:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(1)
+    imaging.stop()
+    images = imaging.images()
+    told = effects(entries_in_order(map(loads, rows), imaging.arrived()), TOLD)
+    return Imaged(images, different, torn(images), unlike(told, images), len(told.must), imaging.kills)
 
 
 def torn(images: Iterable[Image]) -> list[str]:
@@ -103,7 +62,7 @@ def torn(images: Iterable[Image]) -> list[str]:
     seqs: dict[str, int] = {}
     found = []
     for image in images:
-        partition, row = dumps([image["table_id"], image["partition_key"]]), dumps([image["table_id"], *_row_of(image)])
+        partition, row = dumps([image["table_id"], image["partition_key"]]), dumps([image["table_id"], *row_of(image)])
         if image["prev_seq"] != seqs.get(partition):
             found.append(f"{dumps(image)}: {seqs.get(partition)} was the last seq")
         seqs[partition] = image["seq"]
@@ -130,7 +89,7 @@ def differences(cluster: Cluster, images: Iterable[Image]) -> dict[str, set[str]
     rows: dict[str, dict[str, Any]] = {name: {} for name in tables()}
     for image in images:
         if image["op"] not in OF_NO_ROW:
-            rows[f"{image['keyspace']}.{image['table']}"][dumps(_row_of(image))] = image["after"]
+            rows[f"{image['keyspace']}.{image['table']}"][dumps(row_of(image))] = image["after"]
     found = {}
     for name, held in rows.items():
         mine = {spelled(row) for row in held.values() if row is not None}
@@ -140,45 +99,18 @@ def differences(cluster: Cluster, images: Iterable[Image]) -> dict[str, set[str]
     return found
 
 
-def without_image(entries: Sequence[Entry], images: Iterable[Image]) -> list[str]:
-    """What must have an image and has none, or more than one for the same fact.
-
-    Of each row the newest acknowledged insert or update that nothing newer may have deleted: in whatever order the
-    copies were read, its facts took effect when they came first, and later copies did not.
-    """
-    shown: dict[str, list[Image]] = defaultdict(list)
-    for image in images:
-        if image["op"] not in OF_NO_ROW:
-            name = f"{image['keyspace']}.{image['table']}"
-            shown[dumps([name, image["partition_key"], image["clustering"], image["write_ts"]])].append(image)
-    found = []
-    for entry in _newest(entries):
-        write = entry.write
-        held = shown[dumps([write.table, write.key, write.clustering, write.timestamp])]
-        changed = [name for image in held for name in image["changed"]]
-        if not held or len(changed) != len(set(changed)):
-            found.append(f"{write.cql()}: {len(held)} images, changed {changed}")
-    return found
+def unlike(told: Effects, images: Iterable[Image]) -> list[str]:
+    """What must have one image and has not; and images of what did nothing."""
+    shown = Counter(_effect(image) for image in images if image["op"] not in OF_NO_ROW and image["node"] is not None)
+    must, may = Counter(told.must), Counter(told.may)
+    found = [
+        f"{effect}: {shown[effect]} images" for effect in must if not 0 <= shown[effect] - must[effect] <= may[effect]
+    ]
+    return found + [
+        f"{effect}: nothing took effect" for effect in shown if effect[0] in TOLD and effect not in must | may
+    ]
 
 
-def _newest(entries: Sequence[Entry]) -> Iterator[Entry]:
-    last: dict[str, Entry] = {}
-    deleted: dict[str, int] = {}
-    for entry in entries:
-        write = entry.write
-        if write.op in DELETIONS:
-            partition = dumps([write.table, write.key])
-            deleted[partition] = max(deleted.get(partition, 0), write.timestamp)
-            continue
-        row = dumps([write.table, write.key, write.clustering])
-        if row not in last or last[row].write.timestamp < write.timestamp:
-            last[row] = entry
-    for entry in last.values():
-        write = entry.write
-        newer = deleted.get(dumps([write.table, write.key]), 0)
-        if entry.acknowledged is not None and write.op in {"insert", "update"} and write.timestamp > newer:
-            yield entry
-
-
-def _row_of(image: Image) -> list[Any]:
-    return [image["partition_key"], image["clustering"], image["is_static"]]
+def _effect(image: Image) -> Effect:
+    table = f"{image['keyspace']}.{image['table']}"
+    return Effect(table, dumps(image["partition_key"]), dumps(image["clustering"]), image["write_ts"])

@@ -6,17 +6,18 @@ A phase says which node is away in it: how much longer the others' rows take the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.helpers.small_disk import SmallDisk
 from tests.server.cluster.arrivals import Delay
+from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cleaning import Cleaning
 from tests.server.cluster.cluster import TOPOLOGY_SECONDS, at_level
 from tests.server.cluster.running import Run
-from tests.server.cluster.schema import KEYSPACES
-from tests.server.cluster.workload import REQUEST_SECONDS, refusals
+from tests.server.cluster.schema import KEYSPACES, tables
+from tests.server.cluster.workload import PARTITIONS, REQUEST_SECONDS, refusals
 
 STEADY = "steady"
 AWAY_TIMES = 3.6
@@ -65,6 +66,8 @@ class Phases:
         self._repaired()
         self._served_anew()
         self._slow()
+        self._altered()
+        self._truncated()
         self._joined()
         self._left()
         self._full()
@@ -90,7 +93,11 @@ class Phases:
 
     def _steady(self) -> None:
         cluster, arrivals = self._run.cluster, self._run.arrivals
-        _await(lambda: {node.name for node in cluster.nodes.values()} <= arrivals.nodes(), "rows of every node")
+        awaited(
+            lambda: {node.name for node in cluster.nodes.values()} <= arrivals.nodes(),
+            "rows of every node",
+            TOPOLOGY_SECONDS,
+        )
         self._cleaning.nodes += cluster.nodes.values()
         with self._phase(STEADY):
             time.sleep(self._seconds)
@@ -117,6 +124,10 @@ class Phases:
             node.start_again()
             cluster.await_all_up()
             self._hand_off(True)
+            # Half of the partitions are read before, at ALL: what is missing is repaired by the read.
+            for name in tables():
+                for pk in range(0, PARTITIONS, 2):
+                    cluster.query(f"SELECT JSON * FROM {name} WHERE pk = {pk}")
             for keyspace in KEYSPACES:
                 cluster.nodes[1].repair(keyspace)
 
@@ -140,6 +151,30 @@ class Phases:
             time.sleep(self._seconds)
             self._run.reader.slow(node, None)
 
+    def _altered(self) -> None:
+        """A column comes, and another goes: nobody writes it any more then, but hints may still bring what was."""
+        changes = self._run.workload.changes
+        with self._phase("a table gets a column"):
+            self._everywhere("ALTER TABLE {}.profiles ADD added int")
+            changes.added = "added"
+            time.sleep(self._seconds)
+        with self._phase("a table loses a column"):
+            changes.old = False
+            time.sleep(REQUEST_SECONDS)
+            self._everywhere("ALTER TABLE {}.former DROP old")
+            time.sleep(self._seconds)
+
+    def _truncated(self) -> None:
+        with self._phase("tables are truncated"):
+            self._everywhere("TRUNCATE {}.cleared")
+            time.sleep(self._seconds)
+
+    def _everywhere(self, cql: str) -> None:
+        """A statement for the tables of each keyspace."""
+        with self._run.cluster.nodes[1].session() as session:
+            for keyspace in KEYSPACES:
+                session.execute(cql.format(keyspace), timeout=TOPOLOGY_SECONDS)
+
     def _joined(self) -> None:
         cluster = self._run.cluster
         node = cluster.add(JOINING)
@@ -150,7 +185,7 @@ class Phases:
         with self._phase("it has joined"):
             self._run.workload.coordinators.add(JOINING)
             time.sleep(self._seconds)
-            _await(lambda: node.name in self._run.arrivals.nodes(), f"rows of {node.name}")
+            awaited(lambda: node.name in self._run.arrivals.nodes(), f"rows of {node.name}", TOPOLOGY_SECONDS)
             self._cleaning.nodes.append(node)
 
     def _left(self) -> None:
@@ -170,12 +205,12 @@ class Phases:
         with self._phase("one node's disk is full", node.name, steady=True):
             self._cleaning.nodes.remove(node)
             changes.body, before = FILLING_BODY, changes.body
-            _await(lambda: REFUSING in node.log(), f"{node.name} refuses writes for want of space")
+            awaited(lambda: REFUSING in node.log(), f"{node.name} refuses writes for want of space", TOPOLOGY_SECONDS)
             changes.body = before
             time.sleep(self._seconds)
         with self._phase("it is cleaned"):
             self._cleaning.nodes.append(node)
-            _await(self._all_replicas_take_writes, f"{node.name} takes writes again")
+            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", TOPOLOGY_SECONDS)
             self._run.cluster.await_no_hints()
 
     def _filled(self) -> None:
@@ -193,7 +228,7 @@ class Phases:
             node.start_again()
             cluster.await_all_up()
             self._cleaning.nodes.append(node)
-            _await(self._all_replicas_take_writes, f"{node.name} takes writes again")
+            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", TOPOLOGY_SECONDS)
             cluster.await_no_hints()
 
     def _all_replicas_take_writes(self) -> bool:
@@ -205,10 +240,3 @@ class Phases:
             except refusals():
                 return False
         return True
-
-
-def _await(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + TOPOLOGY_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {TOPOLOGY_SECONDS} s: {what}"
-        time.sleep(0.5)

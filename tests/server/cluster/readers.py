@@ -6,12 +6,14 @@ them, elsewhere. Knows the nodes' folders, and not what is written.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from tailer.errors import SystemFailedError
 from tests.server.cluster.cluster import ClusterNode
+from tests.server.cluster.imaging import Imaging
 from tests.server.cluster.spark_reader import SparkReader
 from tests.server.followers import CommandFollower
 
@@ -130,6 +132,50 @@ class Followers:
     def _of(self, node: ClusterNode) -> NodeFollower:
         (follower,) = (each for each in self._all if each.name == node.name)
         return follower
+
+
+class WithImages:
+    """A `Reader`, and what makes images of the same nodes, which is told of them too."""
+
+    def __init__(self, reader: Reader, imaging: Imaging) -> None:
+        self._reader = reader
+        self._imaging = imaging
+
+    @property
+    def failures(self) -> list[str]:
+        return [*self._reader.failures, *self._imaging.failures]
+
+    def start(self, nodes: Sequence[ClusterNode]) -> None:
+        self._reader.start(nodes)
+        self._imaging.follow(nodes)
+
+    def rows_so_far(self, after: int = 0) -> list[str]:
+        return self._reader.rows_so_far(after)
+
+    def stop(self) -> None:
+        self._imaging.stop()
+        self._reader.stop()
+
+    def add(self, node: ClusterNode) -> None:
+        self._reader.add(node)
+        self._imaging.add(node)
+
+    def remove(self, node: ClusterNode) -> None:
+        self._reader.remove(node)
+        rows = [row for row in map(json.loads, self._reader.rows_so_far()) if row["node"] == node.name]
+        self._imaging.remove(node, max((row["segment"], row["offset"]) for row in rows))
+
+    def kill_server(self, node: ClusterNode) -> None:
+        self._reader.kill_server(node)
+
+    def restart_server(self, node: ClusterNode) -> None:
+        self._reader.restart_server(node)
+
+    def slow(self, node: ClusterNode, bytes_a_second: float | None) -> None:
+        self._reader.slow(node, bytes_a_second)
+
+    def full(self, node: ClusterNode, is_full: bool) -> None:
+        self._reader.full(node, is_full)
 
 
 READERS: dict[str, Callable[[Path], Reader]] = {"followers": Followers, "spark": SparkReader}

@@ -8,7 +8,10 @@ KEYSPACES = {"three": 3, "two": 2}
 TABLES = {
     "events": "pk int, ck int, n int, body text, PRIMARY KEY (pk, ck)",
     "profiles": "pk int PRIMARY KEY, n int, a int, b text",
+    "cleared": "pk int, ck int, n int, PRIMARY KEY (pk, ck)",
+    "former": "pk int PRIMARY KEY, n int, old int",
 }
+"""Rows of `cleared` are truncated, and `former` loses its column `old`."""
 
 
 def create() -> list[str]:
@@ -24,6 +27,11 @@ def create() -> list[str]:
             for table, columns in TABLES.items()
         ),
     ]
+
+
+def told() -> list[str]:
+    """Those of whose rows it is told by writes alone what becomes of them."""
+    return [name for name in tables() if name.rpartition(".")[2] in {"events", "profiles"}]
 
 
 def tables() -> list[str]:

@@ -43,15 +43,6 @@ class Serving:
         """What only the node's own users may read."""
         return [self.node.cdc_raw, state_folder(self.node.cdc_raw)]
 
-    def end(self) -> tuple[int, int]:
-        """The last segment that has a sidecar, and how far that says it is durable."""
-        found = {
-            int(file.name.removesuffix("_cdc.idx").rpartition("-")[2]): file
-            for file in self.node.cdc_raw.glob("*_cdc.idx")
-        }
-        last = max(found)
-        return last, int(found[last].read_text().split()[0])
-
     def start(self) -> None:
         """Returns when it answers, and has its state, which it makes when it listens."""
         with self._errors.open("ab") as errors:

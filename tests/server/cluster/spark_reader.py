@@ -6,24 +6,22 @@ this module's; what serves a node's log is `serving.py`.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from tests.helpers import repeated
 from tests.helpers.certificate import Authority
 from tests.helpers.users import PROGRAM, Shared, User, users
+from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cluster import ClusterNode
 from tests.server.cluster.serving import CLIENT, PREFIX, Serving
-from tests.server.followers import CommandFollower
+from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.spark.cluster import spark_home
 
 MASTER = "local-cluster[1,2,1024]"
@@ -33,14 +31,14 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC
 """For executors that live for minutes, among servers that need the processors too."""
 
 
-class Query(CommandFollower):
+class Query(SparkCommand):
     """`cdc-tail stream` as a user, again and again over one checkpoint below `home`, which is the user's."""
 
     def __init__(self, work: Path, shared: Shared, user: User, authority: Authority) -> None:
-        super().__init__("spark", interrupted=False)
+        super().__init__("spark", "the query over a cluster")
         self._out, self._errors = work / "spark.jsonl", work / "spark.stderr"
-        self._said_before, self._repeated = 0, 0
         self.home = shared.path / "spark"
+        self.checkpoint = Checkpoint(self.home / "checkpoint")
         installed = self.home / "installed"
         installed.mkdir(parents=True)
         issued = authority.issue(CLIENT)
@@ -57,46 +55,11 @@ class Query(CommandFollower):
         ca, cert, key = self._files
         conf = {"spark.master": MASTER, "spark.executor.extraJavaOptions": QUICK}
         words = ["stream", path, "--to", "console", "--output", "json", "--consumer", CONSUMER]
-        words += ["--checkpoint", self._checkpoint, "--node-ca", ca, "--node-cert", cert, "--node-key", key]
+        words += ["--checkpoint", self.checkpoint.folder, "--node-ca", ca, "--node-cert", cert, "--node-key", key]
         words += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
         words += [word for name in removed for word in ("--removed-nodes", name)]
         self._command = [str(self._python), "-c", PROGRAM, *map(str, words)]
         self._run()
-
-    def read_to(self, node: str, end: tuple[int, int]) -> bool:
-        """Whether a batch that was committed ends at that segment and offset of the node's log, or behind it."""
-        at = self.nodes().get(node)
-        return at is not None and (at["s"], at["o"]) >= end
-
-    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
-        """Each node's place in the newest batch that was committed, as the checkpoint has it."""
-        commits = [int(file.name) for file in (self._checkpoint / "commits").glob("[0-9]*")]
-        if not commits:
-            return {}
-        offset = (self._checkpoint / "offsets" / str(max(commits))).read_text().splitlines()[-1]
-        found: Mapping[str, Mapping[str, Any]] = json.loads(offset)["nodes"]
-        return found
-
-    def _run(self) -> None:
-        self._said_before = self._errors.stat().st_size if self._errors.exists() else 0
-        super()._run()
-
-    def _look_after(self) -> None:
-        """Where Spark's ten seconds for a Python worker ended it, it goes on from its checkpoint, as the tests that
-        this happens to are repeated."""
-        process = self._process
-        if process is not None and process.poll() is not None and self._repeated < repeated.TIMES:
-            said = self._errors.read_bytes()[self._said_before :].decode(errors="replace")
-            if repeated.MESSAGE.search(said):
-                self._repeated += 1
-                repeated.told.append("the query over a cluster")
-                self._run()
-                return
-        super()._look_after()
-
-    @property
-    def _checkpoint(self) -> Path:
-        return self.home / "checkpoint"
 
 
 class SparkReader:
@@ -148,11 +111,19 @@ class SparkReader:
         A server that was decommissioned does not finish its last segment: the node leaves a minute behind its last row.
         """
         assert self._query is not None
-        query, end = self._query, self._served[node.name].end()
-        _await(lambda: query.read_to(node.name, end) or not query.running, f"{node.name} is read to {end}")
+        query, end = self._query, node.end()
+        awaited(
+            lambda: query.checkpoint.read_to(node.name, end) or not query.running,
+            f"{node.name} is read to {end}",
+            LEAVE_SECONDS,
+        )
         self._left.append(node.name)
         self._again()
-        _await(lambda: "removed" in query.nodes().get(node.name, {}) or not query.running, f"{node.name} is given up")
+        awaited(
+            lambda: "removed" in query.checkpoint.nodes().get(node.name, {}) or not query.running,
+            f"{node.name} is given up",
+            LEAVE_SECONDS,
+        )
         gone = self._served.pop(node.name)
         gone.stop()
         self._told += gone.failures
@@ -207,10 +178,3 @@ class SparkReader:
         for process, words in left:
             self._told.append(f"left behind: {process.pid} {' '.join(words)[:300]}")
             process.kill()
-
-
-def _await(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LEAVE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {LEAVE_SECONDS} s: {what}"
-        time.sleep(0.2)

@@ -6,20 +6,27 @@ CDC_TAIL_SOAK says how many seconds a phase lasts; the one with a node killed 3.
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.again import again
 from tests.helpers.cli import ROOT
 from tests.helpers.small_disk import small_disk
 from tests.server.cluster.arrivals import Delay
-from tests.server.cluster.cleaning import cleaning
+from tests.server.cluster.check import Copies
+from tests.server.cluster.cleaning import Cleaning, cleaning
 from tests.server.cluster.cluster import Cluster
+from tests.server.cluster.images import imaged
+from tests.server.cluster.imaging import IMAGING, Killing
 from tests.server.cluster.phases import DECOMMISSIONED, FULL, STEADY, Phases
-from tests.server.cluster.readers import READERS
-from tests.server.cluster.running import running
+from tests.server.cluster.readers import READERS, Followers, Reader, WithImages
+from tests.server.cluster.running import Run, running
 
 SECONDS = float(os.environ.get("CDC_TAIL_SOAK", "0"))
 FIGURES = ROOT / "build" / "soak"
@@ -29,6 +36,11 @@ DISK_MEGABYTES = 96
 SLOWER_TIMES = 2.0
 """How much longer the others' rows may take while one node is away."""
 
+KILL_SECONDS = {"follow": (5.0, 15.0), "spark": (30.0, 60.0)}
+"""How long what makes images lives, at least and at most: a query has started by then, and made some batches."""
+
+LOOK_SECONDS = 0.2
+
 pytestmark = [
     pytest.mark.server,
     pytest.mark.slow,
@@ -36,21 +48,32 @@ pytestmark = [
 ]
 
 
+@contextmanager
+def living(work: Path, reader: Reader) -> Iterator[tuple[Run, Phases, Cleaning]]:
+    """A cluster that is written to, read and cleaned, and what will happen to it."""
+    with small_disk(work / "disk", DISK_MEGABYTES) as disk, cleaning() as cleaner:
+        cluster = Cluster(work, settings={"cdc_on_repair_enabled": False}, logs={FULL: disk.folder})
+        with running(cluster, reader, work, lasting={1, DECOMMISSIONED}) as run:
+            yield run, Phases(run, cleaner, disk, SECONDS), cleaner
+            cleaner.nodes.clear()
+
+
+def read_out(run: Run) -> Copies:
+    """Nobody writes any more, and each copy of a write is read."""
+    run.workload.stop()
+    run.cluster.await_no_hints()
+    return run.await_rows()
+
+
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_every_acknowledged_write_is_read_whatever_happens_to_the_nodes(
     server_here: None, tmp_path: Path, name: str
 ) -> None:
     reader = READERS[name](tmp_path)
-    with small_disk(tmp_path / "disk", DISK_MEGABYTES) as disk, cleaning() as cleaner:
-        cluster = Cluster(tmp_path, settings={"cdc_on_repair_enabled": False}, logs={FULL: disk.folder})
-        with running(cluster, reader, tmp_path, lasting={1, DECOMMISSIONED}) as run:
-            phases = Phases(run, cleaner, disk, SECONDS)
-            phases.all()
-            run.workload.stop()
-            cluster.await_no_hints()
-            copies = run.await_rows()
-            differences = run.differences()
-            cleaner.nodes.clear()
+    with living(tmp_path, reader) as (run, phases, cleaner):
+        phases.all()
+        copies = read_out(run)
+        differences = run.differences()
     delays = phases.delays()
     figures = {
         "rows": len(run.arrivals.rows),
@@ -66,6 +89,26 @@ def test_every_acknowledged_write_is_read_whatever_happens_to_the_nodes(
     assert copies.missing == []
     assert differences == {}
     assert slower(phases, delays) == []
+
+
+@pytest.mark.parametrize("name", sorted(IMAGING))
+def test_each_write_has_its_image_whatever_happens_to_the_nodes(server_here: None, tmp_path: Path, name: str) -> None:
+    """What makes images is killed all the while, too."""
+    imaging = IMAGING[name](tmp_path)
+    reader = WithImages(Followers(tmp_path), imaging)
+    with living(tmp_path, reader) as (run, phases, _):
+        with again(Killing(imaging, math.inf, KILL_SECONDS[name]).look, LOOK_SECONDS, "killing"):
+            phases.all()
+        copies = read_out(run)
+        found = imaged(run.cluster, imaging, run.arrivals.rows)
+    figures = {"rows": len(run.arrivals.rows), "writes": len(copies.of), "must": found.must, "kills": found.kills}
+    _keep(f"images-{name}", {**figures, "images": len(found.images), "ops": Counter(i["op"] for i in found.images)})
+    assert reader.failures == []
+    assert copies.missing == []
+    assert found.differences == {}
+    assert found.torn == []
+    assert found.must > 1000
+    assert found.unlike == []
 
 
 def slower(phases: Phases, delays: Mapping[str, Mapping[str, Delay]]) -> list[str]:

@@ -27,10 +27,13 @@ REQUEST_SECONDS = 10.0
 
 
 class Changes:
-    """What is written. `body`: how many bytes a text has. For one thread at a time."""
+    """What is written. `body`: how many bytes a text has. `added`: a column more, of `profiles`. `old`: whether
+    `former` has its column still. For one thread at a time."""
 
     def __init__(self, seed: int) -> None:
         self.body = 40
+        self.added: str | None = None
+        self.old = True
         self._random = random.Random(seed)
         self._last = 0
         self._serial = 0
@@ -41,6 +44,8 @@ class Changes:
             (self._row_gone, 8),
             (self._range_gone, 3),
             (self._partition_gone, 1),
+            (self._cleared, 4),
+            (self._former, 4),
         ]
 
     def single(self) -> list[Write]:
@@ -83,10 +88,22 @@ class Changes:
     def _update(self) -> list[Write]:
         number = self._count()
         name, value = self._random.choice([("a", -number), ("b", f"b{number}")])
-        return [Write(self._table("profiles"), "update", self._key(), self._now(), None, {"n": number, name: value})]
+        more = {} if self.added is None else {self.added: number}
+        columns = {"n": number, name: value, **more}
+        return [Write(self._table("profiles"), "update", self._key(), self._now(), None, columns)]
 
     def _null(self) -> list[Write]:
         return [Write(self._table("profiles"), "update", self._key(), self._now(), None, {"a": None})]
+
+    def _cleared(self) -> list[Write]:
+        columns = {"n": self._count()}
+        return [Write(self._table("cleared"), "insert", self._key(), self._now(), self._place(), columns)]
+
+    def _former(self) -> list[Write]:
+        """Of one column alone, by turns: rows live by either."""
+        number = self._count()
+        columns = {"n": number} if not self.old or number % 2 else {"old": number}
+        return [Write(self._table("former"), "update", self._key(), self._now(), None, columns)]
 
     def _row_gone(self) -> list[Write]:
         return [Write(self._table("events"), "delete_row", self._key(), self._now(), self._place())]

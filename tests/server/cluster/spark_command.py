@@ -1,0 +1,72 @@
+"""`cdc-tail stream` in a process of its own, again and again over one checkpoint, and what that checkpoint tells.
+
+Knows Spark's checkpoint as far as the place of each node stands in it. Chooses no options.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.helpers import repeated
+from tests.server.followers import CommandFollower
+
+Position = tuple[int, int]
+"""A segment, and an offset in it."""
+
+
+class Checkpoint:
+    """One that a query keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Each node's place in the newest batch that was committed."""
+        commits = self._commits()
+        return self._planned(commits[-1]) if commits else {}
+
+    def ends(self) -> list[dict[str, Position]]:
+        """Of each batch that was committed, in their order, the place behind it in each node's log."""
+        planned = [self._planned(number) for number in self._commits()]
+        return [{name: (at["s"], at["o"]) for name, at in nodes.items()} for nodes in planned]
+
+    def read_to(self, node: str, end: Position) -> bool:
+        """Whether a batch that was committed ends at that place of the node's log, or behind it."""
+        at = self.nodes().get(node)
+        return at is not None and (at["s"], at["o"]) >= end
+
+    def _commits(self) -> list[int]:
+        return sorted(int(file.name) for file in (self.folder / "commits").glob("[0-9]*"))
+
+    def _planned(self, number: int) -> Mapping[str, Mapping[str, Any]]:
+        offset = (self.folder / "offsets" / str(number)).read_text().splitlines()[-1]
+        found: Mapping[str, Mapping[str, Any]] = json.loads(offset)["nodes"]
+        return found
+
+
+class SparkCommand(CommandFollower):
+    """Where Spark's ten seconds for a Python worker ended it, it goes on from its checkpoint, as the tests that this
+    happens to are repeated. `what`: how it is told of."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(name, interrupted=False)
+        self._what = what
+        self._said_before, self._repeated = 0, 0
+
+    def _run(self) -> None:
+        self._said_before = self._errors.stat().st_size if self._errors.exists() else 0
+        super()._run()
+
+    def _look_after(self) -> None:
+        process = self._process
+        if process is not None and process.poll() is not None and self._repeated < repeated.TIMES:
+            said = self._errors.read_bytes()[self._said_before :].decode(errors="replace")
+            if repeated.MESSAGE.search(said):
+                self._repeated += 1
+                repeated.told.append(self._what)
+                self._run()
+                return
+        super()._look_after()

@@ -33,7 +33,7 @@ from tests.oracle.jsontext import Json, Number, dumps, loads
 
 pytestmark = pytest.mark.soak
 
-SETS = ("40-cases", "50-cases", "50-crash-gap", "50-live")
+SETS = ("40-cases", "50-cases", "50-crash-gap")
 MANY_DIGITS = Context(prec=1000)
 AT = 1_795_300_000_000
 OF_ONE_ROW = ("insert", "update", "upsert", "delete", "expire")

@@ -80,7 +80,7 @@ soak-files:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/cli/test_files.py tests/unit/shipping
 
 soak-flink:
-	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py
+	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_envelope_flink.py tests/golden/test_envelope_flink_images.py
 
 soak-databases:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/sinks/database/test_kills.py tests/unit/sinks/database/test_image_kills.py tests/unit/sinks/database/test_away.py

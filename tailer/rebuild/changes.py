@@ -67,7 +67,7 @@ def row_place(plan: Plan, partition_key: str, clustering: str | None) -> tuple[b
         parts = [column.encode(value) for column, value in _pairs(plan.key, partition_key)]
         whole = parts[0] if len(parts) == 1 else b"".join([len(p).to_bytes(2, "big") + p + b"\0" for p in parts])
         token = (murmur3_token(whole) + 2**63).to_bytes(8, "big")
-        return token + framed(parts), _row_key(plan, clustering)[0]
+        return token + framed(parts), row_key(plan, clustering)[0]
     except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
         raise DefinitionError(f"{partition_key:.80} is no key of {plan.table.name}: {error}") from error
 
@@ -77,13 +77,24 @@ def key_values(partition: bytes) -> bytes:
     return partition[8:]
 
 
-def _changed(op: str, change: Mapping[str, Any], plan: Plan) -> Changed:
-    key = [column.encode(value) for column, value in _pairs(plan.key, change["partition_key"])]
+def partition_name(plan: Plan, token: int, key: str) -> bytes:
+    """A partition's name, by its token and the JSON of its key. ValueError for what is none."""
+    values = [column.encode(value) for column, value in _pairs(plan.key, key)]
     # The token tells partitions apart whose keys print alike; it also puts them into the server's order.
-    partition = (change["token"] + 2**63).to_bytes(8, "big") + framed(key)
+    return (token + 2**63).to_bytes(8, "big") + framed(values)
+
+
+def row_key(plan: Plan, text: str | None) -> tuple[bytes, bytes]:
+    """A row's key in its partition, and its framed clustering values, by their JSON. ValueError for what is none."""
+    values = [None if value is None else column.encode(value) for column, value in _pairs(plan.clustering, text)]
+    return ROWS + _prefix(plan, values), framed(values)
+
+
+def _changed(op: str, change: Mapping[str, Any], plan: Plan) -> Changed:
+    partition = partition_name(plan, change["token"], change["partition_key"])
     row, clustering = OWN, b""
     if op in ("insert", "update", "delete_row") and not change["is_static"]:
-        row, clustering = _row_key(plan, change["clustering"])
+        row, clustering = row_key(plan, change["clustering"])
     stamp = Stamp(clustering, change["node"], change["segment"], change["offset"], change["write_ts"])
     if op == "delete_partition":
         return Changed(partition, OWN, [Fact(Kind.PARTITION_GONE, stamp)])
@@ -104,11 +115,6 @@ def _pairs(columns: Sequence[KeyColumn], text: str | None) -> Iterator[tuple[Key
     if len(values) > len(columns):
         raise ValueError(f"{len(values)} key columns, where the definition has {len(columns)}")
     return zip(columns, values, strict=False)
-
-
-def _row_key(plan: Plan, text: str | None) -> tuple[bytes, bytes]:
-    values = [None if value is None else column.encode(value) for column, value in _pairs(plan.clustering, text)]
-    return ROWS + _prefix(plan, values), framed(values)
 
 
 def _prefix(plan: Plan, values: Sequence[bytes | None]) -> bytes:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import UsageError
+from tailer.spark.image_merge import ImageMerge
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
 from tailer.spark.rebuilding import STORED
@@ -70,6 +71,16 @@ class DeltaMerge(TableMerge):
     """Merges change rows into one Delta table. `target`: a path, or the name of a table in the catalog.
 
     The others: as `TableMerge` says.
+    """
+
+    PREFIX = "_"
+    place = _InDelta
+
+
+class DeltaImageMerge(ImageMerge):
+    """Merges images into one Delta table. `target`: a path, or the name of a table in the catalog.
+
+    The others: as `ImageMerge` says.
     """
 
     PREFIX = "_"

@@ -8,16 +8,16 @@ table's own columns stand `_partition`, `_row` (its identity), `_live`, `_until`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial, reduce
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from tailer.errors import UsageError
+from tailer.errors import RefusedError, UsageError
 from tailer.rebuild import Table
 from tailer.rebuild.newest import newer
 from tailer.schema.model import TableDefinition
-from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.arrow_map import ArrowMap, map_in_arrow
 from tailer.spark.merged import Merged, pack_merged, unpack_merged
 from tailer.spark.newest import check_same, later, reshaped, truncations_of, with_schema_rows
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
@@ -59,17 +59,76 @@ class Kept(Protocol):
         ...
 
 
-class TableMerge:
-    """Merges change rows into one kept table; call it as `foreachBatch` does. One writer for each.
+class Merging:
+    """What any merge into a kept table has; one writer for each.
 
     The table is made with the first batch. `target`: its name or path; `table`: the definition
-    (`table_definition`), or a function that gives the newest one, asked for each batch; `schema` rows in the batch
-    (`includeSchemaChanges`) count as well. `decimals`, `on_misfit`: as in `rebuild`. `prefix`: of the columns beside
-    the table's own (`PREFIX`, if not given). `now`: the clock by which cells with a TTL expire.
+    (`table_definition`), or a function that gives the newest one, asked for each batch. `decimals`, `on_misfit`: as in
+    `rebuild`. `prefix`: of the columns beside the table's own (`PREFIX`, if not given).
     """
 
     PREFIX: ClassVar[str]
     place: ClassVar[type[Kept]]
+    beside: ClassVar[tuple[str, ...]]
+    """The columns behind the table's own, each with the prefix."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        target: str,
+        table: Table | TableDefinition | Callable[[], Table],
+        *,
+        decimals: Decimals = "decimal",
+        on_misfit: OnMisfit = "fail",
+        prefix: str | None = None,
+    ) -> None:
+        self._spark = spark
+        self._kept = self.place(spark, target)
+        self._decimals = decimals
+        self._on_misfit = on_misfit
+        self._prefix = self.PREFIX if prefix is None else prefix
+        self._ask = table if callable(table) else None
+        self._schema: StructType | None = None
+        self._table = table if isinstance(table, Table) else None
+        if isinstance(table, TableDefinition):
+            self._table = Table.of(table)
+
+    def _newest(self) -> Table:
+        if self._ask is not None:
+            asked = self._ask()
+            self._table = asked if self._table is None else newer(self._table, asked)
+        assert self._table is not None
+        return self._table
+
+    def _prepare(self, table: Table) -> StructType:
+        """Sees to it that the kept table has the columns that the table needs; gives them."""
+        own = own_schema(table, self._decimals, self._spark)
+        schema = _with_beside(own, self._prefix, self.beside)
+        if schema != self._schema:
+            self._kept.prepare(schema)
+            self._schema = schema
+        return schema
+
+    def _store(self, frame: DataFrame, task: ArrowMap, schema: StructType) -> None:
+        """What the task makes of the frame, partition by partition, into the kept table, in one commit."""
+        ordered = frame.repartition("partition").sortWithinPartitions("partition")
+        merged = map_in_arrow(ordered, task, schema).persist()
+        try:
+            if not merged.isEmpty():
+                same = (self._prefix + "partition", self._prefix + "row")
+                self._kept.merge(merged, same, self._prefix + "state")
+        finally:
+            merged.unpersist()
+
+
+class TableMerge(Merging):
+    """Merges change rows into one kept table; call it as `foreachBatch` does.
+
+    `schema` rows in the batch (`includeSchemaChanges`) count as definitions too. `now`: the clock by which cells with a
+    TTL expire. The others: as `Merging` says.
+    """
+
+    beside = STORED
 
     def __init__(
         self,
@@ -82,18 +141,9 @@ class TableMerge:
         prefix: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._spark = spark
-        self._kept = self.place(spark, target)
-        self._decimals = decimals
-        self._on_misfit = on_misfit
-        self._prefix = self.PREFIX if prefix is None else prefix
+        super().__init__(spark, target, table, decimals=decimals, on_misfit=on_misfit, prefix=prefix)
         self._now = now
-        self._ask = table if callable(table) else None
         self._known: Merged | None = None
-        self._schema: StructType | None = None
-        self._table = table if isinstance(table, Table) else None
-        if isinstance(table, TableDefinition):
-            self._table = Table.of(table)
 
     def __call__(self, changes: DataFrame, batch_id: int) -> None:
         """Merge a micro-batch of generic change rows. Given again, or with rows known already, it changes nothing."""
@@ -113,13 +163,6 @@ class TableMerge:
         table = self._newest()
         self._merge(None, table, {}, renewed=everything)
 
-    def _newest(self) -> Table:
-        if self._ask is not None:
-            asked = self._ask()
-            self._table = asked if self._table is None else newer(self._table, asked)
-        assert self._table is not None
-        return self._table
-
     def _merge(
         self, changes: DataFrame | None, table: Table, truncations: dict[str, tuple[int, int]], *, renewed: bool = False
     ) -> None:
@@ -136,13 +179,7 @@ class TableMerge:
         )
         everywhere = task.renewed or (known is not None and known.truncations != truncations)
         frame = self._frame(changes, task, None if known == news else news, everywhere)
-        merged = map_in_arrow(frame, partial(merge_rows, encoded(task)), schema).persist()
-        try:
-            if not merged.isEmpty():
-                same = (self._prefix + "partition", self._prefix + "row")
-                self._kept.merge(merged, same, self._prefix + "state")
-        finally:
-            merged.unpersist()
+        self._store(frame, partial(merge_rows, encoded(task)), schema)
         self._table, self._known = table, news
 
     def _begin(self) -> Merged | None:
@@ -151,16 +188,8 @@ class TableMerge:
             self._known = _known(self._kept, self._prefix)
         return self._known
 
-    def _prepare(self, table: Table) -> StructType:
-        """Sees to it that the kept table has the columns that the table needs; gives them."""
-        schema = _stored_schema(own_schema(table, self._decimals, self._spark), self._prefix)
-        if schema != self._schema:
-            self._kept.prepare(schema)
-            self._schema = schema
-        return schema
-
     def _frame(self, changes: DataFrame | None, task: Rebuilding, news: Merged | None, everywhere: bool) -> DataFrame:
-        """News, and of the partitions that they touch what is stored; sorted by partition."""
+        """News, and of the partitions that they touch what is stored."""
         from pyspark.sql import functions as F
 
         stored = self._kept.read().select(*(F.col(self._prefix + name) for name in _ORDER))
@@ -179,8 +208,7 @@ class TableMerge:
         elif not everywhere:
             expired = stored.where(F.col("until") <= F.lit(task.at)).select("partition").distinct()
             stored = stored.join(expired, "partition", "left_semi")
-        frame = reduce(type(stored).unionByName, [*parts, stored])
-        return frame.repartition("partition").sortWithinPartitions("partition")
+        return reduce(type(stored).unionByName, [*parts, stored])
 
 
 def kept_rows(kept: Kept, spark: SparkSession, at: float | datetime | None, prefix: str) -> DataFrame:
@@ -213,15 +241,28 @@ def _known(kept: Kept, prefix: str) -> Merged | None:
     frame = kept.read()
     if prefix + "state" not in frame.columns:
         return None
+    check_beside(frame, [prefix + name for name in TableMerge.beside], kept.target, "changes")
     row = frame.where(F.col(prefix + "partition") == F.lit(TABLE_ROW)).select(prefix + "state").first()
     return None if row is None else unpack_merged(bytes(row[0]), kept.target)
 
 
-def _stored_schema(own: StructType, prefix: str) -> StructType:
+def check_beside(frame: DataFrame, names: Iterable[str], target: str, what: str) -> None:
+    """RefusedError where the kept table has not these columns: it is kept otherwise."""
+    missing = set(names) - set(frame.columns)
+    if missing:
+        raise RefusedError(
+            f"this is no table that {what} are merged into",
+            file=target,
+            found=f"no column {min(missing)}",
+            remedy="Merge them into a table of its own.",
+        )
+
+
+def _with_beside(own: StructType, prefix: str, beside: Iterable[str]) -> StructType:
     from pyspark.sql.types import BinaryType, BooleanType, DataType, LongType, StructField, StructType
 
-    kinds: dict[str, DataType] = {"live": BooleanType(), "until": LongType()}
-    added = [StructField(prefix + name, kinds.get(name, BinaryType())) for name in STORED]
+    kinds: dict[str, DataType] = {"live": BooleanType(), "complete": BooleanType(), "until": LongType()}
+    added = [StructField(prefix + name, kinds.get(name, BinaryType())) for name in beside]
     clash = {name.casefold() for name in own.names} & {field.name.casefold() for field in added}
     if clash:
         raise UsageError(

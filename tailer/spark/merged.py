@@ -1,11 +1,11 @@
-"""What a Delta table that `DeltaMerge` keeps knows of itself, and how it is kept there. Values only; knows no Spark.
+"""What a table that is merged into knows of itself, and how it is kept there. Values only; knows no Spark.
 
 It stands in one row of the table. Its version counts for all that is packed in the other rows too.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,8 @@ from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
+
+_Kind = TypeVar("_Kind", "Merged", "KeptImages")
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -27,19 +29,38 @@ class Merged(msgspec.Struct, frozen=True):
     v: int = VERSION
 
 
-def pack_merged(merged: Merged) -> bytes:
+class KeptImages(msgspec.Struct, frozen=True, rename={"table": "of_images"}):
+    """Likewise of a table that is kept by images. `gone`: it was dropped."""
+
+    table: Table
+    gone: bool = False
+    decimals: Literal["decimal", "string"] = "decimal"
+    on_misfit: Literal["fail", "null"] = "fail"
+    v: int = VERSION
+
+
+def pack_merged(merged: Merged | KeptImages) -> bytes:
     """As it is kept."""
     return msgspec.msgpack.encode(merged)
 
 
 def unpack_merged(packed: bytes, target: str) -> Merged:
-    """What was kept in the Delta table `target`. RefusedError for what is not understood."""
+    """What was kept in the table `target`. RefusedError for what is not understood."""
+    return _unpacked(packed, Merged, target)
+
+
+def unpack_images(packed: bytes, target: str) -> KeptImages:
+    """Likewise of a table that is kept by images."""
+    return _unpacked(packed, KeptImages, target)
+
+
+def _unpacked(packed: bytes, kind: type[_Kind], target: str) -> _Kind:
     try:
         check_version(decode_msgpack(packed, Versioned).v, VERSION, "the merged table", file=target)
-        return decode_msgpack(packed, Merged)
+        return decode_msgpack(packed, kind)
     except msgspec.DecodeError as error:
         raise RefusedError(
             f"what the merged table knows of itself cannot be read: {error}",
             file=target,
-            remedy="Restore an earlier version of the Delta table (RESTORE), or merge the changes into a new one.",
+            remedy="Restore an earlier version of the table (RESTORE), or merge into a new one.",
         ) from error

@@ -5,9 +5,9 @@ Frames go in sorted by partition; batches of Arrow go out. Knows no session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -20,9 +20,12 @@ from tailer.rebuild.state import Truncations, join
 from tailer.rebuild.table import Plan, plan_of
 from tailer.spark.errors import told
 from tailer.typed_decode import decode_msgpack
+from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from tailer.rebuild.arrow import OnMisfit
 
 PACKED: Final = "partition binary, row binary, facts binary"
 """What one change says of one row; see `tailer.rebuild.pack`."""
@@ -81,7 +84,7 @@ def rebuild_rows(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator
     task = _decoded(job)
     plan = plan_of(task.table)
     with told():
-        yield from _in_batches(_living(task, plan, batches), plan, task, stored=False)
+        yield from in_batches(_living(task, plan, batches), plan, task.decimals, task.on_misfit, (), lambda rows: [])
 
 
 def merge_rows(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -89,7 +92,8 @@ def merge_rows(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[p
     task = _decoded(job)
     plan = plan_of(task.table)
     with told():
-        yield from _in_batches(_changes(task, plan, batches), plan, task, stored=True)
+        names = [task.prefix + name for name in STORED]
+        yield from in_batches(_changes(task, plan, batches), plan, task.decimals, task.on_misfit, names, _stored)
 
 
 def encoded(task: Rebuilding) -> bytes:
@@ -99,6 +103,22 @@ def encoded(task: Rebuilding) -> bytes:
 
 def _decoded(job: bytes) -> Rebuilding:
     return decode_msgpack(job, Rebuilding)
+
+
+class Out(Protocol):
+    """A row to give, of a partition. `shown` None = not alive."""
+
+    @property
+    def partition(self) -> bytes: ...
+
+    @property
+    def row(self) -> bytes: ...
+
+    @property
+    def shown(self) -> TableRow | None: ...
+
+
+RowOut = TypeVar("RowOut", bound=Out)
 
 
 class _Out(NamedTuple):
@@ -111,7 +131,7 @@ class _Out(NamedTuple):
 
 
 def _living(task: Rebuilding, plan: Plan, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[_Out]:
-    for partition, lines in _partitions(batches):
+    for partition, lines in partitions_of(batches):
         facts: dict[bytes, list[Fact]] = {}
         for line in lines:
             facts.setdefault(line.row, []).extend(unpack(line.facts))
@@ -120,7 +140,7 @@ def _living(task: Rebuilding, plan: Plan, batches: Iterable[pyarrow.RecordBatch]
 
 
 def _changes(task: Rebuilding, plan: Plan, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[_Out]:
-    for partition, lines in _partitions(batches):
+    for partition, lines in partitions_of(batches):
         if partition == TABLE_ROW:
             yield from (_Out(partition, line.row, line.facts, None) for line in lines if line.live is None)
         else:
@@ -154,42 +174,62 @@ def _merged(partition: bytes, lines: Iterable[Stored], task: Rebuilding, plan: P
             yield _Out(partition, key, state, shown.get(key))
 
 
-def _partitions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[bytes, Iterator[Stored]]]:
+def partitions_of(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[bytes, Iterator[Stored]]]:
+    """The lines of a sorted frame, whose columns are those of `Stored`, in order."""
     lines = (Stored(*line) for batch in batches for line in zip(*(c.to_pylist() for c in batch.columns), strict=True))
     yield from groupby(lines, key=lambda line: line.partition)
 
 
-def _in_batches(rows: Iterable[_Out], plan: Plan, task: Rebuilding, *, stored: bool) -> Iterator[pyarrow.RecordBatch]:
-    held: list[_Out] = []
+def in_batches(
+    rows: Iterable[RowOut],
+    plan: Plan,
+    decimals: Decimals,
+    on_misfit: OnMisfit,
+    names: Sequence[str],
+    beside: Callable[[Sequence[RowOut]], list[pyarrow.Array]],
+) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of the table's own columns, and behind them those that `beside` makes, under `names`."""
+    held: list[RowOut] = []
     for row in rows:
         held.append(row)
         if len(held) == _BATCH_ROWS:
-            yield _batch(held, plan, task, stored)
+            yield _batch(held, plan, decimals, on_misfit, names, beside(held))
             held = []
     if held:
-        yield _batch(held, plan, task, stored)
+        yield _batch(held, plan, decimals, on_misfit, names, beside(held))
 
 
-def _batch(rows: Sequence[_Out], plan: Plan, task: Rebuilding, stored: bool) -> pyarrow.RecordBatch:
+def _batch(
+    rows: Sequence[Out],
+    plan: Plan,
+    decimals: Decimals,
+    on_misfit: OnMisfit,
+    names: Sequence[str],
+    beside: Sequence[pyarrow.Array],
+) -> pyarrow.RecordBatch:
     import pyarrow as pa
 
     from tailer.rebuild.arrow import row_columns
 
-    columns = row_columns(plan, task.decimals, task.on_misfit)
+    columns = row_columns(plan, decimals, on_misfit)
     arrays = columns.arrays([(out.partition, out.shown or _dead(out)) for out in rows])
-    fields: list[Any] = list(columns.schema)
-    if stored:
-        arrays += [
-            pa.array([out.partition for out in rows], pa.binary()),
-            pa.array([out.row for out in rows], pa.binary()),
-            pa.array([out.shown is not None for out in rows], pa.bool_()),
-            pa.array([None if out.shown is None else out.shown.until for out in rows], pa.int64()),
-            pa.array([out.state for out in rows], pa.binary()),
-        ]
-        fields += [pa.field(task.prefix + name, array.type) for name, array in zip(STORED, arrays[-5:], strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    fields = [*columns.schema, *(pa.field(name, array.type) for name, array in zip(names, beside, strict=True))]
+    return pa.RecordBatch.from_arrays([*arrays, *beside], schema=pa.schema(fields))
 
 
-def _dead(out: _Out) -> TableRow:
+def _stored(rows: Sequence[_Out]) -> list[pyarrow.Array]:
+    """The columns that STORED names."""
+    import pyarrow as pa
+
+    return [
+        pa.array([out.partition for out in rows], pa.binary()),
+        pa.array([out.row for out in rows], pa.binary()),
+        pa.array([out.shown is not None for out in rows], pa.bool_()),
+        pa.array([None if out.shown is None else out.shown.until for out in rows], pa.int64()),
+        pa.array([out.state for out in rows], pa.binary()),
+    ]
+
+
+def _dead(out: Out) -> TableRow:
     """A row of which nothing is shown but the key that is known."""
     return TableRow(out.row or OWN, b"", {}, None)

@@ -22,8 +22,8 @@ from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
 from tests.helpers.amount import ALL
 from tests.helpers.data_files import GIVEN, refuse
-from tests.helpers.imaged import Imaged, entries_of, times
-from tests.helpers.rebuilt import INCOMPLETE, SETS, Recorded, recorded, spelled, tables_of
+from tests.helpers.imaged import images_of
+from tests.helpers.rebuilt import INCOMPLETE, SETS, recorded, spelled, tables_of
 from tests.oracle.jsontext import Json, Number, Real, loads
 
 pytestmark = pytest.mark.slow
@@ -47,16 +47,6 @@ def sqlite_rows(file: Path) -> Callable[[str], Iterator[dict[str, Any]]]:
             yield from (dict(row) for row in database.execute(f'SELECT * FROM "{table}"'))
 
     return rows
-
-
-def images_of(recording: Recorded) -> list[Image]:
-    """The images of a set, up to when it was asked."""
-    told = Imaged(tables_of(recording).values())
-    entries = entries_of(recording.rows, told.tables)
-    for entry, now in zip(entries, times(entries, recording.at), strict=True):
-        told.tell(entry, now)
-    told.expire(recording.at)
-    return told.images
 
 
 def into(

@@ -12,8 +12,9 @@ import pytest
 
 from tailer.errors import CdcError
 from tailer.schema.model import TableDefinition
-from tests.golden.test_kept_tables import as_json, images_of, into
+from tests.golden.test_kept_tables import as_json, into
 from tests.helpers.amount import ALL
+from tests.helpers.imaged import images_of
 from tests.helpers.rebuilt import INCOMPLETE, recorded, spelled, tables_of
 from tests.oracle.jsontext import Json, Number, loads
 from tests.unit.sinks.database.conftest import postgresql, server

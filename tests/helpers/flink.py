@@ -20,6 +20,8 @@ from tests.helpers.jvm.jars import Unavailable, cache, lacking
 VERSION = "2.2.0"
 MAKE_SECONDS = 900
 RUN_SECONDS = 600
+QUERY_SECONDS = 20
+"""Besides, for each query."""
 
 _RUN = Path(__file__).with_name("flink_query.py")
 
@@ -43,12 +45,13 @@ def available() -> str | None:
 
 class Query(NamedTuple):
     """A table `t` over the files of a folder, with these columns (as Flink's DDL has them) and options of the format
-    `debezium-json`; and what is asked of it."""
+    `debezium-json`; what is asked of it, and under which settings of Flink's."""
 
     columns: str
     folder: Path
     sql: str
     options: Mapping[str, str] = MappingProxyType({})
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 def ask(queries: Sequence[Query]) -> list[list[list[Any]] | str]:
@@ -56,10 +59,18 @@ def ask(queries: Sequence[Query]) -> list[list[list[Any]] | str]:
 
     One process for all: it takes longer to start than most queries.
     """
-    jobs = [{**query._asdict(), "folder": query.folder.as_uri(), "options": dict(query.options)} for query in queries]
+    jobs = [
+        {
+            **query._asdict(), "folder": query.folder.as_uri(), "options": dict(query.options),
+            "settings": dict(query.settings),
+        }
+        for query in queries
+    ]  # fmt: skip
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FLINK_HOME")}
     command = [str(python()), str(_RUN), json.dumps(jobs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=RUN_SECONDS + QUERY_SECONDS * len(queries), env=environment
+    )
     assert done.returncode == 0, done.stderr[-20_000:]
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(answers) == len(queries), done.stdout[-20_000:]

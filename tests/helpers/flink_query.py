@@ -21,13 +21,22 @@ def asked(tables, job):
         return [[KINDS[row.get_row_kind().value], *row] for row in rows]
 
 
-def main():
+def environment(settings):
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    tables.get_config().set("parallelism.default", "1")
+    for name, value in {"parallelism.default": "1", "table.local-time-zone": "UTC", **settings}.items():
+        tables.get_config().set(name, value)
+    return tables
+
+
+def main():
+    environments = {}
     for job in json.loads(sys.argv[1]):
+        settings = json.dumps(job["settings"])
         answer = {"rows": []}
         try:
-            answer["rows"] = asked(tables, job)
+            if settings not in environments:
+                environments[settings] = environment(job["settings"])
+            answer["rows"] = asked(environments[settings], job)
         except Exception as error:
             answer["error"] = f"{error}"
         print(json.dumps(answer, default=str), flush=True)

@@ -16,7 +16,7 @@ from tailer.images.merger import SECOND
 from tailer.images.packed import pack, unpack
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
-from tests.helpers.rebuilt import spelled
+from tests.helpers.rebuilt import Recorded, spelled, tables_of
 from tests.oracle.jsontext import loads
 
 Entry = list[dict[str, Any]]
@@ -145,6 +145,16 @@ def times(entries: Iterable[Entry], at: int) -> list[int]:
         now = max(now, min(max(row["write_ts"] for row in entry), at * SECOND))
         made.append(now)
     return made
+
+
+def images_of(recording: Recorded) -> list[Image]:
+    """The images of a set, up to when it was asked."""
+    told = Imaged(tables_of(recording).values())
+    entries = entries_of(recording.rows, told.tables)
+    for entry, now in zip(entries, times(entries, recording.at), strict=True):
+        told.tell(entry, now)
+    told.expire(recording.at)
+    return told.images
 
 
 def copied(entries: Sequence[Entry], nodes: Sequence[str], choose: random.Random) -> dict[str, list[Entry]]:

@@ -10,20 +10,27 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from tailer.errors import RefusedError
+from tailer.errors import CdcError, RefusedError
+from tailer.images.image import Image
+from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
 from tailer.schema.model import Column
-from tailer.spark.delta import DeltaMerge, live_rows, row_images
+from tailer.spark.delta import DeltaImageMerge, DeltaMerge, live_rows, row_images
 from tailer.spark.state import table_definition
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
 from tests.helpers.cli import run_cli
+from tests.helpers.imaged import images_of
 from tests.helpers.landed import land, some_tables
 from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
 from tests.spark.told import tell
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
 CHOSEN = SETS if ALL else SETS[::6]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
+IMAGED = ("cdc.altered", *(("cdc.coll", "cdc.deletes", "cdc.truncated", "cdc.udt_map") if ALL else ()), "cdc.statics")
+"""Which images keep."""
 CHANGE_FEED = "spark.databricks.delta.properties.defaults.enableChangeDataFeed"
 FOLLOWED = {
     "generic": (
@@ -81,10 +90,14 @@ class Merged:
         return spelled_rows(frame.toArrow(), self.table)
 
     def version(self) -> int:
-        from delta.tables import DeltaTable
+        return version_of(self.spark, self.target)
 
-        history = DeltaTable.forPath(self.spark, self.target).history(1).collect()
-        return int(history[0]["version"])
+
+def version_of(spark: SparkSession, target: str) -> int:
+    """The number of its last commit."""
+    from delta.tables import DeltaTable
+
+    return int(DeltaTable.forPath(spark, target).history(1).collect()[0]["version"])
 
 
 def every_set(spark: SparkSession, root: Path, work: Path) -> None:
@@ -202,6 +215,64 @@ def stream(spark: SparkSession, root: Path, work: Path) -> None:
         tell(run, spelled_rows(live_rows(spark, str(work / "streamed")).toArrow(), table))
 
 
+def by_images(spark: SparkSession, root: Path, work: Path) -> None:
+    """Tables that images keep, the last batch again by a writer that knows nothing of the first; and what is refused.
+
+    The last of the tables is dropped in the end.
+    """
+    recording = recorded("50-cases", root)
+    images = images_of(recording)
+    for full in IMAGED:
+        imaged = Imaged(spark, str(work / "images" / full), tables_of(recording)[full])
+        mine = [image for image in images if f"{image.keyspace}.{image.table}" == full]
+        batches = [_landed(spark, some, work) for some in (mine[: len(mine) // 2], mine[len(mine) // 2 :])]
+        for number, batch in enumerate(batches):
+            imaged.merge(batch, number)
+        again = Imaged(spark, imaged.target, imaged.table)
+        before = again.version()
+        again.merge(batches[1], 1)
+        tell("imaged", again.rows(), table=full, written=again.version() - before)
+    changes = spark.read.parquet(str(work / "changes.parquet"))
+    by_changes = Merged(spark, work / "changed", recording, imaged.table)
+    by_changes.merge(changes, 0)
+    _refused(lambda: imaged.merge(changes, 2))
+    _refused(lambda: Merged(spark, Path(imaged.target), recording, imaged.table).merge(changes, 0))
+    _refused(lambda: Imaged(spark, by_changes.target, imaged.table).merge(batches[0], 0))
+    none = dict.fromkeys(("partition_key", "clustering", "token", "after"))
+    dropped = msgspec.structs.replace(mine[-1], op="drop", **none)
+    for number, batch in enumerate([_landed(spark, [*mine, dropped], work), batches[0]]):
+        imaged.merge(batch, 3 + number)
+        tell("dropped", imaged.rows())
+
+
+def _refused(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except CdcError as error:
+        tell("refused images", [error.sentence()])
+
+
+class Imaged:
+    """A Delta table of one recorded table that images keep."""
+
+    def __init__(self, spark: SparkSession, target: str, table: Table) -> None:
+        self.spark, self.target, self.table = spark, target, table
+        self.merge = DeltaImageMerge(spark, target, table, decimals="string")
+
+    def rows(self) -> list[str]:
+        frame = self.spark.read.format("delta").load(self.target).where("_live")
+        return spelled_rows(frame.select(expired_columns(frame)).toArrow(), self.table)
+
+    def version(self) -> int:
+        return version_of(self.spark, self.target)
+
+
+def _landed(spark: SparkSession, images: Sequence[Image], work: Path) -> DataFrame:
+    file = work / f"{uuid4()}.parquet"
+    pq.write_table(pa.Table.from_batches([ImageRows(images).to_arrow()]), file)
+    return spark.read.parquet(str(file))
+
+
 def without_a_jvm(spark: SparkSession, root: Path, work: Path) -> None:
     """What Spark reads of tables that `follow --to delta:` wrote: as they are, and behind the first commit."""
     if find_spec("deltalake") is None:
@@ -229,6 +300,7 @@ def main(work: Path, root: Path) -> None:
         replay(spark, root, work)
         versions(spark, root, work)
         feed(spark, root, work)
+        by_images(spark, root, work)
         stream(spark, root, work)
         without_a_jvm(spark, root, work)
     finally:

@@ -17,7 +17,7 @@ from tailer.errors import UsageError
 from tests.helpers.arrow_rows import without_empty
 from tests.helpers.rebuilt import recorded, spelled
 from tests.oracle.jsontext import loads
-from tests.spark.delta_run import CHOSEN, FOLLOWED
+from tests.spark.delta_run import CHOSEN, FOLLOWED, IMAGED
 from tests.spark.told import Told, not_as_selected, of, told_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta, pytest.mark.oldest]
@@ -84,6 +84,25 @@ def test_the_change_feed_tells_rows_before_and_after(told: Told, sets_root: Path
     assert line["rows"] == without_empty(recorded("50-cases", sets_root).shown["cdc.coll"])
     assert line["chained"]
     assert line["updates"] > 0
+
+
+def test_tables_that_images_keep_are_what_select_shows(told: Told, sets_root: Path) -> None:
+    shown = recorded("50-cases", sets_root).shown
+    assert {line["table"]: line["rows"] for line in of(told, "imaged")} == {
+        table: without_empty(shown[table]) for table in IMAGED
+    }
+    assert [line["written"] for line in of(told, "imaged")] == [0] * len(IMAGED), "the last batch once more"
+
+
+def test_images_and_changes_do_not_go_into_one_table(told: Told) -> None:
+    no_images, no_changes, other = (line["rows"][0] for line in of(told, "refused images"))
+    assert no_images.startswith("these are no images: expected the columns table_id, ")
+    assert no_changes.startswith("this is no table that changes are merged into")
+    assert other.startswith("this is no table that images are merged into")
+
+
+def test_a_table_of_images_that_is_dropped_is_empty_and_stays_so(told: Told) -> None:
+    assert [line["rows"] for line in of(told, "dropped")] == [[], []]
 
 
 @pytest.mark.parametrize("form", FOLLOWED)

@@ -1,18 +1,34 @@
 """Images of one table as what becomes of each row: the last word counts, and what is known goes together. Pure.
 
-What is not known of a row is left as it stands in the target.
+What is not known of a row is left as it stands in the target. Knows no target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from tailer.sinks.database.source_table import Key, SourceTable
+Key = tuple[Any, ...]
 
 Fields = Mapping[str, Any]
 """An image as an Arrow batch has it."""
+
+
+class Source(Protocol):
+    """What a target makes of keys and rows of the table."""
+
+    def key_of(self, partition_key: Any, clustering: Any | None) -> Key:
+        """Of a row; of a static row without `clustering`."""
+        ...
+
+    def values_of(self, row: Any, *, static: bool) -> dict[str, Any]:
+        """By column what an image's `after` says, those of the key left out."""
+        ...
+
+    def data_names(self, *, static: bool) -> frozenset[str]:
+        """The regular columns, or the static ones."""
+        ...
 
 
 @dataclass(slots=True)
@@ -34,7 +50,7 @@ class Folded:
     def __init__(self) -> None:
         self.rows: dict[Key, RowNews] = {}
 
-    def take(self, source: SourceTable, image: Fields) -> Key:
+    def take(self, source: Source, image: Fields) -> Key:
         """An image of one row: its key."""
         static = image["is_static"]
         key = source.key_of(image["partition_key"], None if static else image["clustering"])
@@ -53,13 +69,10 @@ class Folded:
                 self.rows[key] = RowNews(seq, whole=True, make=True, values=values)
             return key
         # What may have changed, and is not known, is nothing that is known.
-        unknown = {name: None for name in image["changed"] if name not in values and name in _names(source, static)}
+        names = source.data_names(static=static)
+        unknown = {name: None for name in image["changed"] if name not in values and name in names}
         news = before or RowNews(seq)
         news.values |= unknown | values
         news.seq, news.complete, news.make = seq, False, news.make or makes
         self.rows[key] = news
         return key
-
-
-def _names(source: SourceTable, static: bool) -> frozenset[str]:
-    return frozenset(column.name for column in (source.static if static else source.regular))

@@ -12,10 +12,10 @@ from typing import Any, Final
 from tailer.schema.model import TableDefinition
 from tailer.sinks.database import statements
 from tailer.sinks.database.columns import TargetForm
-from tailer.sinks.database.folded import Folded, RowNews
+from tailer.sinks.database.folded import Folded, Key, RowNews
 from tailer.sinks.database.names import quoted, spelled
 from tailer.sinks.database.shape import check_conflicts, fit_table, make_table
-from tailer.sinks.database.source_table import COMPLETE, SEQ, Key, SourceTable
+from tailer.sinks.database.source_table import COMPLETE, SEQ, SourceTable
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tailer.errors import SinkError
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, kind_of
+from tailer.sinks.database.folded import Key
 from tailer.typed_decode import json_decoder
 from tailer.types import parse_type
 from tailer.types.cql import Native
@@ -34,7 +35,6 @@ _NULL: Final = msgspec.Raw(b"null")
 _fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _string: Final = json_decoder(str).decode
 
-Key = tuple[Any, ...]
 _Make = Callable[[str], Any]
 
 
@@ -88,6 +88,10 @@ class SourceTable:
         fields = _fields(row)
         columns = self.static if static else self.regular
         return {column.name: _value(column, fields[column.name]) for column in columns if column.name in fields}
+
+    def data_names(self, *, static: bool) -> frozenset[str]:
+        """The regular columns, or the static ones."""
+        return frozenset(column.name for column in (self.static if static else self.regular))
 
     def _columns(self, columns: Iterable[Column], *, key: bool = False) -> tuple[SourceColumn, ...]:
         return tuple(self._column(column, key=key) for column in columns)

@@ -6,18 +6,17 @@ columns that are known. What is not is null, as what is null; a row that is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 
 from tailer.errors import DefinitionError
 from tailer.images.image import COLUMNS, Image, arrow_schema
 from tailer.position import Position
 from tailer.rows.typed.form import FormColumn, form_of
-from tailer.schema.model import TableDefinition
-from tailer.schema.typed import TypedOptions, typed_table
+from tailer.schema.typed import TypedTable
 from tailer.types import printed
 from tailer.types.cql import Native
 from tailer.types.encode import encoder
@@ -30,17 +29,22 @@ _ROWS: Final = ("before", "after")
 
 
 class TypedImages:
-    """Of one table, by the columns that it has when the run gives its first image.
+    """Of one table, by the columns that a run has fixed. `dropped`: columns that rows from before may still have, and
+    that are left out, for SELECT shows them nowhere.
 
-    Columns that were dropped by then are left out of rows from before, for SELECT shows them nowhere.
+    `left_out`: how many values had no column here, by their column's name, where they are to be left out.
     """
 
-    def __init__(self, newest: TableDefinition, options: TypedOptions) -> None:
-        self._typed = typed = typed_table(newest, (), msgspec.structs.replace(options, more=(*options.more, KNOWN)))
-        self._dropped = {column.name for column in newest.columns if column.dropped}
+    def __init__(self, typed: TypedTable, dropped: Collection[str] = ()) -> None:
+        self.left_out: Counter[str] = Counter()
+        self.table = typed.table
+        self._typed = typed
+        self._dropped = dropped
         self._known = typed.prefix + KNOWN
         columns = form_of(typed).columns
         self._values = {column.name: _value_of(column) for column in columns}
+        self._key = [column.name for column in typed.columns if column.kind == "partition_key"]
+        self._whole_key = [*self._key, *(column.name for column in typed.columns if column.kind == "clustering")]
         fields = [pa.field(column.name, column.arrow) for column in columns]
         row = pa.struct([*fields, pa.field(self._known, pa.list_(pa.string()))])
         kinds = [row if field.name in _ROWS else field.type for field in arrow_schema()]
@@ -62,12 +66,16 @@ class TypedImages:
     def _row(self, text: str, image: Image) -> dict[str, Any]:
         said: dict[str, Any] = read_json(text)
         values: dict[str, Any] = {}
-        for name, value in said.items():
+        # A column of the key may have another name by now: it is told by its place.
+        key = self._key if image.is_static else self._whole_key
+        for name, value in zip([*key, *list(said)[len(key) :]], said.values(), strict=True):
             make = self._values.get(name)
             if make is not None:
                 values[name] = None if value is None else self._made(make, value, name, image)
-            elif name not in self._dropped and self._typed.on_change == "fail":
-                raise self._misfit(name, image)
+            elif name not in self._dropped:
+                if self._typed.on_change == "fail":
+                    raise self._misfit(name, image)
+                self.left_out[name] += 1
         return {**values, self._known: list(values)}
 
     def _made(self, make: Callable[[Any], Any], value: Any, column: str, image: Image) -> Any:
@@ -78,7 +86,7 @@ class TypedImages:
                 f'a value of {self._typed.table} in column "{column}" has no place in its Arrow type',
                 at=_place(image),
                 found=str(error),
-                remedy="Take images of this table in the generic form.",
+                remedy="Start again if its type has changed; else take images of this table in the generic form.",
             ) from None
 
     def _misfit(self, column: str, image: Image) -> DefinitionError:
@@ -98,7 +106,14 @@ def _value_of(column: FormColumn) -> Callable[[Any], Any]:
     """The plain value by its JSON. What prints alike is one value (`tailer.types.encode`)."""
     traits = column.type.traits
     if isinstance(traits, Native) and traits.printed == printed.COUNTER:
-        # A row shows the sum of what the log has.
-        return int
+        return _sum
     encode, read = encoder(column.type), column.read
     return lambda value: read(encode(value))
+
+
+def _sum(text: str) -> int:
+    """Of a counter, of which the log has shards."""
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"the sum {text} is beyond 64 bits")
+    return value

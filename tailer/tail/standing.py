@@ -22,7 +22,7 @@ from tailer.planning.two_positions import Target
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
-from tailer.schema.typed import TypedTable
+from tailer.schema.typed import TypedOptions, TypedTable
 from tailer.segments.view import View
 from tailer.state.consumers import NodeState
 from tailer.state.learnt import Learnt
@@ -285,8 +285,14 @@ class Standing:
         lowest = min([self.restart().segment, *(segment for segment, _ in self.offset.p)])
         return max(lowest, min(self._view, default=0))
 
-    def _fix_columns(self, table: str, planned: Position | None) -> None:
-        """The typed form of this run: by everything that is there now, also ahead of the position."""
+    def typed_form(self, table: str, options: TypedOptions, planned: Position | None) -> TypedTable:
+        """The typed form of a table from here on: by everything that is there now, also ahead of the position.
+
+        `planned`: up to where a run before this one came. DefinitionError where nothing defines the table.
+        """
         self._learning.everything(self.offset, planned)
-        fixed = self._definitions.typed(table, self.offset.position, self.options.typed)
-        self.typed = self._parts.masks.shown_typed(fixed)
+        fixed = self._definitions.typed(table, self.offset.position, options)
+        return self._parts.masks.shown_typed(fixed)
+
+    def _fix_columns(self, table: str, planned: Position | None) -> None:
+        self.typed = self.typed_form(table, self.options.typed, planned)

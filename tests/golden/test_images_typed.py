@@ -12,7 +12,7 @@ from tailer.errors import DefinitionError
 from tailer.images import Image
 from tailer.images.typed import TypedImages
 from tailer.rebuild import Table
-from tailer.schema.typed import TypedOptions
+from tailer.schema.typed import TypedOptions, typed_table
 from tests.helpers.arrow_rows import spelled_rows, without_empty
 from tests.helpers.imaged import Imaged, entries_of, times
 from tests.helpers.rebuilt import INCOMPLETE, MISFITS, SETS, Recorded, recorded, spelled, tables_of
@@ -31,6 +31,11 @@ def imaged(recording: Recorded) -> Imaged:
         told.tell(entry, now)
     told.expire(recording.at)
     return told
+
+
+def form(table: Table) -> TypedImages:
+    dropped = {column.name for column in table.definition.columns if column.dropped}
+    return TypedImages(typed_table(table.definition, (), STRINGS), dropped)
 
 
 def of_table(told: Imaged, table: Table) -> list[Image]:
@@ -56,9 +61,9 @@ def test_they_have_what_select_shows(name: str, sets_root: Path) -> None:
         images = of_table(told, table)
         if table_name in MISFITS:
             with pytest.raises(DefinitionError, match="no place in its Arrow type"):
-                TypedImages(table.definition, STRINGS).to_arrow(images)
+                form(table).to_arrow(images)
             continue
-        made = TypedImages(table.definition, STRINGS).to_arrow(images)
+        made = form(table).to_arrow(images)
         for side in ("before", "after"):
             texts = [loads(text) for image in images if (text := getattr(image, side)) is not None]
             rows, names = made[side], {c.name for c in table.definition.columns if not c.dropped}
@@ -67,7 +72,7 @@ def test_they_have_what_select_shows(name: str, sets_root: Path) -> None:
             assert spelled_rows(rows_of(rows), table) == without_empty_and_nulls(shown)
             assert rows.drop_null().field("_known").to_pylist() == [list(row) for row in live]
         if not any(column.kind == "static" for column in table.definition.columns) and table_name not in INCOMPLETE:
-            last = TypedImages(table.definition, STRINGS).to_arrow(last_of_each(images))
+            last = form(table).to_arrow(last_of_each(images))
             assert spelled_rows(rows_of(last["after"]), table) == without_empty_and_nulls(recording.shown[table_name])
             compared += len(recording.shown[table_name])
     assert compared > 0

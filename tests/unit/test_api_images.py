@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,24 @@ import tailer
 from tailer.images import Image
 from tailer.images.typed import TypedImages
 from tailer.schema.model import Column, TableDefinition
-from tailer.schema.typed import TypedOptions
-from tests.unit.spark.test_nodes_away import Log
+from tailer.schema.typed import TypedOptions, typed_table
+from tests.helpers.log_writer import (
+    TS,
+    Cell,
+    Liveness,
+    LogFolder,
+    Row,
+    Update,
+    alter_payload,
+    create_payload,
+    encode_mutation,
+    i32,
+    insert_payload,
+    live,
+    segment_of,
+)
+from tests.helpers.logs.model import Column as LogColumn
+from tests.unit.spark.test_nodes_away import TABLE, Log
 
 KEY = Column("id", "partition_key", "int", 0)
 DATA = Column("a", "regular", "int"), Column("b", "regular", "int")
@@ -98,8 +115,41 @@ def test_typed_ones_of_one_table(log: Log) -> None:
 def test_typed_ones_of_rows_that_are_known_in_part() -> None:
     newest = TableDefinition("0" * 32, "ks", "t", (KEY, *DATA))
     image = of_row("upsert", '{"id":1,"b":null}')
-    (row,) = TypedImages(newest, TypedOptions()).to_arrow([image]).to_pylist()
+    (row,) = TypedImages(typed_table(newest, (), TypedOptions())).to_arrow([image]).to_pylist()
     assert row["after"] == {"id": 1, "a": None, "b": None, "_known": ["id", "b"]}
+
+
+def test_typed_ones_of_a_log_that_alters_its_table(tmp_path: Path) -> None:
+    """The columns are those of all the log that there is; a run that goes on when one comes later has not got it."""
+    later = LogColumn("w", "regular", "int")
+    altered = replace(TABLE, columns=(*TABLE.columns, later))
+    alter = alter_payload(TABLE, later, TS + 2)
+    row = Row((b"b",), Liveness(TS + 3), None, (("w", Cell(i32(7), TS + 3, like_row=1)),))
+    first = [create_payload(TABLE)], [insert_payload(TABLE, 1, "a", 1, TS + 1)]
+    second = [alter], [encode_mutation((Update(altered, i32(2), (row,)),))]
+    folder = LogFolder(tmp_path / "cdc_raw")
+    whole, begun = segment_of(1_700_000_000_001, [*first, *second]), segment_of(1_700_000_000_001, [*first])
+    folder.put(begun, live(begun))
+    opened = tailer.open(folder.path, consumer="c", table="ks.t", image="after")
+    rows = opened.follow()
+    assert next(rows).to_pylist()[0]["after"] == {"pk": 1, "ck": "a", "v": 1, "_known": ["pk", "ck", "v"]}
+    folder.put(whole, live(whole))
+    with pytest.raises(tailer.DefinitionError, match='column "w", for which'):
+        next(rows)
+    after = {"pk": 2, "ck": "b", "v": None, "w": 7, "_known": ["pk", "ck", "v", "w"]}
+    assert [(each["op"], each["after"]) for each in images(opened.follow(once=True))] == [
+        ("schema", None), ("insert", after),
+    ]  # fmt: skip
+    look = tailer.open(folder.path, table="ks.t", image="after")
+    assert images(look.follow(once=True))[-1]["after"] == after
+
+
+def test_typed_ones_of_a_column_of_the_key_that_was_renamed() -> None:
+    newest = TableDefinition("0" * 32, "ks", "t", (msgspec.structs.replace(KEY, name="key"), *DATA))
+    (row,) = (
+        TypedImages(typed_table(newest, (), TypedOptions())).to_arrow([of_row("insert", '{"id":1,"a":2}')]).to_pylist()
+    )
+    assert row["after"] == {"key": 1, "a": 2, "b": None, "_known": ["key", "a"]}
 
 
 def test_typed_ones_behind_an_alter() -> None:
@@ -107,7 +157,8 @@ def test_typed_ones_behind_an_alter() -> None:
     later = TableDefinition("0" * 32, "ks", "t", (KEY, DATA[0], msgspec.structs.replace(DATA[1], dropped=True)))
     gone, came = (of_row("insert", text) for text in ('{"id":1,"a":2,"b":3}', '{"id":1,"a":2,"c":3}'))
     shown = {"id": 1, "a": 2, "_known": ["id", "a"]}
-    strict, tolerant = (TypedImages(later, TypedOptions(on_change=how)) for how in ("fail", "ignore"))  # type: ignore[arg-type]
+    options = (TypedOptions(on_change="fail"), TypedOptions(on_change="ignore"))
+    strict, tolerant = (TypedImages(typed_table(later, (), each), {"b"}) for each in options)
     assert [form.to_arrow([gone]).to_pylist()[0]["after"] for form in (strict, tolerant)] == [shown, shown]
     assert tolerant.to_arrow([came]).to_pylist()[0]["after"] == shown
     with pytest.raises(tailer.DefinitionError, match='column "c", for which'):

@@ -6,18 +6,22 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tailer.image_state.one_transaction import ImageBatch
-from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
+from tailer.reading.reader import left_out_notices
+from tailer.schema.typed import TypedOptions
 from tailer.tail.deliver import deliveries
 from tailer.tail.follow import Say
 from tailer.tail.images.feed import ImageFeed
 from tailer.tail.images.run import ImageRun, image_run
 from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 from tailer.tail.open import open_tail
+from tailer.tail.tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,23 +40,38 @@ def image_batches(
         return False
 
     with image_run([(options.node, place)], options, images, give, say, once=once) as run:
-        drained = _Drained(run, waiting, options)
-        yield from drained
+        drained = _Drained(run, waiting)
+        if options.table is None:
+            yield from drained
         log = node_log(place, run.tail, PATIENCE_SECONDS)
         with open_tail(log, run.tail) as tail:
+            drained.form = None if options.table is None else _typed(tail, options.table, options.typed)
             feed = ImageFeed(tail, run.stream, run.timers, say, tokens=images.tokens)
+            yield from drained
             for _ in deliveries(feed, once=once, say=say):
                 yield from drained
+        if drained.form is not None:
+            for notice in left_out_notices(drained.form.left_out, ""):
+                say(notice)
+
+
+def _typed(tail: Tail, table: str, options: TypedOptions) -> TypedImages:
+    """The form of the table's images, by all that its log says now."""
+    from tailer.images.typed import KNOWN, TypedImages
+
+    named = msgspec.structs.replace(options, more=(*options.more, KNOWN))
+    form = tail.typed_form(table, named, tail.offset.position if tail.resumed else None)
+    of_name = [each for each in tail.parts.definitions.latest().values() if each.name == table]
+    return TypedImages(form, {column.name for each in of_name for column in each.columns if column.dropped})
 
 
 class _Drained:
-    """What waits, in Arrow, each time that this is gone through."""
+    """What waits, in Arrow, each time that this is gone through. `form`: of the images, None for the generic one."""
 
-    def __init__(self, run: ImageRun, waiting: deque[ImageBatch], options: TailOptions) -> None:
+    def __init__(self, run: ImageRun, waiting: deque[ImageBatch]) -> None:
+        self.form: TypedImages | None = None
         self._run = run
         self._waiting = waiting
-        self._table, self._options = options.table, options.typed
-        self._typed: TypedImages | None = None
 
     def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
         while self._waiting:
@@ -61,16 +80,9 @@ class _Drained:
             self._run.stream.taken(batch.number)
 
     def _shown(self, rows: ImageRows) -> Iterator[pyarrow.RecordBatch]:
-        if self._table is None:
+        if self.form is None:
             yield rows.to_arrow()
-        elif wanted := [image for image in rows.images if f"{image.keyspace}.{image.table}" == self._table]:
-            yield self._form(wanted[0]).to_arrow(wanted)
-
-    def _form(self, first: Image) -> TypedImages:
-        if self._typed is None:
-            from tailer.images.typed import TypedImages
-
-            newest = self._run.stream.definition(first.table_id.replace("-", ""))
-            assert newest is not None, "its image is of a table that the state knows"
-            self._typed = TypedImages(newest, self._options)
-        return self._typed
+            return
+        wanted = [image for image in rows.images if f"{image.keyspace}.{image.table}" == self.form.table]
+        if wanted:
+            yield self.form.to_arrow(wanted)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
-from tailer.errors import UsageError
 from tailer.rebuild import Table
 from tailer.rebuild.newest import newer
 from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.frames import check_images, rows_of
 from tailer.spark.image_rows import NEEDED, OF_ONE_ROW, STORED, ImageMerging, encoded, merge_images, pack_images
 from tailer.spark.merge import Merging, check_beside
 from tailer.spark.merged import KeptImages, pack_merged, unpack_images
@@ -101,14 +100,5 @@ class ImageMerge(Merging):
 
 def _images_of(images: DataFrame, table: Table) -> DataFrame:
     """The table's images among those of all. UsageError for a frame of another form."""
-    from pyspark.sql import functions as F
-
-    missing = [name for name in NEEDED if name not in images.columns]
-    if missing:
-        raise UsageError(
-            "these are no images",
-            expected=f"the columns {', '.join(NEEDED)}",
-            found=f"no {missing[0]}",
-            remedy="Make them with tailer.spark.images.images(changes).",
-        )
-    return images.where(F.col("table_id") == str(UUID(table.definition.id))).select(*NEEDED)
+    check_images(images, NEEDED)
+    return rows_of(images, table, NEEDED)

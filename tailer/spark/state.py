@@ -13,7 +13,6 @@ import os
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from tailer.errors import UsageError
 from tailer.rebuild import Table
@@ -21,6 +20,7 @@ from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
+from tailer.spark.frames import check_changes, rows_of
 from tailer.spark.known_table import check_read, find_table
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.cql import Decimals
@@ -106,17 +106,8 @@ def seconds_of(at: float | datetime | None) -> int:
 
 def changes_of(changes: DataFrame, table: Table) -> DataFrame:
     """The table's rows among generic change rows. UsageError for a frame of another form."""
-    from pyspark.sql import functions as F
-
-    missing = [name for name in NEEDED if name not in changes.columns]
-    if missing:
-        raise UsageError(
-            "these are no change rows of the generic form",
-            expected=f"the columns {', '.join(NEEDED)}",
-            found=f"no {missing[0]}",
-            remedy="Read them with format('cdc_tail') without the option `table`.",
-        )
-    return changes.where(F.col("table_id") == str(UUID(table.definition.id))).select(*NEEDED)
+    check_changes(changes, NEEDED)
+    return rows_of(changes, table, NEEDED)
 
 
 def packed_facts(changes: DataFrame, task: Rebuilding) -> DataFrame:

@@ -14,8 +14,8 @@ from tailer.images.typed import TypedImages
 from tailer.rebuild import Table
 from tailer.schema.typed import TypedOptions, typed_table
 from tests.helpers.arrow_rows import spelled_rows, without_empty
-from tests.helpers.imaged import Imaged, entries_of, times
-from tests.helpers.rebuilt import INCOMPLETE, MISFITS, SETS, Recorded, recorded, spelled, tables_of
+from tests.helpers.imaged import images_of
+from tests.helpers.rebuilt import INCOMPLETE, MISFITS, SETS, recorded, spelled, tables_of
 from tests.oracle.jsontext import loads
 
 pytestmark = pytest.mark.slow
@@ -23,23 +23,13 @@ pytestmark = pytest.mark.slow
 STRINGS = TypedOptions(decimals="string", case_sensitive=True)
 
 
-def imaged(recording: Recorded) -> Imaged:
-    tables = tables_of(recording)
-    entries = entries_of(recording.rows, [table.definition.id for table in tables.values()])
-    told = Imaged(tables.values())
-    for entry, now in zip(entries, times(entries, recording.at), strict=True):
-        told.tell(entry, now)
-    told.expire(recording.at)
-    return told
-
-
 def form(table: Table) -> TypedImages:
     dropped = {column.name for column in table.definition.columns if column.dropped}
     return TypedImages(typed_table(table.definition, (), STRINGS), dropped)
 
 
-def of_table(told: Imaged, table: Table) -> list[Image]:
-    return [image for image in told.images if image.table_id.replace("-", "") == table.definition.id]
+def of_table(told: Sequence[Image], table: Table) -> list[Image]:
+    return [image for image in told if image.table_id.replace("-", "") == table.definition.id]
 
 
 def rows_of(rows: pa.StructArray) -> pa.Table:
@@ -56,7 +46,7 @@ def last_of_each(images: Sequence[Image]) -> list[Image]:
 @pytest.mark.parametrize("name", SETS)
 def test_they_have_what_select_shows(name: str, sets_root: Path) -> None:
     recording = recorded(name, sets_root)
-    told, compared = imaged(recording), 0
+    told, compared = images_of(recording), 0
     for table_name, table in tables_of(recording).items():
         images = of_table(told, table)
         if table_name in MISFITS:

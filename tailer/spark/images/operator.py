@@ -19,6 +19,7 @@ from tailer.errors import UsageError
 from tailer.images.image import arrow_schema
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.spark.frames import check_changes
 from tailer.spark.images.aging import LEAST_SECONDS
 from tailer.spark.images.followed import followed
 from tailer.spark.images.job import Job, packed
@@ -133,13 +134,7 @@ def _routed(changes: DataFrame) -> DataFrame:
 
     from tailer.spark.images.processor import SAID
 
-    missing = [name for name in SAID if name not in changes.columns]
-    if missing:
-        raise UsageError(
-            "these are no change rows of the generic form",
-            found=f"no {missing[0]}",
-            remedy="Read them with format('cdc_tail') without the option `table`.",
-        )
+    check_changes(changes, SAID)
     everywhere = F.sequence(F.lit(0).cast("long"), F.lit(BUCKETS - 1).cast("long"))
     own = F.array(F.pmod("token", F.lit(BUCKETS).cast("long")))
     return changes.select(

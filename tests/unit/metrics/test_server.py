@@ -76,6 +76,14 @@ def test_a_port_is_free_again_at_once(server: Server) -> None:
     again.close()
 
 
+def answers(server: Server) -> bool:
+    """Whether one more is let in, and heard."""
+    try:
+        return get(server, "/ok")[0] == 200
+    except OSError:
+        return False
+
+
 def test_slow_clients_hold_up_themselves_and_are_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nobody is cut off until the fifth client was sent away, however busy the machine is.
     monkeypatch.setattr(module, "CLIENT_SECONDS", 600.0)
@@ -93,7 +101,10 @@ def test_slow_clients_hold_up_themselves_and_are_cut_off(server: Server, monkeyp
             get(server, "/ok")
         monkeypatch.setattr(module, "CLIENT_SECONDS", 0.2)
         assert slow[0].recv(10) == more.recv(10) == b""
-        assert get(server, "/ok")[0] == 200
+        # Each gives its place back a moment after it was closed, and on a busy machine the next one is slow too.
+        deadline = time.monotonic() + 60
+        while not answers(server):
+            assert time.monotonic() < deadline
         got = 0
         while data := slow[2].recv(1 << 20):
             got += len(data)

@@ -15,6 +15,9 @@ Op = Literal[
 ]
 """What became of the row. `insert`: it was known not to be there; `upsert`: that was not known."""
 
+OF_ONE_ROW: Final[tuple[Op, ...]] = ("insert", "update", "upsert", "delete", "expire")
+"""Those of several rows tell nothing more: each row that images told of has one of its own."""
+
 
 class Image(msgspec.Struct, frozen=True, array_like=True):
     """One row before and after, with JSON text where the change row has it; fields in the order of the columns.

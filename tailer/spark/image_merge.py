@@ -10,11 +10,12 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
+from tailer.images.image import OF_ONE_ROW
 from tailer.rebuild import Table
 from tailer.rebuild.newest import newer
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.frames import check_images, rows_of
-from tailer.spark.image_rows import NEEDED, OF_ONE_ROW, STORED, ImageMerging, encoded, merge_images, pack_images
+from tailer.spark.image_rows import NEEDED, STORED, ImageMerging, encoded, merge_images, pack_images
 from tailer.spark.merge import Merging, check_beside
 from tailer.spark.merged import KeptImages, pack_merged, unpack_images
 from tailer.spark.newest import check_same, reshaped

@@ -31,9 +31,6 @@ NEEDED: Final = (
 )  # fmt: skip
 """The columns of an image that are looked at."""
 
-OF_ONE_ROW: Final = ("insert", "update", "upsert", "delete", "expire")
-"""Those of several rows tell nothing more: each row that images told of has one of its own."""
-
 STORED: Final = ("partition", "row", "live", "complete", "state")
 """The columns behind the table's own, each with a prefix."""
 

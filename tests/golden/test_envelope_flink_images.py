@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tailer.images.image import Image
+from tailer.images.image import OF_ONE_ROW, Image
 from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
 from tailer.schema.model import Column
@@ -36,7 +36,6 @@ pytestmark = pytest.mark.soak
 SETS = ("40-cases", "50-cases", "50-crash-gap")
 MANY_DIGITS = Context(prec=1000)
 AT = 1_795_300_000_000
-OF_ONE_ROW = ("insert", "update", "upsert", "delete", "expire")
 SKIPS = {"ignore_parse_errors": "true"}
 """What Flink needs where one message tells of several rows, each of which has one of its own besides."""
 BY_KEY = {"table.exec.source.cdc-events-duplicate": "true"}

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tailer.position import Position
 from tests.helpers.jvm.program import free_ports
+from tests.server.cluster.awaited import awaited
 from tests.server.cql import cql_session
 from tests.server.harness import CommandFailed, Node
 
@@ -22,6 +24,7 @@ MOST_NODES = 9
 TOKENS = 4
 HEAP = "640m"
 WAIT_SECONDS = 120
+LOOK_SECONDS = 0.1
 TOPOLOGY_SECONDS = 300
 """The longest that a repair, a bootstrap or a decommission may take."""
 
@@ -79,14 +82,12 @@ class ClusterNode(Node):
         rack = f"dc=dc1\nrack=r{2 - number % 2}\n"
         (self.folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
 
-    def end(self) -> tuple[int, int]:
+    def end(self) -> Position:
         """The last segment that has a sidecar, and how far that says it is durable."""
-        found = {int(file.name.removesuffix("_cdc.idx").rpartition("-")[2]): file for file in self._sidecars()}
+        sidecars = self.cdc_raw.glob("*_cdc.idx")
+        found = {int(file.name.removesuffix("_cdc.idx").rpartition("-")[2]): file for file in sidecars}
         last = max(found)
-        return last, int(found[last].read_text().split()[0])
-
-    def _sidecars(self) -> Iterator[Path]:
-        return self.cdc_raw.glob("*_cdc.idx")
+        return Position(last, int(found[last].read_text().split()[0]))
 
     def repair(self, keyspace: str) -> None:
         """A full repair of every range of the keyspace."""
@@ -176,13 +177,17 @@ class Cluster:
         """Returns when every node sees every node up."""
         addresses = {node.address for node in self.nodes.values()}
         for node in self.nodes.values():
-            _await(lambda node=node: node.live >= addresses, f"{node.name} sees all nodes up")
+            awaited(
+                lambda node=node: node.live >= addresses, f"{node.name} sees all nodes up", WAIT_SECONDS, LOOK_SECONDS
+            )
 
     def await_no_hints(self) -> None:
         """Returns when no node keeps hints. Those in memory reach the disk, and count, within a second."""
         time.sleep(1.5)
         for node in self.nodes.values():
-            _await(lambda node=node: node.hinted == 0, f"{node.name} has handed its hints over")
+            awaited(
+                lambda node=node: node.hinted == 0, f"{node.name} has handed its hints over", WAIT_SECONDS, LOOK_SECONDS
+            )
 
     def sync(self) -> None:
         """Returns when what was written so far is under a marker on every node."""
@@ -222,11 +227,3 @@ def at_level(cql: str, level: str) -> Any:
     from cassandra.query import SimpleStatement
 
     return SimpleStatement(cql, consistency_level=ConsistencyLevel.name_to_value[level])
-
-
-def _await(holds: Any, what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise CommandFailed(f"not so within {WAIT_SECONDS} s: {what}")
-        time.sleep(0.1)

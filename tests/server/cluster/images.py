@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tailer.images.image import OF_ONE_ROW
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.cluster import Cluster
 from tests.server.cluster.imaging import Image, Imaging, row_of
 from tests.server.cluster.merge_order import Effect, Effects, effects, entries_in_order
+from tests.server.cluster.running import CATCH_UP_SECONDS
 from tests.server.cluster.schema import tables, told
 
-CATCH_UP_SECONDS = 120.0
 TOLD = frozenset(told())
-OF_NO_ROW = {"delete_range", "delete_partition", "truncate", "schema", "drop"}
 KEY = {"pk", "ck"}
 
 
@@ -66,7 +66,7 @@ def torn(images: Iterable[Image]) -> list[str]:
         if image["prev_seq"] != seqs.get(partition):
             found.append(f"{dumps(image)}: {seqs.get(partition)} was the last seq")
         seqs[partition] = image["seq"]
-        if image["op"] not in OF_NO_ROW:
+        if image["op"] in OF_ONE_ROW:
             last = rows.get(row, {"after": None, "complete": True})
             more_known = image["complete"] and not last["complete"]
             if not (_fits(last["after"], image["before"]) if more_known else last["after"] == image["before"]):
@@ -88,7 +88,7 @@ def differences(cluster: Cluster, images: Iterable[Image]) -> dict[str, set[str]
     """By table, the rows that are either what the images add up to, or in SELECT at ALL, and not both."""
     rows: dict[str, dict[str, Any]] = {name: {} for name in tables()}
     for image in images:
-        if image["op"] not in OF_NO_ROW:
+        if image["op"] in OF_ONE_ROW:
             rows[f"{image['keyspace']}.{image['table']}"][dumps(row_of(image))] = image["after"]
     found = {}
     for name, held in rows.items():
@@ -101,7 +101,7 @@ def differences(cluster: Cluster, images: Iterable[Image]) -> dict[str, set[str]
 
 def unlike(told: Effects, images: Iterable[Image]) -> list[str]:
     """What must have one image and has not; and images of what did nothing."""
-    shown = Counter(_effect(image) for image in images if image["op"] not in OF_NO_ROW and image["node"] is not None)
+    shown = Counter(_effect(image) for image in images if image["op"] in OF_ONE_ROW and image["node"] is not None)
     must, may = Counter(told.must), Counter(told.may)
     found = [
         f"{effect}: {shown[effect]} images" for effect in must if not 0 <= shown[effect] - must[effect] <= may[effect]

@@ -18,11 +18,12 @@ from typing import Any
 from tailer.image_state.file import ImageFile
 from tailer.image_state.identity import place_of
 from tailer.planning.two_positions import offset_of_text
+from tailer.position import Position
 from tests.helpers.cli import program
 from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cluster import ClusterNode
-from tests.server.cluster.spark_command import Checkpoint, Position, SparkCommand
+from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.server.followers import CommandFollower
 
 CONSUMER = "images"
@@ -46,6 +47,7 @@ class Imaging(CommandFollower):
     """A `CommandFollower` over all nodes, whose lines are images."""
 
     def __init__(self, work: Path) -> None:
+        super().__init__("images", interrupted=False)
         self.kills = 0
         self._work = work
         self._lock = threading.Lock()
@@ -110,7 +112,7 @@ class Imaging(CommandFollower):
 
     def _merged(self, name: str) -> Position:
         """How far a node's log is."""
-        return max((ends[name] for ends in self.arrived() if name in ends), default=(0, 0))
+        return max((ends[name] for ends in self.arrived() if name in ends), default=Position(0, 0))
 
     def _left(self, name: str) -> None:
         """A node is given up."""
@@ -134,8 +136,7 @@ class ImageFollower(Imaging):
     """`cdc-tail follow --image both`."""
 
     def __init__(self, work: Path) -> None:
-        CommandFollower.__init__(self, "images", interrupted=False)
-        Imaging.__init__(self, work)
+        super().__init__(work)
         self._notes, self._state = work / "images.merged", work / "images.state"
 
     def arrived(self) -> list[dict[str, Position]]:
@@ -166,9 +167,10 @@ class ImageFollower(Imaging):
 class ImageQuery(Imaging, SparkCommand):
     """`cdc-tail stream --image both`."""
 
+    what = "the images of a cluster"
+
     def __init__(self, work: Path) -> None:
-        SparkCommand.__init__(self, "images", "images of a cluster")
-        Imaging.__init__(self, work)
+        super().__init__(work)
         self._checkpoint = Checkpoint(work / "images.checkpoint")
         self._removed: list[str] = []
 
@@ -213,5 +215,4 @@ def row_of(image: Image) -> list[Any]:
 
 
 def _position(offset: str) -> Position:
-    at = offset_of_text(offset, "the images of a cluster").position
-    return at.segment, at.offset
+    return offset_of_text(offset, "the images of a cluster").position

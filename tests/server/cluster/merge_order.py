@@ -12,8 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from tailer.position import Position
 from tests.oracle.jsontext import dumps
-from tests.server.cluster.spark_command import Position
 
 Row = Mapping[str, Any]
 MARKER = ""

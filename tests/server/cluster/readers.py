@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tailer.errors import SystemFailedError
+from tailer.position import Position
 from tests.server.cluster.cluster import ClusterNode
 from tests.server.cluster.imaging import Imaging
 from tests.server.cluster.spark_reader import SparkReader
@@ -163,7 +164,7 @@ class WithImages:
     def remove(self, node: ClusterNode) -> None:
         self._reader.remove(node)
         rows = [row for row in map(json.loads, self._reader.rows_so_far()) if row["node"] == node.name]
-        self._imaging.remove(node, max((row["segment"], row["offset"]) for row in rows))
+        self._imaging.remove(node, max(Position(row["segment"], row["offset"]) for row in rows))
 
     def kill_server(self, node: ClusterNode) -> None:
         self._reader.kill_server(node)

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from tailer.position import Position
 from tests.helpers import repeated
 from tests.server.followers import CommandFollower
-
-Position = tuple[int, int]
-"""A segment, and an offset in it."""
 
 
 class Checkpoint:
@@ -31,12 +29,12 @@ class Checkpoint:
     def ends(self) -> list[dict[str, Position]]:
         """Of each batch that was committed, in their order, the place behind it in each node's log."""
         planned = [self._planned(number) for number in self._commits()]
-        return [{name: (at["s"], at["o"]) for name, at in nodes.items()} for nodes in planned]
+        return [{name: _place(at) for name, at in nodes.items()} for nodes in planned]
 
     def read_to(self, node: str, end: Position) -> bool:
         """Whether a batch that was committed ends at that place of the node's log, or behind it."""
         at = self.nodes().get(node)
-        return at is not None and (at["s"], at["o"]) >= end
+        return at is not None and _place(at) >= end
 
     def _commits(self) -> list[int]:
         return sorted(int(file.name) for file in (self.folder / "commits").glob("[0-9]*"))
@@ -49,12 +47,12 @@ class Checkpoint:
 
 class SparkCommand(CommandFollower):
     """Where Spark's ten seconds for a Python worker ended it, it goes on from its checkpoint, as the tests that this
-    happens to are repeated. `what`: how it is told of."""
+    happens to are repeated."""
 
-    def __init__(self, name: str, what: str) -> None:
-        super().__init__(name, interrupted=False)
-        self._what = what
-        self._said_before, self._repeated = 0, 0
+    what: ClassVar[str]
+    """How it is told of."""
+
+    _said_before, _repeated = 0, 0
 
     def _run(self) -> None:
         self._said_before = self._errors.stat().st_size if self._errors.exists() else 0
@@ -66,7 +64,11 @@ class SparkCommand(CommandFollower):
             said = self._errors.read_bytes()[self._said_before :].decode(errors="replace")
             if repeated.MESSAGE.search(said):
                 self._repeated += 1
-                repeated.told.append(self._what)
+                repeated.told.append(self.what)
                 self._run()
                 return
         super()._look_after()
+
+
+def _place(at: Mapping[str, Any]) -> Position:
+    return Position(at["s"], at["o"])

@@ -34,8 +34,10 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC
 class Query(SparkCommand):
     """`cdc-tail stream` as a user, again and again over one checkpoint below `home`, which is the user's."""
 
+    what = "the query over a cluster"
+
     def __init__(self, work: Path, shared: Shared, user: User, authority: Authority) -> None:
-        super().__init__("spark", "the query over a cluster")
+        super().__init__("spark", interrupted=False)
         self._out, self._errors = work / "spark.jsonl", work / "spark.stderr"
         self.home = shared.path / "spark"
         self.checkpoint = Checkpoint(self.home / "checkpoint")

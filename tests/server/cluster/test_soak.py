@@ -1,4 +1,6 @@
-"""A cluster through all that happens to one: `make soak SOAK=cluster`, a quarter of an hour; figures in `build/`.
+"""A cluster through all that happens to one: `make soak SOAK=cluster`; figures in `build/`.
+
+A quarter of an hour for each way of reading it, and for each of making images.
 
 CDC_TAIL_SOAK says how many seconds a phase lasts; the one with a node killed 3.6 times as long.
 """

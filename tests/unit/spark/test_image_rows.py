@@ -16,13 +16,13 @@ import pyarrow as pa
 import pytest
 
 from tailer.errors import DefinitionError
-from tailer.images.image import Image
+from tailer.images.image import OF_ONE_ROW, Image
 from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
 from tailer.rebuild.arrow import row_columns
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import Column, TableDefinition
-from tailer.spark.image_rows import OF_ONE_ROW, ImageMerging, encoded, merge_images, pack_images
+from tailer.spark.image_rows import ImageMerging, encoded, merge_images, pack_images
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows, without_empty
 from tests.helpers.imaged import images_of

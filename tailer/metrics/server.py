@@ -57,6 +57,11 @@ class Server:
         self._thread = threading.Thread(target=self._run, name="cdc-tail-metrics", daemon=True)
         self._thread.start()
 
+    @property
+    def clients(self) -> int:
+        """How many are let in and not yet gone."""
+        return self._server.clients
+
     def close(self) -> None:
         """Answers nobody any more."""
         # Not by closing its end alone: a forked child may hold it too.
@@ -107,8 +112,12 @@ class _Server(ThreadingMixIn, TCPServer):
         self._clients: dict[Any, float] = {}
         super().__init__(address, _Handler)
 
+    @property
+    def clients(self) -> int:
+        return len(self._clients)
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        if len(self._clients) >= self._clients_max:
+        if self.clients >= self._clients_max:
             self.shutdown_request(request)
             return
         self._clients[request] = time.monotonic()
@@ -135,7 +144,6 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "cdc-tail"
     sys_version = ""
-    timeout = CLIENT_SECONDS
 
     def do_GET(self) -> None:
         make = self.server.pages.get(self.path.partition("?")[0])

@@ -76,12 +76,11 @@ def test_a_port_is_free_again_at_once(server: Server) -> None:
     again.close()
 
 
-def answers(server: Server) -> bool:
-    """Whether one more is let in, and heard."""
-    try:
-        return get(server, "/ok")[0] == 200
-    except OSError:
-        return False
+def await_clients(server: Server, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while server.clients != count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_slow_clients_hold_up_themselves_and_are_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,19 +91,18 @@ def test_slow_clients_hold_up_themselves_and_are_cut_off(server: Server, monkeyp
         # One says nothing, one begins to ask, one takes nothing of what it asked for.
         slow[1].sendall(b"GET /ok HT")
         slow[2].sendall(b"GET /large HTTP/1.0\r\n\r\n")
-        time.sleep(0.2)
+        await_clients(server, 3)
         assert get(server, "/ok")[0] == 200
         # A fifth is one too many, until the slow ones are cut off.
+        await_clients(server, 3)
         more = opened.enter_context(socket.create_connection(tuple(server.address)))
-        time.sleep(0.2)
+        await_clients(server, 4)
         with pytest.raises(OSError, match=r"."):
             get(server, "/ok")
         monkeypatch.setattr(module, "CLIENT_SECONDS", 0.2)
         assert slow[0].recv(10) == more.recv(10) == b""
-        # Each gives its place back a moment after it was closed, and on a busy machine the next one is slow too.
-        deadline = time.monotonic() + 60
-        while not answers(server):
-            assert time.monotonic() < deadline
+        await_clients(server, 0)
+        assert get(server, "/ok")[0] == 200
         got = 0
         while data := slow[2].recv(1 << 20):
             got += len(data)

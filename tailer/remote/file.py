@@ -12,18 +12,16 @@ from typing import Final
 
 from tailer.errors import CdcError, SystemFailedError
 from tailer.framing.name import SegmentName
-from tailer.limits import KIB, MIB
+from tailer.limits import MIB
 from tailer.remote.connection import Answer
 from tailer.remote.link import PARTIAL, Link
 from tailer.remote.problems import AnsweredError
 from tailer.segments.folder import SidecarFile
 from tailer.segments.opened import FileStatus
 from tailer.wire import paths
+from tailer.wire.wishes import BEHIND_BYTES
 
 AHEAD_BYTES: Final = 4 * MIB
-_FEW_BYTES: Final = 4 * KIB
-"""Asked for beyond what is durable: a reader that has come to its end looks there for the head of what may follow."""
-
 _GONE: Final = (404, 410)
 _NOT_VISIBLE: Final = 416
 _ANOTHER_FILE: Final = 412
@@ -43,11 +41,11 @@ class RemoteFile:
         self._size = 0
         self._start, self._bytes = 0, b""
         self._as_of = -1
-        self._fill(0, _FEW_BYTES)
+        self._fill(0, BEHIND_BYTES)
 
     def read(self, at: int, length: int) -> bytes:
         self._check_fresh()
-        if not self._has(at, length):
+        if not (self._has(at, length) or self._came(at, length)):
             self._fill(at, length)
         begin = at - self._start
         return self._bytes[begin : begin + length]
@@ -70,9 +68,10 @@ class RemoteFile:
     def reopen(self) -> None:
         """Nothing is kept on the way but what was fetched ahead."""
         self._etag = ""
-        self._fill(0, _FEW_BYTES)
+        self._fill(0, BEHIND_BYTES)
 
     def close(self) -> None:
+        self._link.leave(self._name)
         self._start, self._bytes = 0, b""
 
     def _check_fresh(self) -> None:
@@ -84,6 +83,14 @@ class RemoteFile:
         """Whether all of it is here, or what is here ends where the file does."""
         end = self._start + len(self._bytes)
         return self._start <= at and (at + length <= end or (at <= end and end >= self._size and bool(self._bytes)))
+
+    def _came(self, at: int, length: int) -> bool:
+        """Whether all of it came with the news of it."""
+        piece = self._link.ahead(self._name, at, self._etag)
+        if piece is None:
+            return False
+        self._start, self._bytes, self._size, self._as_of = piece.at, piece.data, piece.size, piece.changed
+        return self._has(at, length)
 
     def _fill(self, at: int, length: int) -> None:
         as_of = self._link.changed(self._name.segment)
@@ -101,6 +108,7 @@ class RemoteFile:
             raise self._odd(f"status {answer.status}, {content!r}, {len(answer.body)} bytes")
         self._etag, self._size = answer.headers.get("ETag", ""), size
         self._start, self._bytes, self._as_of = at, answer.body, as_of
+        self._link.follow(self._name)
 
     def _refused(self, answered: AnsweredError, at: int) -> None:
         if answered.status in _GONE:
@@ -116,11 +124,11 @@ class RemoteFile:
         """How many bytes are likely to be wanted from there on, and there."""
         info, _ = self._link.info(self._name.log)
         if info is None or info.idx is None:
-            return _FEW_BYTES
+            return BEHIND_BYTES
         # Beside a file that is reserved as a whole there are zeros behind what is durable. Of a compressed one the
         # number is of more bytes than there are.
         durable = info.size if info.completed else min(info.idx, info.size)
-        return min(max(durable - at, 0), AHEAD_BYTES) + _FEW_BYTES
+        return min(max(durable - at, 0), AHEAD_BYTES) + BEHIND_BYTES
 
     def _odd(self, found: str) -> CdcError:
         return SystemFailedError(

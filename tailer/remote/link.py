@@ -14,15 +14,18 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from tailer.errors import CdcError, NodeAwayError, RefusedError, SystemFailedError
+from tailer.framing.name import SegmentName
 from tailer.options.log_place import NodeUrl
 from tailer.remote.absence import Absence, Say
 from tailer.remote.access import Access
+from tailer.remote.ahead import Ahead, Piece
 from tailer.remote.answers import odd
 from tailer.remote.connection import ANSWER_SECONDS, Answer, Connections
 from tailer.remote.problems import AnsweredError, problem_of
 from tailer.remote.seen import Seen, decode_list
 from tailer.wire import paths
 from tailer.wire.listing import LogInfo
+from tailer.wire.wishes import PARAMETER, write_wishes
 
 OK: Final = 200
 PARTIAL: Final = 206
@@ -70,6 +73,7 @@ class Link:
         self._forgotten = weakref.finalize(self, _close, self.descriptor, self._connections)
         self._lock = threading.Lock()
         self._seen = Seen()
+        self._ahead = Ahead()
         self._listed = False
         self._listening: threading.Thread | None = None
         self._closing = threading.Event()
@@ -177,6 +181,21 @@ class Link:
         with self._lock:
             return self._seen.changed(segment)
 
+    def follow(self, name: SegmentName) -> None:
+        """From now on the list brings a few bytes of a segment that it vouches for anew (`ahead`)."""
+        with self._lock:
+            self._ahead.follow(name)
+
+    def leave(self, name: SegmentName) -> None:
+        """Nobody wants them any more."""
+        with self._lock:
+            self._ahead.leave(name)
+
+    def ahead(self, name: SegmentName, at: int, etag: str) -> Piece | None:
+        """Bytes of that very file that came with the list, if they have the one at `at` and are still good."""
+        with self._lock:
+            return self._ahead.find(name, at, etag, self._seen.changed(name.segment))
+
     def use(self, name: Mapping[str, str]) -> None:
         """The headers of every request from now on."""
         self._name = name
@@ -252,6 +271,8 @@ class Link:
             if found is not None and self._seen.overtook(found):
                 return None
             differs = found is not None and self._seen.take(found, time.time())
+            if found is not None:
+                self._ahead.take(found.ahead, self._seen)
             self._error, self._away_since = None, None
             self._listed = True
             return differs
@@ -261,8 +282,14 @@ class Link:
         while not (self._closing.is_set() or self.stopped):
             try:
                 # Of the list that is there now: another thread may take a newer one meanwhile.
-                query = {"etag": self._seen.etag, "wait": f"{paths.LIST_WAIT_SECONDS:g}s"}
-                target = f"{paths.SEGMENTS}?{urlencode(query)}"
+                with self._lock:
+                    etag, wishes = self._seen.etag, write_wishes(self._ahead.wishes(self._seen))
+                query = {
+                    "etag": etag,
+                    "wait": f"{paths.LIST_WAIT_SECONDS:g}s",
+                    **({PARAMETER: wishes} if wishes else {}),
+                }
+                target = f"{paths.SEGMENTS}?{urlencode(query, safe='@,')}"
                 answer = self._once("GET", target, self._name, None, paths.LIST_WAIT_SECONDS + ANSWER_SECONDS)
                 self._absence.over()
                 was_away, attempt = self._error is not None, 0

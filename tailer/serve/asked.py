@@ -15,6 +15,7 @@ from tailer.serve.problems import ProblemError, refused
 from tailer.wire import words
 from tailer.wire.paths import BODY_BYTES_MAX, LEASE_HEADER, LIST_WAIT_SECONDS, READER_HEADER
 from tailer.wire.state import Problem, decode
+from tailer.wire.wishes import PARAMETER, WISHES_MAX, Wish, parse_wishes
 
 BODY_SECONDS: Final = 20.0
 """How long a body may take to come."""
@@ -76,6 +77,16 @@ def wait_of(request: web.Request) -> float:
     if found is None:
         raise refused("wait in the address", expected="seconds, such as 25s", found=repr(text[:50]))
     return min(float(found[1]), LIST_WAIT_SECONDS)
+
+
+def wishes_of(request: web.Request) -> tuple[Wish, ...]:
+    """The bytes that are to come with a list."""
+    text = request.query.get(PARAMETER, "")
+    found = parse_wishes(text)
+    if found is None:
+        expected = f"NAME@PLACE, and at most {WISHES_MAX} of them with ',' between"
+        raise refused(f"{PARAMETER} in the address", expected=expected, found=repr(text[:100]))
+    return found
 
 
 def range_of(request: web.Request) -> ByteRange:

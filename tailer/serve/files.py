@@ -24,7 +24,9 @@ from tailer.serve.rate import Bucket
 from tailer.serve.threads import Disk
 from tailer.system_errors import system_error
 from tailer.wire import words
+from tailer.wire.listing import BytesInfo, bytes_info
 from tailer.wire.state import Problem
+from tailer.wire.wishes import BEHIND_BYTES, Wish
 
 PLAIN_PIECE: Final = 1 * MIB
 TLS_PIECE: Final = 256 * KIB
@@ -37,6 +39,7 @@ PIECE_SECONDS: Final = 30.0
 """How long a client may take for one piece; who is slower is ended."""
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+_BYTES: Final = "application/octet-stream"
 _ABSENT: Final = (errno.ENOENT, errno.ENXIO, errno.ENODEV, errno.ELOOP, errno.ENOTDIR)
 _OUT_OF_FILES: Final = (errno.EMFILE, errno.ENFILE)
 
@@ -82,6 +85,27 @@ class Files:
         finally:
             os.close(file.descriptor)
 
+    def few(self, wish: Wish, durable: int) -> BytesInfo | None:
+        """What is wished of a file that is durable so far; None where that is nothing new, or much. Waits for the disk.
+
+        Who gets none asks for the range, and is told what is wrong with it.
+        """
+        wanted = ByteRange(wish.at, durable + BEHIND_BYTES)
+        if not wish.at < durable or durable + BEHIND_BYTES - wish.at > self._bucket.piece(FEW_BYTES):
+            return None
+        try:
+            file = self._open(wish.name, wanted)
+        except ProblemError:
+            return None
+        os.close(file.descriptor)
+        return bytes_info(wish.name, wish.at, file.size, file.etag, file.few) if file.few else None
+
+    async def send_few(self, count: int) -> None:
+        """So many bytes leave with a list, as soon as they may."""
+        if count:
+            await self._bucket.take(count)
+            self._sent(count)
+
     def _open(self, name: SegmentName, wanted: ByteRange) -> OpenFile:
         if self._was_cleaned(name.segment):
             raise _gone(410, f"segment {name.segment} was cleaned: nobody reads it any more")
@@ -118,13 +142,17 @@ class Files:
             what = f"the file does not reach to {wanted.first} yet"
             headers = {"Content-Range": f"bytes */{file.size}", "ETag": file.etag}
             raise ProblemError(416, Problem(words.NOT_VISIBLE, what, found=f"{file.size} bytes"), headers)
-        response = web.StreamResponse(status=200 if whole else 206)
-        response.headers["ETag"] = file.etag
-        response.headers["Accept-Ranges"] = "bytes"
+        headers = {"ETag": file.etag, "Accept-Ranges": "bytes"}
         if not whole:
-            response.headers["Content-Range"] = f"bytes {wanted.first}-{end - 1}/{file.size}"
-        response.content_type = "application/octet-stream"
-        response.content_length = end - wanted.first
+            headers["Content-Range"] = f"bytes {wanted.first}-{end - 1}/{file.size}"
+        status, count = 200 if whole else 206, end - wanted.first
+        if 0 < count <= len(file.few):
+            await self.send_few(count)
+            # Head and bytes leave together: who waits for a row is woken once.
+            return web.Response(status=status, headers=headers, body=file.few[:count], content_type=_BYTES)
+        response = web.StreamResponse(status=status, headers=headers)
+        response.content_type = _BYTES
+        response.content_length = count
         await response.prepare(request)
         await self._send(request, response, file, wanted.first, end)
         await response.write_eof()
@@ -133,7 +161,7 @@ class Files:
     async def _send(
         self, request: web.Request, response: web.StreamResponse, file: OpenFile, at: int, end: int
     ) -> None:
-        transport, first = request.transport, at
+        transport = request.transport
         if transport is None:
             raise ConnectionResetError("the client is gone")
         secure = transport.get_extra_info("sslcontext") is not None
@@ -143,11 +171,10 @@ class Files:
                 count = min(most, end - at)
                 await self._bucket.take(count)
                 async with asyncio.timeout(self._piece_seconds):
-                    if file.few:
-                        # Perhaps it has grown since its size was asked for.
-                        count = await _write(response, file.few[at - first : at - first + count])
-                    elif secure:
-                        count = await _write(response, await self._disk.file(os.pread, file.descriptor, count, at))
+                    if secure:
+                        data = await self._disk.file(os.pread, file.descriptor, count, at)
+                        await response.write(data)
+                        count = len(data)
                     else:
                         count = await self._send_file(transport, file.descriptor, at, count)
                 if not count:
@@ -169,11 +196,6 @@ class Files:
         loop = asyncio.get_running_loop()
         with os.fdopen(file, "rb", buffering=0, closefd=False) as raw:
             return await loop.sendfile(transport, raw, at, count)
-
-
-async def _write(response: web.StreamResponse, data: bytes) -> int:
-    await response.write(data)
-    return len(data)
 
 
 def open_below(folder: Path, name: str) -> int:

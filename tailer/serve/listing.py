@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -18,13 +18,16 @@ from aiohttp import web
 
 from tailer.errors import CdcError
 from tailer.segments.wake import POLL_SECONDS
-from tailer.serve.asked import wait_of
+from tailer.serve.asked import wait_of, wishes_of
 from tailer.serve.connections import Connection
+from tailer.serve.files import Files
 from tailer.serve.problems import failed
 from tailer.serve.seen import Answer, Seen
 from tailer.serve.threads import Disk
+from tailer.serve.wishes import Wishes
 from tailer.system_errors import system_error
-from tailer.wire.listing import ListAnswer
+from tailer.wire.listing import BytesInfo, ListAnswer
+from tailer.wire.wishes import Wish
 
 JOINED_SECONDS: Final = 0.005
 """Looks that follow each other are so far apart: what changes in between is told together."""
@@ -47,12 +50,14 @@ class Listing:
     def __init__(
         self,
         seen: Seen,
+        files: Files,
         disk: Disk,
         boot: str,
         head: Callable[[], ListAnswer],
         wall: Callable[[], int] = time.time_ns,
     ) -> None:
         self._seen = seen
+        self._wishes = Wishes(files)
         self._disk = disk
         self._boot = boot
         self._head = head
@@ -75,22 +80,27 @@ class Listing:
 
     async def get(self, request: web.Request) -> web.Response:
         """The list. 304 where there is nothing else than the reader knows, for as long as it asked to wait."""
-        etag, wait = request.query.get("etag", ""), wait_of(request)
+        etag, wait, wishes = request.query.get("etag", ""), wait_of(request), wishes_of(request)
         known = self._known(etag)
         try:
             # Who waits hears of what changed since the last look anyhow, where that is hinted at.
             if known != self._version or not wait or self._seen.descriptor() is None:
                 await self.look()
             # Not what that look gave: another one may have ended by now, and was told of before anybody waited here.
-            if self._version == known and not await self._changed(known, wait, request):
-                return web.Response(status=304, headers={"ETag": f'"{etag}"'})
+            if self._version == known:
+                with self._wishes.waiting(wishes):
+                    changed = await self._changed(known, wait, request)
+                if not changed:
+                    return web.Response(status=304, headers={"ETag": f'"{etag}"'})
             found = await self._answer(known)
+            # At once: bytes may be of a look behind that of the list, never of one before.
+            ahead = await self._wishes.member(wishes)
         except CdcError as error:
             raise failed(error) from error
         except OSError as error:
             raise failed(system_error("cannot look at the log folder", error)) from error
         # The answer may be a moment old; the clock is not.
-        body = b'{"nowNs":%d,%b' % (self._wall(), found.body[1:])
+        body = b'{"nowNs":%d,%b%b' % (self._wall(), ahead, found.body[1:])
         return web.Response(body=body, content_type="application/json", headers={"ETag": f'"{found.etag}"'})
 
     async def look(self) -> int:
@@ -179,12 +189,20 @@ class Listing:
         self._looking, self._next = self._next, None
         # With what those get who wait: each way to a thread and back takes its time.
         known = list(islice(self._waiting, ANSWERS_MAX))
-        version, answers = await self._disk.look(self._seen.look_for, known, self._told())
+        version, answers, ahead = await self._disk.look(self._look_for, known, self._wishes.now(), self._told())
         if version != self._version:
             self._version = version
+            self._wishes.put(ahead)
             self._answers = {each: _done(answer) for each, answer in answers.items()}
             self._tell(None)
         return version
+
+    def _look_for(
+        self, known: Collection[int], wishes: Collection[Wish], head: ListAnswer
+    ) -> tuple[int, dict[int, Answer], Mapping[Wish, BytesInfo]]:
+        """In the thread that looks."""
+        version, answers = self._seen.look_for(known, head)
+        return version, answers, self._wishes.read(wishes, self._seen) if version != self._version else {}
 
     def _tell(self, fault: _Fault | None) -> None:
         """Who waits hears of it."""

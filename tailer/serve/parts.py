@@ -73,14 +73,15 @@ def parts_of(options: ServeOptions, address: Listen, state: State, disk: Disk, c
     leases = Leases(state.folder, clock, wall, bounds.lease_seconds)
     consumers = Consumers(leases, journal, state.cleaned.tag)
     reading = OwnReading(options.folder, options.reading)
+    files = Files(options.folder, disk, Bucket(options.rate), state.cleaned.has, counts.sent, bounds.piece_seconds)
     listing = Listing(
         Seen(options.folder, state.cleaned, journal.count_now),
+        files,
         disk,
         secrets.token_hex(8),
         lambda: ListAnswer(address.host, address.port, [], folder=journal.id),
         lambda: int(wall() * 1e9),
     )
-    files = Files(options.folder, disk, Bucket(options.rate), state.cleaned.has, counts.sent, bounds.piece_seconds)
     gate = Gate(bounds.connections, bounds.piece_seconds)
     counts.rate = options.rate
     counts.connections = lambda: gate.inside

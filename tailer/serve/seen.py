@@ -116,6 +116,13 @@ class Seen:
         before, version = self.version, self.look()
         return version, {known: self.answer(known, head) for known in versions} if version != before else {}
 
+    def advanced(self, segment: int) -> int | None:
+        """How far a segment is durable, if the newest look that showed something showed that."""
+        sidecar = self._looks.sidecars.get(segment)
+        if sidecar is None or sidecar.content is None or self._names.versions.get(sidecar.name.sidecar) != self.version:
+            return None
+        return sidecar.content.end
+
     def take_retired(self) -> list[Waker]:
         """Wakers that are not needed any more, to be closed by who waited at them."""
         retired, self._retired = self._retired, []

@@ -45,6 +45,17 @@ class SidecarInfo(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     modified_ns: int
 
 
+class BytesInfo(msgspec.Struct, frozen=True, rename="camel"):
+    """Bytes of a segment's file from `at` on, in base64, as they were behind what the list says: some that its sidecar
+    vouches for, and a few behind. `size` and `etag` are the file's, as with a range of it."""
+
+    name: str
+    at: int
+    size: int
+    etag: str
+    bytes: str
+
+
 class ListAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What there is (`since` empty), or what differs from the list of the etag `since`.
 
@@ -52,6 +63,7 @@ class ListAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     list of cleaned segments in its file's own form, nothing where it is that of `since`. `linked`: whether some log has
     a second name in the server's own folder. `now_ns`: the node's clock. `records`: how many the state's journal has.
     `folder`: the random id of the state, empty where it has none. `boot`: changes with every start of `serve`.
+    `ahead`: bytes that the reader wished for with the news of them (`wire/wishes.py`).
     """
 
     host: str
@@ -70,6 +82,7 @@ class ListAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     since: str = ""
     now_ns: int = 0
     records: int = 0
+    ahead: list[BytesInfo] = []
 
 
 def log_info(log: LogFile, inode: int, sidecar: SidecarFile | None) -> LogInfo:
@@ -93,6 +106,16 @@ def sidecar_info(name: SegmentName, text: bytes, modified: float) -> SidecarInfo
     return SidecarInfo(name.sidecar, b64encode(text).decode(), int(modified * SECOND))
 
 
+def bytes_info(name: SegmentName, at: int, size: int, etag: str, data: bytes) -> BytesInfo:
+    """What comes with the list of a segment's bytes."""
+    return BytesInfo(name.log, at, size, etag, b64encode(data).decode())
+
+
+def bytes_of(info: BytesInfo) -> bytes:
+    """CorruptError where they are none."""
+    return _decoded(info.bytes, info.name)
+
+
 def plain_sidecar(info: LogInfo) -> SidecarInfo | None:
     """What a list without sidecars says of one, as its file would. Beside COMPLETED stands a bound then."""
     name = parse_log_name(info.name)
@@ -112,14 +135,17 @@ def log_of(info: LogInfo) -> LogFile:
 
 def sidecar_of(info: SidecarInfo) -> SidecarFile:
     """What a look shows of a sidecar. CorruptError for a name that is none."""
-    name = parse_sidecar_name(info.name)
-    try:
-        text = b64decode(info.bytes, validate=True)
-    except ValueError as error:
-        raise _odd(info.name) from error
+    name, text = parse_sidecar_name(info.name), _decoded(info.bytes, info.name)
     if name is None:
         raise _odd(info.name)
     return SidecarFile(name, decode_sidecar(text), info.modified_ns / SECOND)
+
+
+def _decoded(text: str, name: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise _odd(name) from error
 
 
 def _odd(name: str) -> CorruptError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,52 @@ def test_a_row_that_was_just_written_is_one_request(link: Link, log: LogFolder) 
     # As the planner does behind it: whether more has come.
     assert file.read(size + 100, 4 * KIB) == bytes(4 * KIB)
     assert len(asked) == 1, asked
+
+
+def test_rows_that_are_heard_of_come_with_the_news(tmp_path: Path) -> None:
+    log = GrowingLog(tmp_path, FIRST)
+    path = log.folder / name_of(FIRST).log
+    log.section([insert_payload(TABLE, 0, "a", 0)])
+    log.publish()
+    with served(log.folder) as node, linked(node.url) as link:
+        link.list_now()
+        asked: list[str] = []
+        ask, link.ask = link.ask, lambda *a, **k: (asked.append(k["headers"]["Range"]), ask(*a, **k))[1]  # type: ignore
+        file = RemoteFile(link, name_of(FIRST))
+        link.listen()
+        end = durable(file)
+        for number in range(1, 30):
+            await_waiting(node)
+            log.section([insert_payload(TABLE, number, "a", number)])
+            log.publish()
+            begin, end = end, await_more(file, end)
+            assert file.read(begin, end - begin) == path.read_bytes()[begin:end]
+            # As the planner does behind it: whether more has come.
+            assert file.read(end, 4 * KIB) == bytes(4 * KIB)
+        assert len(asked) == 1, asked
+        file.close()
+    log.finish()
+
+
+def durable(file: RemoteFile) -> int:
+    sidecar = file.sidecar()
+    # A sidecar is truncated, and written anew.
+    return -1 if sidecar is None or sidecar.content is None else sidecar.content.end
+
+
+def await_more(file: RemoteFile, end: int) -> int:
+    deadline = time.monotonic() + 20
+    while (found := durable(file)) <= end:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return found
+
+
+def await_waiting(node: ServedNode) -> None:
+    deadline = time.monotonic() + 20
+    while not node.counted.waiting:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_one_that_is_gone_is_not_found(link: Link, log: LogFolder) -> None:

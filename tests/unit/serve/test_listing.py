@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,9 @@ def log_name(number: int) -> str:
 class Waiting(threading.Thread):
     """Asks for a list in a thread; `took`: seconds from `mark` to the answer."""
 
-    def __init__(self, node: ServedNode, etag: str, wait: str = "20s") -> None:
+    def __init__(self, node: ServedNode, etag: str, wait: str = "20s", ahead: str = "") -> None:
         super().__init__()
-        self._node, self._etag, self._wait = node, etag, wait
+        self._node, self._etag, self._wait = node, etag, wait + (f"&ahead={ahead}" if ahead else "")
         self.ended = 0.0
         self.answer: Answer | None = None
         self.start()
@@ -276,3 +277,76 @@ def test_one_answer_serves_all_who_know_the_same(tmp_path: Path, monkeypatch: py
         assert {each.done().json["etag"] for each in waiting} != {etag}
         assert len(made) <= 3
     log.finish()
+
+
+class TestAhead:
+    """Bytes that come with the news of them."""
+
+    @pytest.fixture
+    def growing(self, tmp_path: Path) -> Iterator[GrowingLog]:
+        log = GrowingLog(tmp_path / "growing", FIRST)
+        log.section([create_payload(TABLE)])
+        log.publish()
+        yield log
+        log.finish()
+
+    @staticmethod
+    def end(log: GrowingLog) -> int:
+        return int((log.folder / "CommitLog-7-1700000000001_cdc.idx").read_text())
+
+    def told(self, log: GrowingLog, *wishes: str, more: int = 1, **serving: Any) -> list[Any]:
+        """What comes with so many sections more."""
+        with served(log.folder, **serving) as node:
+            waiting = Waiting(node, listed(node).json["etag"], ahead=",".join(wishes))
+            for _ in range(more):
+                log.section([create_payload(TABLE)])
+            log.publish()
+            answer = waiting.done()
+            found: list[Any] = answer.json.get("ahead", [])
+            assert answer.json["segmentsInfo"][0]["idx"] == self.end(log)
+            return found
+
+    def test_they_come_up_to_a_few_behind_what_is_durable(self, growing: GrowingLog) -> None:
+        begin, file = self.end(growing), growing.folder / log_name(0)
+        [found] = self.told(growing, f"{log_name(0)}@{begin}")
+        status = file.stat()
+        assert b64decode(found.pop("bytes")) == file.read_bytes()[begin : self.end(growing) + 4096]
+        etag = f'"{status.st_dev}-{status.st_ino}"'
+        assert found == {"name": log_name(0), "at": begin, "size": status.st_size, "etag": etag}
+
+    def test_many_do_not(self, growing: GrowingLog) -> None:
+        assert self.told(growing, f"{log_name(0)}@{self.end(growing)}", more=100) == []
+
+    def test_nothing_comes_of_what_is_not_new_or_not_there(self, growing: GrowingLog) -> None:
+        places = (f"{log_name(0)}@{10**6}", f"{log_name(7)}@0", f"{log_name(0)}@{10**17}")
+        assert self.told(growing, *places) == []
+
+    def test_nor_of_what_was_cleaned(self, growing: GrowingLog) -> None:
+        begin = self.end(growing)
+        with served(growing.folder) as node:
+            waiting = Waiting(node, listed(node).json["etag"], ahead=f"{log_name(0)}@{begin}")
+            growing.section([create_payload(TABLE)])
+            write_cleaned(growing.folder.with_name("cdc_raw.cdc_tail"), CleanedFile(segments=Ids.of([FIRST])))
+            growing.publish()
+            assert "ahead" not in waiting.done().json
+
+    def test_they_are_counted_as_what_leaves(self, growing: GrowingLog) -> None:
+        begin = self.end(growing)
+        with served(growing.folder) as node:
+            waiting = Waiting(node, listed(node).json["etag"], ahead=f"{log_name(0)}@{begin}")
+            growing.section([create_payload(TABLE)])
+            growing.publish()
+            [found] = waiting.done().json["ahead"]
+            assert node.counted.bytes == len(b64decode(found["bytes"]))
+
+    @pytest.mark.parametrize(
+        "ahead",
+        ["x", "CommitLog-7-1.log", "CommitLog-7-1.log@", "CommitLog-7-1.log@x", "a@1", "../CommitLog-7-1.log@0"],
+    )
+    def test_a_wish_that_is_none_is_refused(self, ahead: str, node: ServedNode) -> None:
+        answer = node.ask("GET", f"/segments?ahead={ahead}")
+        assert (answer.status, answer.error) == (400, "refused")
+
+    def test_so_are_too_many(self, node: ServedNode) -> None:
+        wishes = ",".join(f"{log_name(0)}@{place}" for place in range(9))
+        assert node.ask("GET", f"/segments?ahead={wishes}").status == 400

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_nodes
 from tailer.cli.monitoring import Watched
@@ -23,11 +23,18 @@ from tailer.sinks.outlets import open_outlet
 from tailer.tail.deliver import deliver
 from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.feed import ImageFeed, look
+from tailer.tail.images.form import tell_left_out, typed_images
 from tailer.tail.images.run import ImageRun, image_run, tail_options_of
+from tailer.tail.images.stream import ImageStream
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told
 from tailer.tail.side_by_side import Pulse
 from tailer.tail.tail import Tail
 from tailer.tail.watch import Watch
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from tailer.images.typed import TypedImages
 
 
 def follow_images(
@@ -42,25 +49,56 @@ def follow_images(
 ) -> None:
     """Give images until `stopping`, or with --once of all that is there. `to`: the outlet that they go into; None:
     standard output. Raises the documented errors."""
-    if options.table is not None:
-        raise UsageError(
-            "--typed and images: the command line gives them in the generic form",
-            remedy='Leave out --typed; tailer.open(…, table="ks.t", image="both") gives typed ones.',
-        )
     nodes = nodes_of(places, tail_options_of(options))
     if to is not None:
+        if options.table is not None:
+            raise UsageError(
+                "--typed and images into an outlet: they come there in the generic form",
+                remedy="Leave out --typed; `--mode table` keeps a table with the source's own columns.",
+            )
         _into_outlet(nodes, places, options, images, to, values, watched, stopping)
         return
     say = STANDARD_ERROR.notice
-    sink = open_image_sink(form)
+    shown = _Shown(form, options, images)
+    with image_run(places, options, images, shown.give, say, once=values["once"]) as run:
+        deliver_to = _to_images(run, values, say, [], begin=lambda tail: shown.begin(tail, run.stream))
+        run_nodes(nodes, deliver_to, values, watched, stopping, run.timers.look)
+    shown.close(say)
 
-    def give(batch: ImageBatch) -> bool:
-        sink.write(ImageRows(batch.images, before=images.before))
-        return True
 
-    with image_run(places, options, images, give, say, once=values["once"]) as run:
-        run_nodes(nodes, _to_images(run, values, say, []), values, watched, stopping, run.timers.look)
-    sink.close()
+class _Shown:
+    """Images on standard output; typed ones as soon as a node's log has told their form. One thread at a time."""
+
+    def __init__(self, form: Form, options: TailOptions, images: ImageOptions) -> None:
+        self._form, self._options, self._before = form, options, images.before
+        self._typed: TypedImages | None = None
+        self._sink = open_image_sink(form) if options.table is None else None
+        self._waiting: list[ImageBatch] = []
+
+    def begin(self, tail: Tail, stream: ImageStream) -> None:
+        """A node's log is open."""
+        if self._sink is None:
+            self._typed = typed_images(tail, self._options)
+            self._sink = open_image_sink(self._form, self._typed.schema)
+            for batch in self._waiting:
+                self.give(batch)
+                stream.taken(batch.number)
+            self._waiting = []
+
+    def give(self, batch: ImageBatch) -> bool:
+        """Whether it is out of this process."""
+        if self._sink is None:
+            self._waiting.append(batch)
+        elif self._typed is None:
+            self._sink.write(ImageRows(batch.images, before=self._before))
+        else:
+            self._sink.write(self._typed.rows(batch.images, before=self._before))
+        return self._sink is not None
+
+    def close(self, say: Callable[[str], None]) -> None:
+        if self._sink is not None:
+            self._sink.close()
+        tell_left_out(self._typed, say)
 
 
 def _into_outlet(
@@ -100,14 +138,18 @@ def _to_images(
     say: Callable[[str], None],
     told: list[Told],
     delivery: ImageDelivery | None = None,
+    begin: Callable[[Tail], None] = lambda tail: None,
 ) -> Deliver:
-    """`told`: of a target that is away; each node's run adds who is to hear of it."""
+    """`told`: of a target that is away; each node's run adds who is to hear of it. `begin`: called with each
+    log that is open."""
 
     def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
         def heard(error: CdcError | None) -> None:
             # While the target is away nothing is heard of the node, which is no fault of its own.
             pulse.beat()
 
+        with pulse.target():
+            begin(tail)
         hearers: list[Told] = [watch.away, tail.tell_away, heard]
         feed = ImageFeed(
             tail,
@@ -129,8 +171,8 @@ def _to_images(
     return give
 
 
-def open_image_sink(form: Form) -> TakesImages:
-    """What writes images to standard output."""
+def open_image_sink(form: Form, schema: pyarrow.Schema | None = None) -> TakesImages:
+    """What writes images to standard output. `schema`: of typed ones."""
     stream = sys.stdout.buffer
     match form:
         case "json":
@@ -141,7 +183,7 @@ def open_image_sink(form: Form) -> TakesImages:
             from tailer.images.image import arrow_schema
             from tailer.sinks.arrow import ArrowSink
 
-            return ArrowSink(stream, schema=arrow_schema())
+            return ArrowSink(stream, schema=schema or arrow_schema())
         case "pretty":
             from tailer.images.pretty import PrettyImages
             from tailer.sinks.terminal import wants_colour

@@ -10,14 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailer.errors import DefinitionError
 from tailer.images.image import COLUMNS, Image, arrow_schema
+from tailer.images.image_rows import ImageRows
 from tailer.position import Position
 from tailer.rows.typed.form import FormColumn, form_of
+from tailer.rows.typed.lines import own_texts
 from tailer.schema.typed import TypedTable
-from tailer.types import printed
+from tailer.types import printed, quote
 from tailer.types.cql import Native
 from tailer.types.encode import encoder
 from tailer.types.read_json import read_json
@@ -25,7 +29,8 @@ from tailer.types.read_json import read_json
 KNOWN: Final = "known"
 """The name of that field, behind the prefix."""
 
-_ROWS: Final = ("before", "after")
+ROWS: Final = ("before", "after")
+"""Columns that hold a row."""
 
 
 class TypedImages:
@@ -47,8 +52,27 @@ class TypedImages:
         self._whole_key = [*self._key, *(column.name for column in typed.columns if column.kind == "clustering")]
         fields = [pa.field(column.name, column.arrow) for column in columns]
         row = pa.struct([*fields, pa.field(self._known, pa.list_(pa.string()))])
-        kinds = [row if field.name in _ROWS else field.type for field in arrow_schema()]
+        kinds = [row if field.name in ROWS else field.type for field in arrow_schema()]
         self.schema: pa.Schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+
+    def rows(self, images: Sequence[Image], *, before: bool = True) -> TypedImageRows:
+        """Those of them that are of the table. `before`: whether that column is shown."""
+        return TypedImageRows(self, [each for each in images if f"{each.keyspace}.{each.table}" == self.table], before)
+
+    def texts(self, rows: pa.StructArray) -> list[str | None]:
+        """Rows of an Arrow batch of this form as JSON, each value as a typed row's line has it."""
+        form = form_of(self._typed)
+        names = [column.name for column in form.columns]
+        own = own_texts(form, pa.RecordBatch.from_arrays([rows.field(name) for name in names], names))
+        known = [msgspec.json.encode(each).decode() for each in rows.field(self._known).to_pylist()]
+        parts: list[Any] = []
+        for begin, name, texts in zip(
+            "{" + "," * len(names), [*names, self._known], [*own, pa.array(known)], strict=True
+        ):
+            parts += [f"{begin}{quote(name)}:", texts]
+        lines = pc.binary_join_element_wise(*parts, "}", "")
+        found: list[str | None] = pc.if_else(rows.is_valid(), lines, None).to_pylist()
+        return found
 
     def to_arrow(self, images: Sequence[Image]) -> pa.RecordBatch:
         """Images of the table. DefinitionError for a value that Arrow has no room for, and for a column that the form
@@ -56,7 +80,7 @@ class TypedImages:
         columns = []
         for name, kind in zip(COLUMNS, self.schema.types, strict=True):
             values = [getattr(image, name) for image in images]
-            if name in _ROWS:
+            if name in ROWS:
                 values = [
                     None if text is None else self._row(text, image) for text, image in zip(values, images, strict=True)
                 ]
@@ -96,6 +120,29 @@ class TypedImages:
             at=_place(image),
             remedy='Start again, and the column is there; or leave it out with on_schema_change="ignore".',
         )
+
+
+class TypedImageRows(ImageRows):
+    """Images of one table in a batch, in its typed form."""
+
+    def __init__(self, form: TypedImages, images: Sequence[Image], before: bool) -> None:
+        super().__init__(images, before=before)
+        self._form = form
+
+    def slice(self, begin: int) -> TypedImageRows:
+        return TypedImageRows(self._form, self.images[begin:], before=True)
+
+    def json_lines(self) -> bytes:
+        batch = self._form.to_arrow(self.images)
+        texts = {name: self._form.texts(batch.column(name)) for name in ROWS}
+        spelled = [
+            msgspec.structs.replace(image, before=before, after=after)
+            for image, before, after in zip(self.images, texts["before"], texts["after"], strict=True)
+        ]
+        return ImageRows(spelled).json_lines()
+
+    def to_arrow(self) -> pa.RecordBatch:
+        return self._form.to_arrow(self.images)
 
 
 def _place(image: Image) -> Position | None:

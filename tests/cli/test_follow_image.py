@@ -59,6 +59,31 @@ def test_one_arrow_stream(logs: dict[str, Log]) -> None:
     assert {row["before"] for row in rows} == {None}
 
 
+def test_typed_ones_have_the_columns_of_their_table(logs: dict[str, Log]) -> None:
+    words = ["follow", path_of(logs), "--once", "--image", "both", "--typed", "ks.t"]
+    done = subprocess.run(program([*words, "--output", "arrow"]), cwd=ROOT, capture_output=True, check=True)
+    rows = pa.ipc.open_stream(done.stdout).read_all()
+    assert [field.name for field in rows.schema.field("after").type] == ["pk", "ck", "v", "_known"]
+    told = sorted(rows["after"].to_pylist(), key=lambda row: row["pk"])
+    assert [(row["pk"], row["ck"], row["v"]) for row in told] == [(0, "a", 0), (1, "b", 1)]
+    lines = run_cli([*words, "--output", "json"]).lines
+    after = '"before":null,"after":{"pk":0,"ck":"a","v":0,"_known":["pk","ck","v"]},"changed":'
+    assert len([line for line in lines if after in line]) == 1
+    assert 'pk=1 ck="b"  v=' in run_cli([*words, "--output", "pretty"]).out
+
+
+def test_typed_ones_that_an_earlier_run_left_wait_for_their_form(logs: dict[str, Log]) -> None:
+    words = ["follow", path_of(logs), "--output", "json", "--consumer", "c", "--image", "after", "--typed", "ks.t"]
+    with subprocess.Popen(program(words), cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        first = [running.stdout.readline().strip() for _ in range(2)]
+        # What it printed it has not said to be taken yet.
+        running.kill()
+    again = run_cli([*words, "--once"])
+    assert (again.code, sorted(again.lines)) == (0, sorted(first))
+    assert run_cli([*words, "--once"]).lines == []
+
+
 def test_for_people(logs: dict[str, Log]) -> None:
     shown = run_cli(["follow", f"n1={logs['n1'].path}", "--once", "--output", "pretty", "--image", "both"])
     assert shown.code == 0
@@ -101,7 +126,7 @@ def test_killed_again_and_again(logs: dict[str, Log], tmp_path: Path) -> None:
     ("more", "told"),
     [
         (["--image", "after"], "images are kept under the name of a consumer"),
-        (["--image", "after", "--consumer", "c", "--typed", "ks.t"], "--typed and images"),
+        (["--image", "after", "--consumer", "c", "--typed", "ks.t", "--to", "sqlite:x"], "--typed and images into"),
         (["--tokens", "1..2"], "--tokens is for images"),
         (["--image", "after", "--consumer", "c", "--tokens", "2..1"], "a range of tokens"),
     ],

@@ -64,6 +64,10 @@ def test_they_have_what_select_shows(name: str, sets_root: Path) -> None:
             shown = [spelled({name: value for name, value in row.items() if value is not None}) for row in live]
             assert spelled_rows(rows_of(rows), table) == without_empty_and_nulls(shown)
             assert rows.drop_null().field("_known").to_pylist() == [list(row) for row in live]
+        lines = form(table).rows(images).json_lines().splitlines()
+        texts = [form(table).texts(made[side]) for side in ("before", "after")]
+        for line, *sides in zip(lines, *texts, strict=True):
+            assert all(b"null" if text is None else text.encode() in line for text in sides)
         if not any(column.kind == "static" for column in table.definition.columns) and table_name not in INCOMPLETE:
             last = form(table).to_arrow(last_of_each(images))
             assert spelled_rows(rows_of(last["after"]), table) == without_empty_and_nulls(recording.shown[table_name])

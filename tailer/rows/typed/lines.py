@@ -54,8 +54,8 @@ def fast_lines(form: Form, batch: pa.RecordBatch) -> bytes:
 
 
 def own_texts(form: Form, batch: pa.RecordBatch) -> list[Texts]:
-    """The JSON texts of the table's own columns, each value as the lines have it."""
-    return [_texts(*column) for column in _columns(form, batch)[: len(form.columns)]]
+    """The JSON texts of the table's own columns, which `batch` begins with, each value as the lines have it."""
+    return [_texts(*column) for column in _own(form, batch)]
 
 
 def plain_lines(form: Form, batch: pa.RecordBatch) -> bytes:
@@ -68,13 +68,18 @@ def plain_lines(form: Form, batch: pa.RecordBatch) -> bytes:
 
 def _columns(form: Form, batch: pa.RecordBatch) -> list[tuple[pa.Array, str, Spell]]:
     """Each column's values, what they are, and how one of them is spelled."""
-    own = len(form.columns)
-    columns = [
-        (values if column.plain == column.arrow else values.cast(column.plain), column.type.kind, column.json)
-        for column, values in zip(form.columns, batch.columns[:own], strict=True)
+    meta = zip(META, batch.columns[len(form.columns) :], strict=True)
+    return [
+        *_own(form, batch),
+        *((values, "json" if name in JSON_TEXTS else "meta", _spell(name)) for name, values in meta),
     ]
-    meta = zip(META, batch.columns[own:], strict=True)
-    return columns + [(values, "json" if name in JSON_TEXTS else "meta", _spell(name)) for name, values in meta]
+
+
+def _own(form: Form, batch: pa.RecordBatch) -> list[tuple[pa.Array, str, Spell]]:
+    return [
+        (values if column.plain == column.arrow else values.cast(column.plain), column.type.kind, column.json)
+        for column, values in zip(form.columns, batch.columns[: len(form.columns)], strict=True)
+    ]
 
 
 def _texts(values: pa.Array, kind: str, spell: Spell) -> Texts:

@@ -39,6 +39,16 @@ def link(node: ServedNode) -> Iterator[Link]:
         yield found
 
 
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[GrowingLog]:
+    """With one row."""
+    log = GrowingLog(tmp_path / "growing", FIRST)
+    log.section([insert_payload(TABLE, 0, "a", 0)])
+    log.publish()
+    yield log
+    log.finish()
+
+
 def path_of(log: LogFolder, segment: int) -> Path:
     return log.path / name_of(segment).log
 
@@ -85,12 +95,9 @@ def test_a_row_that_was_just_written_is_one_request(link: Link, log: LogFolder) 
     assert len(asked) == 1, asked
 
 
-def test_rows_that_are_heard_of_come_with_the_news(tmp_path: Path) -> None:
-    log = GrowingLog(tmp_path, FIRST)
-    path = log.folder / name_of(FIRST).log
-    log.section([insert_payload(TABLE, 0, "a", 0)])
-    log.publish()
-    with served(log.folder) as node, linked(node.url) as link:
+def test_rows_that_are_heard_of_come_with_the_news(growing: GrowingLog) -> None:
+    path = growing.folder / name_of(FIRST).log
+    with served(growing.folder) as node, linked(node.url) as link:
         link.list_now()
         asked: list[str] = []
         ask, link.ask = link.ask, lambda *a, **k: (asked.append(k["headers"]["Range"]), ask(*a, **k))[1]  # type: ignore
@@ -99,15 +106,14 @@ def test_rows_that_are_heard_of_come_with_the_news(tmp_path: Path) -> None:
         end = durable(file)
         for number in range(1, 30):
             await_waiting(node)
-            log.section([insert_payload(TABLE, number, "a", number)])
-            log.publish()
+            growing.section([insert_payload(TABLE, number, "a", number)])
+            growing.publish()
             begin, end = end, await_more(file, end)
             assert file.read(begin, end - begin) == path.read_bytes()[begin:end]
             # As the planner does behind it: whether more has come.
             assert file.read(end, 4 * KIB) == bytes(4 * KIB)
         assert len(asked) == 1, asked
         file.close()
-    log.finish()
 
 
 def durable(file: RemoteFile) -> int:
@@ -176,13 +182,10 @@ def test_beyond_its_end_nothing_is_visible_yet_and_then_it_is(link: Link, log: L
     assert file.read(size - 1, 3)[1:] == b"mo"
 
 
-def test_bytes_fetched_before_a_change_was_told_are_not_given_behind_it(tmp_path: Path) -> None:
+def test_bytes_fetched_before_a_change_was_told_are_not_given_behind_it(growing: GrowingLog) -> None:
     """A preallocated file is filled while it is read: its length and its name stay."""
-    log = GrowingLog(tmp_path, FIRST)
-    path = log.folder / name_of(FIRST).log
-    log.section([insert_payload(TABLE, 0, "a", 0)])
-    log.publish()
-    with served(log.folder) as node, linked(node.url) as link:
+    path = growing.folder / name_of(FIRST).log
+    with served(growing.folder) as node, linked(node.url) as link:
         link.list_now()
         file = RemoteFile(link, name_of(FIRST))
         for number in range(1, 40):
@@ -190,32 +193,28 @@ def test_bytes_fetched_before_a_change_was_told_are_not_given_behind_it(tmp_path
             # More than is promised: zeros, by now.
             ahead = file.read(0, 64 * KIB)
             assert ahead[:promised] == path.read_bytes()[:promised]
-            log.section([insert_payload(TABLE, number, "a", number)])
-            log.publish()
+            growing.section([insert_payload(TABLE, number, "a", number)])
+            growing.publish()
             link.list_now()
             end = link.info(path.name)[0].idx  # type: ignore[union-attr]
             assert end > promised
             assert file.read(promised, end - promised) == path.read_bytes()[promised:end]
             assert file.read(0, end) == path.read_bytes()[:end]
         file.close()
-    log.finish()
 
 
-def test_what_is_promised_is_there_while_another_thread_writes(tmp_path: Path) -> None:
-    log, stop = GrowingLog(tmp_path, FIRST), threading.Event()
-    path = log.folder / name_of(FIRST).log
-    log.section([insert_payload(TABLE, 0, "a", 0)])
-    log.publish()
+def test_what_is_promised_is_there_while_another_thread_writes(growing: GrowingLog) -> None:
+    stop, path = threading.Event(), growing.folder / name_of(FIRST).log
 
     def write() -> None:
         number = 0
         while not stop.wait(0.001) and number < 2000:
             number += 1
-            log.section([insert_payload(TABLE, number, "a", number)])
-            log.publish()
+            growing.section([insert_payload(TABLE, number, "a", number)])
+            growing.publish()
 
     writing = threading.Thread(target=write)
-    with served(log.folder) as node, linked(node.url) as link:
+    with served(growing.folder) as node, linked(node.url) as link:
         link.list_now()
         link.listen()
         file = RemoteFile(link, name_of(FIRST))
@@ -234,7 +233,6 @@ def test_what_is_promised_is_there_while_another_thread_writes(tmp_path: Path) -
         finally:
             stop.set()
             writing.join()
-    log.finish()
 
 
 @pytest.mark.parametrize(

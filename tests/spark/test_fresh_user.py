@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,13 +26,16 @@ SHOWN = """
 import delta, json, sys
 from pyspark.sql import SparkSession
 from tailer.spark.delta import live_rows
+def live(spark, lake):
+    frame = spark.read.format("delta").load(lake).where("_live")
+    return frame.select([name for name in frame.columns if not name.startswith("_")])
 spark = delta.configure_spark_with_delta_pip(
     SparkSession.builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 ).getOrCreate()
-lake, changes = sys.argv[1:]
-rows = [row.asDict() for row in live_rows(spark, lake).collect()]
-print(json.dumps({"rows": rows, "changes": spark.read.format("delta").load(changes).count()}))
+lake, other, way = sys.argv[1:]
+rows = [row.asDict() for row in (live if way == "images" else live_rows)(spark, lake).collect()]
+print(json.dumps({"rows": rows, "others": spark.read.format("delta").load(other).count()}))
 """
 
 
@@ -52,13 +56,22 @@ def test_from_pip_install_to_a_delta_table(sets_root: Path, fresh_folder: FreshF
     assert ran.returncode == 0, ran.stderr[-4000:]
 
     (tmp_path / "shown.py").write_text(SHOWN)
-    show = f". {tmp_path}/venv/bin/activate; python shown.py {tmp_path}/orders {tmp_path}/changes"
-    shown = shell(show, tmp_path)
-    assert shown.returncode == 0, shown.stderr[-4000:]
-    told = json.loads(shown.stdout.splitlines()[-1])
-    assert ordered(told["rows"]) == ordered(selected(sets_root / "50-cases"))
+    expected = ordered(selected(sets_root / "50-cases"))
+    told = shown(tmp_path, "orders", "changes", "changes")
+    assert ordered(told["rows"]) == expected
     rows = (sets_root / "50-cases" / "expected").glob("*.jsonl")
-    assert told["changes"] >= sum(file.read_bytes().count(b"\n") for file in rows) > 0
+    assert told["others"] >= sum(file.read_bytes().count(b"\n") for file in rows) > 0
+
+    # By images, one query from the log to the table; it ends with what is there.
+    program = next(block for block in blocks(ROOT / "docs" / "tables.md", "python") if "DeltaImageMerge" in block)
+    log = f"n1={mine['/var/lib/cassandra/cdc_raw']}"
+    ends = {"query.start()": "query.trigger(availableNow=True).start()", '"consumer": "orders"': '"consumer": "images"'}
+    words = {"n1=/mnt/n1,n2=/mnt/n2,n3=/mnt/n3": log, "/lake/": f"{tmp_path}/images_", "shop.orders": TABLE, **ends}
+    (tmp_path / "images.py").write_text(exchanged(program, words))
+    install = f"pip install -q '{ROOT}[delta,images]'; python images.py"
+    ran = shell(f". {tmp_path}/venv/bin/activate; {install}", tmp_path)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ordered(shown(tmp_path, "images_orders", "changes", "images")["rows"]) == expected
 
 
 def test_the_lines_of_the_readme_run_as_they_stand(fresh_folder: FreshFolder, tmp_path: Path) -> None:
@@ -85,6 +98,14 @@ def test_the_lines_of_the_readme_run_as_they_stand(fresh_folder: FreshFolder, tm
                 time.sleep(0.5)
         finally:
             kill_all(running)
+
+
+def shown(folder: Path, lake: str, other: str, way: str) -> dict[str, Any]:
+    """The rows of a table that is kept by changes or by images, and how many another one has."""
+    ran = shell(f". {folder}/venv/bin/activate; python shown.py {folder}/{lake} {folder}/{other} {way}", folder)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return told
 
 
 def exchanged(text: str, words: Mapping[str, str]) -> str:

@@ -21,9 +21,10 @@ test: java $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/run_tests.py $(BIN)/python $(OLDEST)/bin/python
 
-# About a minute: what every change is tried with. The recorded sets, the damage, Spark and the server are in `test`.
+# About a minute, from the second time on: what every change is tried with, without the tests that took long the last
+# time. These, the recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev
-	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py -m "not slow and not spark and not server"
+	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py --quick -m "not slow and not spark and not server"
 
 # What is too long for `test`, by name: every random example, every damage, the wheel, a user's first steps, and kills
 # without end

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.helpers import repeated
 from tests.helpers.amount import ALL, examples
 from tests.helpers.cli import ROOT
+from tests.helpers.quick import Quick
 from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
 
 # What the tests read is small: without this the plain twins would read all of it. Before anything imports them, and for
@@ -57,8 +58,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"repeated, Spark's Python worker was not there within ten seconds: {name}")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what took long here the last time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Compiles before any test is imported: a process that finds no code would compile by itself, and again."""
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick(config.cache))
     if os.environ["CDC_TAIL_JIT"] == "1" and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
         _compile()
 

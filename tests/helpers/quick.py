@@ -24,9 +24,9 @@ class Quick:
         self._failed: set[str] = set()
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        long = [item for item in items if self._seconds.get(item.nodeid, 0.0) > LONG_SECONDS]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in set(long)]
+        long = {item.nodeid for item in items if self._seconds.get(item.nodeid, 0.0) > LONG_SECONDS}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in long])
+        items[:] = [item for item in items if item.nodeid not in long]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._now[report.nodeid] += report.duration

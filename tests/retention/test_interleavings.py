@@ -25,6 +25,7 @@ from tailer.retention.clean import CleanOptions, clean
 from tailer.retention.move_consumer import drop_consumer, seek_consumer
 from tailer.retention.needed import Ages
 from tailer.state.cleaned import read_cleaned
+from tailer.state.consumers import consumer_path, read_consumer
 from tailer.state.log_folder import state_folder
 from tailer.tail.tail import Tail
 from tests.helpers.amount import examples
@@ -49,13 +50,15 @@ def later() -> float:
 
 @dataclass
 class Reader:
-    """A consumer as the test sees it. `due`: segments it must be given; `given`: logical ranges that it was given.
+    """A consumer as the test sees it. `due`: segments it must be given, `may`: which may be given too; `given`: logical
+    ranges that it was given.
 
     `kept`: what it had been given when its position was last saved: nothing else may be taken away.
     """
 
     floor: int
     due: set[int]
+    may: set[int] = field(default_factory=set)
     given: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
     kept: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
     tail: Tail | None = None
@@ -254,8 +257,20 @@ class Interleavings(RuleBasedStateMachine):
         return self.server.present() - self.gone
 
     def _new(self) -> None:
-        for reader in self.readers.values():
-            reader.due |= {segment for segment in self._there() if segment >= reader.floor}
+        there = self._there()
+        for name, reader in self.readers.items():
+            reader.due |= {segment for segment in there if segment >= reader.floor}
+            # What turns up below all that there was when it came is due too, as long as it stands before everything;
+            # and comes once more from there on where it dies before it has saved that it stands elsewhere.
+            saved = self._saved(name)
+            reader.may |= there if saved == 0 else set()
+            if (saved if reader.tail is None else reader.tail.offset.position.segment) == 0:
+                reader.due |= there
+
+    def _saved(self, name: str) -> int:
+        """The segment in which a consumer stands by its file; 0: before everything."""
+        (node,) = read_consumer(consumer_path(self.state, name), name).nodes.values()
+        return node.offset.position.segment
 
     def _opened(self, name: str) -> Reader | None:
         reader = self.readers.get(name)
@@ -293,7 +308,7 @@ class Interleavings(RuleBasedStateMachine):
         return bool(step.tasks or step.moved)
 
     def _give(self, reader: Reader, span: Span) -> None:
-        assert span.segment in reader.due, f"segment {span.segment} is not due here"
+        assert span.segment in reader.due | reader.may, f"segment {span.segment} is not due here"
         reader.given.setdefault(span.segment, set()).add((span.start, span.end))
 
     def _missing(self, segment: int, given: dict[int, set[tuple[int, int]]]) -> list[tuple[int, int]]:
@@ -341,3 +356,25 @@ def test_nothing_needed_goes_and_all_else_does(without_fsync: None, forgets_at_o
 @pytest.mark.soak
 def test_longer_interleavings(without_fsync: None, forgets_at_once: None) -> None:
     interleave(LONGER, LONGER_STEPS)
+
+
+def test_what_turns_up_below_a_consumer_that_has_not_begun_is_due_to_it(without_fsync: None) -> None:
+    """It stands before everything, so its place is below segments that were missing when it came."""
+    run = Interleavings()
+    try:
+        run.something_is_there()
+        run.roll_past_a_missing_link()
+        run.roll_past_a_missing_link()
+        run.roll(True, True)
+        run.close(0, 2)
+        run.release(0, False)
+        run.read("one", 9, True)
+        run.clean()
+        run._opened("two")
+        there = run._there()
+        run.link_late(3, False)
+        (late,) = run._there() - there
+        assert late < min(there), "it was missing below all others"
+        assert late in run.readers["two"].due
+    finally:
+        run.teardown()

@@ -57,22 +57,33 @@ def imaged(cluster: Cluster, imaging: Imaging, rows: Sequence[str]) -> Imaged:
 
 def torn(images: Iterable[Image]) -> list[str]:
     """Where the chain is not whole: an image that does not begin where the one before of its row, or of its partition,
-    ended. A row that has become known whole in between has nulls where nothing was known."""
+    ended. A row that has become known whole in between has nulls where nothing was known, and one whose table has got
+    or lost columns goes on in those that are there."""
     rows: dict[str, Image] = {}
     seqs: dict[str, int] = {}
+    altered: Counter[str] = Counter()
+    shapes: dict[str, int] = {}
     found = []
     for image in images:
+        altered[image["table_id"]] += image["op"] == "schema"
         partition, row = dumps([image["table_id"], image["partition_key"]]), dumps([image["table_id"], *row_of(image)])
         if image["prev_seq"] != seqs.get(partition):
             found.append(f"{dumps(image)}: {seqs.get(partition)} was the last seq")
         seqs[partition] = image["seq"]
         if image["op"] in OF_ONE_ROW:
             last = rows.get(row, {"after": None, "complete": True})
-            more_known = image["complete"] and not last["complete"]
-            if not (_fits(last["after"], image["before"]) if more_known else last["after"] == image["before"]):
+            more_known, after = image["complete"] and not last["complete"], last["after"]
+            if shapes.get(row, 0) != altered[image["table_id"]]:
+                after = _reshaped(after, image["before"])
+            if not (_fits(after, image["before"]) if more_known else after == image["before"]):
                 found.append(f"{dumps(image)}: {dumps(last['after'])} was the row before")
-            rows[row] = image
+            rows[row], shapes[row] = image, altered[image["table_id"]]
     return found
+
+
+def _reshaped(row: Image | None, newer: Image | None) -> Image | None:
+    """A row in the columns of a newer one: null where it had none."""
+    return row if row is None or newer is None else {name: row.get(name) for name in newer}
 
 
 def _fits(partly: Image | None, whole: Image | None) -> bool:
@@ -106,9 +117,8 @@ def unlike(told: Effects, images: Iterable[Image]) -> list[str]:
     found = [
         f"{effect}: {shown[effect]} images" for effect in must if not 0 <= shown[effect] - must[effect] <= may[effect]
     ]
-    return found + [
-        f"{effect}: nothing took effect" for effect in shown if effect[0] in TOLD and effect not in must | may
-    ]
+    either = must | may
+    return found + [f"{each}: nothing took effect" for each in shown if each[0] in TOLD and each not in either]
 
 
 def _effect(image: Image) -> Effect:

@@ -45,13 +45,13 @@ class _Row:
 @dataclass
 class _Partition:
     gone: int = NEVER
-    ranges: list[tuple[Row, int]] = field(default_factory=list)
+    ranges: dict[str, tuple[Row, int]] = field(default_factory=dict)
     rows: dict[str, _Row] = field(default_factory=dict)
     keys: dict[str, Row] = field(default_factory=dict)
 
     def covered(self, key: str) -> int:
         """The timestamp of the newest deletion of a row."""
-        over = [ts for bounds, ts in self.ranges if _within(self.keys[key], bounds)]
+        over = [ts for bounds, ts in self.ranges.values() if _within(self.keys[key], bounds)]
         return max([self.gone, self.rows[key].gone, *over])
 
     def visible(self, key: str) -> dict[str, Any] | None:
@@ -106,7 +106,7 @@ def _merge(part: _Partition, unit: Sequence[Row]) -> tuple[dict[str, int], dict[
             key = dumps(row["clustering"])
             part.rows.setdefault(key, _Row())
             part.keys[key] = row["clustering"] or {}
-    before = {key: part.visible(key) for key in part.rows}
+    before = {key: part.visible(key) for row in unit for key in _reached(part, row)}
     newest: dict[str, int] = {}
 
     def note(key: str, ts: int) -> None:
@@ -126,25 +126,31 @@ def _merge(part: _Partition, unit: Sequence[Row]) -> tuple[dict[str, int], dict[
     return changed, {key: ts for key, ts in newest.items() if key not in changed}
 
 
+def _reached(part: _Partition, row: Row) -> list[str]:
+    """The rows to which a change row may do something."""
+    match row["op"]:
+        case "delete_range":
+            return [key for key, clustering in part.keys.items() if _within(clustering, row["range"])]
+        case "delete_partition":
+            return list(part.rows)
+        case _:
+            return [dumps(row["clustering"])]
+
+
 def _deleted(part: _Partition, row: Row) -> list[str]:
     """Take in a deletion: the rows for which it is newer than those before it."""
-    ts = row["write_ts"]
-    match row["op"]:
-        case "delete_row":
-            over = [dumps(row["clustering"])]
-        case "delete_range":
-            over = [key for key, clustering in part.keys.items() if _within(clustering, row["range"])]
-        case "delete_partition":
-            over = list(part.rows)
-        case _:
-            return []
+    if not row["op"].startswith("delete_"):
+        return []
+    ts, over = row["write_ts"], _reached(part, row)
     found = [key for key in over if ts > part.covered(key)]
     match row["op"]:
         case "delete_row":
             held = part.rows[over[0]]
             held.gone = max(held.gone, ts)
         case "delete_range":
-            part.ranges.append((row["range"], ts))
+            # Of many of the same rows the newest counts.
+            bounds = dumps(row["range"])
+            part.ranges[bounds] = row["range"], max(ts, part.ranges.get(bounds, (None, NEVER))[1])
         case _:
             part.gone = max(part.gone, ts)
     return found

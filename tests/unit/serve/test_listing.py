@@ -300,7 +300,7 @@ class TestAhead:
             waiting = Waiting(node, listed(node).json["etag"], ahead=",".join(wishes))
             for _ in range(more):
                 log.section([create_payload(TABLE)])
-            log.publish()
+            log.publish_whole()
             answer = waiting.done()
             found: list[Any] = answer.json.get("ahead", [])
             assert answer.json["segmentsInfo"][0]["idx"] == self.end(log)
@@ -327,7 +327,7 @@ class TestAhead:
             waiting = Waiting(node, listed(node).json["etag"], ahead=f"{log_name(0)}@{begin}")
             growing.section([create_payload(TABLE)])
             write_cleaned(growing.folder.with_name("cdc_raw.cdc_tail"), CleanedFile(segments=Ids.of([FIRST])))
-            growing.publish()
+            growing.publish_whole()
             assert "ahead" not in waiting.done().json
 
     def test_they_are_counted_as_what_leaves(self, growing: GrowingLog) -> None:
@@ -335,7 +335,7 @@ class TestAhead:
         with served(growing.folder) as node:
             waiting = Waiting(node, listed(node).json["etag"], ahead=f"{log_name(0)}@{begin}")
             growing.section([create_payload(TABLE)])
-            growing.publish()
+            growing.publish_whole()
             [found] = waiting.done().json["ahead"]
             assert node.counted.bytes == len(b64decode(found["bytes"]))
 

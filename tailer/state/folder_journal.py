@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -41,12 +42,15 @@ _Status = tuple[int, int, int, int]
 
 
 class FolderJournal(Journal):
-    """The records of one state folder's journal; see `Journal`."""
+    """The records of one state folder's journal; see `Journal`. In a service's process one thread reads with it, and
+    another one saves."""
 
     def __init__(self, folder: Path, *, writable: bool = True) -> None:
         self._path = folder / FILE_NAME
         super().__init__(str(self._path), writable=writable)
         self.folder = folder
+        # Held before the file's own lock, never behind it.
+        self._turn = threading.RLock()
         self._base_seen = NO_FILE
         self._inode: tuple[int, int] | None = None
         self._whole: _Status | None = None
@@ -54,8 +58,11 @@ class FolderJournal(Journal):
         self.refresh()
 
     def refresh(self) -> None:
-        if self._own or self._is_read():
-            return
+        with self._turn:
+            if not (self._own or self._is_read()):
+                self._read_on()
+
+    def _read_on(self) -> None:
         try:
             with os.fdopen(open_to_read(self._path), "rb", buffering=0) as file:
                 before = self.count
@@ -70,12 +77,13 @@ class FolderJournal(Journal):
 
     def catch_up(self) -> None:
         """`refresh`, and see a base too that no write followed, for a compaction was killed: its numbers count."""
-        self._whole = None
-        self.refresh()
+        with self._turn:
+            self._whole = None
+            self.refresh()
 
     def _append(self, records: Sequence[AnyRecord]) -> list[int]:
         try:
-            with locked(self.folder, self._path) as descriptor:
+            with self._turn, locked(self.folder, self._path) as descriptor:
                 return self._write(descriptor, records)
         except OSError as error:
             raise self._failed("cannot be written", error) from error
@@ -83,7 +91,7 @@ class FolderJournal(Journal):
     def append_at(self, records: Sequence[AnyRecord], expected: int) -> list[int] | None:
         """`append`, where there are `expected` records; None where there are not, and nothing is written then."""
         try:
-            with locked(self.folder, self._path) as descriptor:
+            with self._turn, locked(self.folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 return self._write(descriptor, records) if self.count == expected else None
         except OSError as error:
@@ -97,7 +105,7 @@ class FolderJournal(Journal):
         self.refresh()
         self._check_retract(of)
         try:
-            with locked(self.folder, self._path) as descriptor:
+            with self._turn, locked(self.folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 self._check_retract(of)
                 return self._write(descriptor, [RetractRecord(of=of)])[0]
@@ -112,7 +120,7 @@ class FolderJournal(Journal):
         What is left out must say nothing of `segment` or a higher one. Other processes may append meanwhile: they wait.
         """
         try:
-            with locked(self.folder, self._path) as descriptor:
+            with self._turn, locked(self.folder, self._path) as descriptor:
                 self._catch_up(descriptor)
                 kept = wanted(self._records)
                 numbers = {record.n: record for record in kept}

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import re
 import stat
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
@@ -393,3 +395,33 @@ def test_the_state_folder_is_a_function_of_the_real_log_folder(tmp_path: Path) -
     (tmp_path / "link").symlink_to(tmp_path / "data" / "cdc_raw")
     assert state_folder(tmp_path / "link") == tmp_path.resolve() / "data" / "cdc_raw.cdc_tail"
     assert state_folder(tmp_path / "link", Path("/elsewhere")) == Path("/elsewhere")
+
+
+def test_one_thread_reads_while_another_appends(tmp_path: Path) -> None:
+    journal, stop = FolderJournal(tmp_path), threading.Event()
+    failed: list[CdcError] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                journal.catch_up()
+            except CdcError as error:
+                failed.append(error)
+                return
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for number in range(300):
+            record = LossRecord(consumer="c", start=Position(7, number), end=Position(9, 0))
+            assert journal.append([record]) == [number + 1]
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert failed == []
+    assert FolderJournal(tmp_path).count == journal.count == 300

@@ -90,21 +90,19 @@ class Files:
 
         Who gets none asks for the range, and is told what is wrong with it.
         """
-        wanted = ByteRange(wish.at, durable + BEHIND_BYTES)
-        if not wish.at < durable or durable + BEHIND_BYTES - wish.at > self._bucket.piece(FEW_BYTES):
+        if wish.at >= durable:
             return None
         try:
-            file = self._open(wish.name, wanted)
+            file = self._open(wish.name, ByteRange(wish.at, durable + BEHIND_BYTES))
         except ProblemError:
             return None
         os.close(file.descriptor)
         return bytes_info(wish.name, wish.at, file.size, file.etag, file.few) if file.few else None
 
     async def send_few(self, count: int) -> None:
-        """So many bytes leave with a list, as soon as they may."""
-        if count:
-            await self._bucket.take(count)
-            self._sent(count)
+        """So many bytes leave in one piece with what is answered, as soon as they may."""
+        await self._bucket.take(count)
+        self._sent(count)
 
     def _open(self, name: SegmentName, wanted: ByteRange) -> OpenFile:
         if self._was_cleaned(name.segment):

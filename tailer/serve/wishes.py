@@ -10,7 +10,7 @@ from typing import Final
 
 from tailer.serve.files import Files
 from tailer.serve.seen import Seen
-from tailer.wire.listing import BytesInfo
+from tailer.wire.listing import BytesInfo, bytes_count
 from tailer.wire.state import encode
 from tailer.wire.wishes import Wish
 
@@ -57,5 +57,5 @@ class Wishes:
         infos = [self._found[wish] for wish in wishes if wish in self._found]
         if not infos:
             return b""
-        await self._files.send_few(sum(len(info.bytes) * 3 // 4 for info in infos))
+        await self._files.send_few(sum(map(bytes_count, infos)))
         return b'"ahead":%b,' % encode(infos)

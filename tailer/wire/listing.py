@@ -116,6 +116,11 @@ def bytes_of(info: BytesInfo) -> bytes:
     return _decoded(info.bytes, info.name)
 
 
+def bytes_count(info: BytesInfo) -> int:
+    """How many they are."""
+    return len(info.bytes) * 3 // 4 - info.bytes[-2:].count("=")
+
+
 def plain_sidecar(info: LogInfo) -> SidecarInfo | None:
     """What a list without sidecars says of one, as its file would. Beside COMPLETED stands a bound then."""
     name = parse_log_name(info.name)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         # People read a decimal as it was written, with its own digits behind the point.
         values = values | {"decimals": "string"}
     images = StreamedImages.of(values)
+    values = images.values(values)
     options = {"path": folder, **spark_texts(values), **values["option"], **images.options}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
@@ -63,7 +65,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     out, kept = values["out"], values["checkpoint"]
     with ExitStack() as stack:
         watched = stack.enter_context(query_watch(values, source))
-        sink = images.sink(form, values["checkpoint"]) or _open_sink(values, source, form)
+        sink = images.sink(form, values["checkpoint"], source) or _open_sink(values, source, form)
         kept = kept or (None if out is None else out / "_checkpoint")
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
         info = STANDARD_ERROR.info
@@ -76,7 +78,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
         watch = watched.beside(shown.watch)
-        once, made = values["once"], images.made
+        once, made = values["once"], partial(images.made, source=source)
         run_query(session, options, sink, where, once=once, watch=watch, told=watched.told, made=made)
 
 

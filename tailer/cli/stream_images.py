@@ -24,10 +24,11 @@ _TARGETS: Final = ("console", "parquet", "delta")
 
 @dataclass(frozen=True, slots=True)
 class StreamedImages:
-    """`asked`: None for a query of rows, of which everything is as it was."""
+    """`asked`: None for a query of rows, of which everything is as it was. `table`: of typed images."""
 
     asked: ImageOptions | None
     to_console: bool = False
+    table: str | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> StreamedImages:
@@ -40,9 +41,13 @@ class StreamedImages:
         check_spark()
         if values["to"] not in _TARGETS:
             raise UsageError("--image", expected=f"with --to {', '.join(_TARGETS)}", found=f"--to {values['to']}")
-        if values["table"] is not None:
-            raise UsageError("--typed and images: an image is in the generic form", remedy="Leave out one of them.")
-        return cls(asked, values["to"] == "console")
+        return cls(asked, values["to"] == "console", values["table"])
+
+    def values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The command's values for the rows that images are made of: of a typed form images are, and rows are not."""
+        if self.asked is None or self.table is None:
+            return dict(values)
+        return {**values, "table": None, "tables": (self.table,)}
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -63,20 +68,24 @@ class StreamedImages:
 
             check_source(source)
 
-    def sink(self, form: Form, checkpoint: Path | None) -> ConsoleSink | None:
+    def sink(self, form: Form, checkpoint: Path | None, source: SourceOptions) -> ConsoleSink | None:
         """Where images go in another way than rows."""
         if not self.to_console:
             return None
         from tailer.cli.follow_images import open_image_sink
+        from tailer.spark.images.typed import form_by_logs
         from tailer.spark.sinks.console import ConsoleSink, image_rows
 
-        made = open_image_sink(form)
-        return ConsoleSink(made, checkpoint, image_rows, made.close)
+        typed = None if self.table is None else form_by_logs(self.table, source)
+        sink = open_image_sink(form, None if typed is None else typed.schema)
+        return ConsoleSink(sink, checkpoint, image_rows(typed), sink.close)
 
-    def made(self, changes: DataFrame) -> DataFrame:
-        """What goes to the sink."""
+    def made(self, changes: DataFrame, source: SourceOptions) -> DataFrame:
+        """What goes to the sink. The console makes typed images itself, of generic ones."""
         if self.asked is None:
             return changes
         from tailer.spark.images import images
 
-        return images(changes, image=self.asked.image, expirations=not self.asked.no_expirations)
+        table = None if self.to_console else self.table
+        expirations = not self.asked.no_expirations
+        return images(changes, image=self.asked.image, expirations=expirations, table=table, typed=source.tail.typed)

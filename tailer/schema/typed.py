@@ -103,7 +103,7 @@ def typed_table(
         options.decimals,
         options.on_change,
     )
-    _check_names(made, options)
+    check_names(made, options)
     return made
 
 
@@ -115,7 +115,8 @@ def _has_live(definition: TableDefinition, name: str) -> bool:
     return any(column.name == name and not column.dropped for column in definition.data_columns)
 
 
-def _check_names(table: TypedTable, options: TypedOptions) -> None:
+def check_names(table: TypedTable, options: TypedOptions) -> None:
+    """UsageError where columns of the table, or one of them and one of the change, cannot be told apart."""
     own = [column.name for column in table.columns]
     folded = str if options.case_sensitive else str.casefold
     meta = {folded(name) for name in (*table.meta, *(table.prefix + name for name in options.more))}

@@ -8,7 +8,6 @@ the keystore's passwords come from the executor's own environment.
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from functools import lru_cache
@@ -43,6 +42,7 @@ from tailer.segments.segment import KeySource, SegmentFile
 from tailer.segments.segments import Segments, SourceSegments
 from tailer.segments.source import FolderSource, Source, open_segment
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
+from tailer.spark.executor_log import say
 from tailer.spark.task_wait import TaskWait
 from tailer.typed_decode import decode_msgpack, msgpack_decoder
 
@@ -154,7 +154,7 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     )
     reader = _reader(job.mask_key)
     # Who brings the bytes along needs no node.
-    patience = TaskWait(job.node, log_place(job.folder), 0.0 if job.carried is not None else job.wait, _say)
+    patience = TaskWait(job.node, log_place(job.folder), 0.0 if job.carried is not None else job.wait, say)
     given, whole = 0, False
     while not whole:
         passed = 0
@@ -169,7 +169,7 @@ def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
         except (CdcError, OSError) as error:
             patience.wait(error)
     for notice in (*take_notices(), *_left_out(reader)):
-        _say(notice)
+        say(notice)
 
 
 def _rows(task: ReadTask, job: Job, reader: Reader) -> Iterator[pyarrow.RecordBatch]:
@@ -177,11 +177,6 @@ def _rows(task: ReadTask, job: Job, reader: Reader) -> Iterator[pyarrow.RecordBa
     with _open(job, keys) as file:
         for batch in reader.read(task, file, _raise, _segments(job, keys)):
             yield batch.to_arrow()
-
-
-def _say(line: str) -> None:
-    """Ends in the executor's log."""
-    sys.stderr.write(f"cdc_tail: {line}\n")
 
 
 @lru_cache(maxsize=8)

@@ -43,7 +43,7 @@ def typed_form(options: SourceOptions) -> TypedTable | None:
         except DefinitionError as error:
             failure = error
     if found:
-        return _union(found)
+        return union(found)
     raise failure or UsageError("no log folder", remedy="Give the server's cdc_raw_directory as `path`.")
 
 
@@ -96,8 +96,8 @@ def _of_node(place: LogPlace, options: TailOptions) -> TypedTable:
         return tail.typed
 
 
-def _union(forms: list[TypedTable]) -> TypedTable:
-    """One form for the rows of all nodes: a node may not have logged a column or a field yet that others have."""
+def union(forms: list[TypedTable]) -> TypedTable:
+    """One form for the rows of all of them: a node may not have logged a column or a field yet that others have."""
     first = max(forms, key=lambda form: (len(form.columns), sum(map(len, form.types.values()))))
     columns: dict[str, TypedColumn] = {column.name: column for column in first.columns}
     types: dict[str, tuple[TypeField, ...]] = dict(first.types)

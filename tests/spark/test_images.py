@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tailer.errors import UsageError
+from tailer.errors import DefinitionError, UsageError
 from tailer.images import Image
 from tailer.spark.images import SETTINGS, images
 from tailer.spark.images.operator import check_spark
@@ -50,6 +50,7 @@ MAX_BYTES = "20m" if KILLS <= 6 else "2m"
 SET = "50-crash"
 TABLE = simple_table("ks", "t")
 NODES = ("n1", "n2", "n3")
+SIDES = ("before", "after")
 WATCHED = ("offsets", "data", "commits")
 """Behind a file that appears there: a batch is planned, or written and not committed, or committed."""
 
@@ -122,6 +123,34 @@ def test_they_are_those_of_follow(spark: SparkSession, in_session: None, fresh_f
     assert by_partition(streamed.lines) == by_partition(followed.lines)
 
 
+@makes_images
+def test_typed_ones_are_those_of_follow(
+    spark: SparkSession, in_session: None, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
+    """On the console, and as a frame whose rows are structs."""
+    folder = fresh_folder("50-cases")
+    what = ["--image", "both", "--once", "--typed", "cdc.coll"]
+    followed = run_cli(["follow", folder, *what, "--output", "json"])
+    out = tmp_path / "out"
+    with fitting(spark):
+        shown = run_cli(["stream", folder, *what, "--output", "json", "--consumer", "c"])
+        written = run_cli(["stream", folder, *what, "--to", "parquet", "--path", str(out), "--consumer", "p"])
+    assert (shown.code, written.code) == (0, 0), shown.err + written.err
+    assert len(followed.lines) > 2
+    assert by_partition(shown.lines) == by_partition(followed.lines)
+    rows = spark.read.parquet(str(out))
+    assert rows.schema["after"].dataType.fieldNames()[-1] == "_known"
+    wanted = [(image["event_id"], side, image[side]) for image in map(json.loads, followed.lines) for side in SIDES]
+    found = [(row["event_id"], side, row[side]) for row in map(plain, rows.collect()) for side in SIDES]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """With what is in it, as JSON has it: keys of maps are texts there."""
+    made: dict[str, Any] = json.loads(json.dumps(row.asDict(recursive=True)))
+    return made
+
+
 def by_partition(lines: list[str]) -> dict[str, list[dict[str, Any]]]:
     """The images of each partition in their order, but for when they were made."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -185,6 +214,11 @@ def test_a_session_or_a_stream_that_does_not_fit_is_refused(
         made("follow --image", failOnDataLoss="false")
         made("follow --image", onError="quarantine")
         made("no change rows of the generic form", table="cdc.statics", includeSchemaChanges="false")
+        changes = spark.readStream.format("cdc_tail").option("includeSchemaChanges", "true").load(folder)
+        with pytest.raises(UsageError, match=r"table: expected KEYSPACE\.TABLE, found nothing"):
+            images(changes, table="nothing")
+        with pytest.raises(DefinitionError, match=r"no definition for table cdc\.nothing"):
+            images(changes, table="cdc.nothing")
         key = tmp_path / "key"
         key.write_bytes(b"k" * 32)
         key.chmod(0o600)

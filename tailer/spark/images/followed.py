@@ -36,10 +36,17 @@ class Followed(NamedTuple):
     tables: dict[str, msgspec.Raw]
 
 
-def followed(changes: DataFrame, tables: Iterable[Table], nodes: Sequence[str] | None) -> Followed:
-    """Of all logs that the frame reads; of a frame that reads none the `nodes` that are named."""
-    given = {table.definition.id: raw(table) for table in tables}
+def sources(changes: DataFrame) -> list[SourceOptions]:
+    """What each stream of a log in the frame reads. UsageError for one that images cannot be made of."""
     reads = [parse_options(options) for options in _streams(changes)]
+    for source in reads:
+        check_source(source)
+    return reads
+
+
+def followed(reads: Sequence[SourceOptions], tables: Iterable[Table], nodes: Sequence[str] | None) -> Followed:
+    """Of all logs that are read; of a frame that reads none the `nodes` that are named."""
+    given = {table.definition.id: raw(table) for table in tables}
     if not reads:
         if nodes is None:
             raise UsageError(
@@ -48,7 +55,6 @@ def followed(changes: DataFrame, tables: Iterable[Table], nodes: Sequence[str] |
         return Followed(dict.fromkeys(nodes, None), given)
     found = Followed({}, {})
     for source in reads:
-        check_source(source)
         _look(source, found)
     return Followed(found.nodes, {**found.tables, **given})
 
@@ -68,7 +74,10 @@ def check_source(source: SourceOptions) -> None:
     """UsageError for a stream that images cannot be made of."""
     check_images(source.tail)
     if source.tail.table is not None:
-        raise UsageError("images in Spark have the generic form", remedy="Leave out the option table.")
+        raise UsageError(
+            "images are made of rows of the generic form",
+            remedy='Leave out the option table of the stream, and say it of the images: images(…, table="ks.t").',
+        )
     if not source.tail.schema_changes:
         raise UsageError("images follow the tables' definitions by rows with op = schema", remedy=_ADD)
     if source.tail.accept_loss or source.tail.on_error != "stop":

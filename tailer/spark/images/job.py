@@ -47,6 +47,10 @@ class Job(msgspec.Struct, frozen=True):
         known = self.tables.get(table_id)
         return None if known is None else _TABLE.decode(known)
 
+    def all_tables(self) -> list[Table]:
+        """What is known of all of them."""
+        return [_TABLE.decode(known) for known in self.tables.values()]
+
 
 def raw(table: Table) -> msgspec.Raw:
     """A table as a job has it: a task reads those that it has rows of."""

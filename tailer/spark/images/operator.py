@@ -19,10 +19,12 @@ from tailer.errors import UsageError
 from tailer.images.image import arrow_schema
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.schema.typed import TypedOptions
 from tailer.spark.frames import check_changes
 from tailer.spark.images.aging import LEAST_SECONDS
-from tailer.spark.images.followed import followed
+from tailer.spark.images.followed import followed, sources
 from tailer.spark.images.job import Job, packed
+from tailer.spark.images.typed import image_form, typed_images
 from tailer.spark.session import spark_line
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ BUCKETS: Final = 16
 stands in the checkpoints that there are: another number would be another version of the state."""
 
 SPARK_MIN: Final = (4, 1)
+_TYPED: Final = TypedOptions()
 
 
 def images(
@@ -55,6 +58,8 @@ def images(
     expirations: bool = True,
     forget_after: int | None = None,
     nodes: Sequence[str] | None = None,
+    table: str | None = None,
+    typed: TypedOptions = _TYPED,
 ) -> DataFrame:
     """The images of a stream's change rows of the generic form, in the columns of `docs/images.md`.
 
@@ -62,7 +67,8 @@ def images(
     each change, or `both`, before it too. `expirations`: whether what a TTL ends gives images. `forget_after`: the
     seconds after which a deletion, and what has expired, is forgotten; your word for it that no node's log is read so
     much later than another's. 3 hours at least; without it nothing is forgotten. `nodes`: of a stream of rows that were
-    landed elsewhere, all nodes whose rows come.
+    landed elsewhere, all nodes whose rows come. `table`: images of `keyspace.table` alone, whose rows are structs of
+    its own columns as it is defined now; `typed` says how these are made.
 
     UsageError where the session, its Spark or the stream is not one that images can be made in.
     """
@@ -70,8 +76,10 @@ def images(
     known = [Table.of(each) if isinstance(each, TableDefinition) else each for each in given]
     check_spark()
     _check_session(changes.sparkSession, expirations=expirations)
-    rows = _routed(changes)
-    job = Job(*followed(changes, known, nodes), image == "both", expirations, _seconds(forget_after))
+    rows = _routed(changes if table is None else _of_table(changes, table))
+    reads = sources(changes)
+    job = Job(*followed(reads, known, nodes), image == "both", expirations, _seconds(forget_after))
+    form = None if table is None else image_form(table, typed, reads, job.all_tables(), known)
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from tailer.spark.images.processor import ImageProcessor
@@ -79,7 +87,8 @@ def images(
 
     mode = "ProcessingTime" if expirations else "None"
     schema = from_arrow_schema(arrow_schema())
-    return transform_with_state(rows, ("table_id", "bucket"), ImageProcessor(packed(job)), schema, mode)
+    made = transform_with_state(rows, ("table_id", "bucket"), ImageProcessor(packed(job)), schema, mode)
+    return made if form is None else typed_images(made, form)
 
 
 def check_spark() -> None:
@@ -126,6 +135,16 @@ def _unset(name: str, spark: SparkSession, why: str) -> UsageError:
         found=spark.conf.get(name),
         remedy="Set all of `tailer.spark.images.SETTINGS` in the session.",
     )
+
+
+def _of_table(changes: DataFrame, name: str) -> DataFrame:
+    """The rows of one table, what is of it as a whole too."""
+    from pyspark.sql import functions as F
+
+    if len(parts := name.split(".")) != 2:
+        raise UsageError("table", expected="KEYSPACE.TABLE", found=name)
+    check_changes(changes, ("keyspace", "table"))
+    return changes.where((F.col("keyspace") == parts[0]) & (F.col("table") == parts[1]))
 
 
 def _routed(changes: DataFrame) -> DataFrame:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tailer.errors import CdcError, RefusedError
-from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
 from tailer.rows.batch import COLUMNS, ChangeBatch
 from tailer.rows.widened import with_columns
 from tailer.sinks.base import Rows
+from tailer.spark.images.typed import images_of
 from tailer.spark.sinks.base import PlainSink
 from tailer.state.consumers import replace_file
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
+    from tailer.images.typed import TypedImages
     from tailer.schema.typed import TypedTable
 
 WRITTEN: Final = "cdc_tail_written"
@@ -61,9 +62,11 @@ def typed_rows(table: TypedTable) -> Make:
     return make
 
 
-def image_rows(table: pyarrow.Table) -> ImageRows:
-    """Images."""
-    return ImageRows([Image(**{**row, "changed": tuple(row["changed"])}) for row in table.to_pylist()])
+def image_rows(form: TypedImages | None = None) -> Make:
+    """What makes images of the generic columns that Spark gives, in the form where there is one."""
+    if form is None:
+        return lambda table: ImageRows(images_of(table))
+    return lambda table: form.rows(images_of(table))
 
 
 class ConsoleSink(PlainSink):

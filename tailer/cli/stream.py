@@ -55,8 +55,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         # People read a decimal as it was written, with its own digits behind the point.
         values = values | {"decimals": "string"}
     images = StreamedImages.of(values)
-    values = images.values(values)
-    options = {"path": folder, **spark_texts(values), **values["option"], **images.options}
+    options = {"path": folder, **spark_texts(images.values(values)), **values["option"], **images.options}
     # Here first: what is wrong is told before the JVM has started.
     source = parse_options(options)
     images.check(source)

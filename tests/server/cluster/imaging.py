@@ -27,7 +27,8 @@ from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.server.followers import CommandFollower
 
 CONSUMER = "images"
-MERGED_SECONDS = 180.0
+MERGED_SECONDS = 600.0
+MAX_BYTES = "1m"
 
 Image = Mapping[str, Any]
 
@@ -183,6 +184,8 @@ class ImageQuery(Imaging, SparkCommand):
     def _program(self) -> list[str]:
         words = ["stream", self._places(), "--image", "both", "--consumer", CONSUMER, "--to", "console"]
         words += ["--output", "json", "--checkpoint", str(self._checkpoint.folder)]
+        # Small batches: a run that is killed soon has made some, for one that was not finished is begun anew.
+        words += ["--max-bytes", MAX_BYTES]
         # All of them are read again when the run is over.
         words += ["--conf", "spark.sql.streaming.minBatchesToRetain=1000000", "--conf", "spark.master=local[2]"]
         words += [word for name in self._removed for word in ("--removed-nodes", name)]

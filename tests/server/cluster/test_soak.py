@@ -38,7 +38,7 @@ DISK_MEGABYTES = 96
 SLOWER_TIMES = 2.0
 """How much longer the others' rows may take while one node is away."""
 
-KILL_SECONDS = {"follow": (5.0, 15.0), "spark": (30.0, 60.0)}
+KILL_SECONDS = {"follow": (5.0, 15.0), "spark": (45.0, 90.0)}
 """How long what makes images lives, at least and at most: a query has started by then, and made some batches."""
 
 LOOK_SECONDS = 0.2

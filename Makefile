@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
 .PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
-.PHONY: demo test quick soak lint format wheel java oldest clean
+.PHONY: demo test quick soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
@@ -104,6 +104,11 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The pages of docs/ as a site, in build/site: search, and links that are checked.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 # One file to install from, in dist/. With object code, so that nothing is compiled where it is installed.
 wheel: $(VENV)/.installed-dev

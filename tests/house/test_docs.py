@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,27 @@ def test_every_exit_code_is_documented() -> None:
     for kind in classes:
         if kind is not errors.CdcError:
             assert f"| {kind.code} | `{kind.__name__}` |" in table
+
+
+def test_every_exit_code_has_a_page() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.CdcError)]
+    pages = {int(page.stem): page.read_text("utf-8") for page in (ROOT / "docs" / "errors").glob("*.md")}
+    assert pages.keys() == {kind.code for kind in kinds}
+    for kind in kinds:
+        assert kind is errors.CdcError or f"`{kind.__name__}`" in pages[kind.code]
+    for code, page in pages.items():
+        assert page.startswith(f"# {code}: ")
+        assert re.search("^> ``cdc-tail: .+``$", page, re.MULTILINE), "what it says stands there"
+
+
+def test_the_pages_are_a_site(tmp_path: Path) -> None:
+    """With each page in its navigation, and no link or anchor that leads nowhere."""
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "errors" / "9.html").is_file()
+    assert (tmp_path / "contrib" / "monitoring" / "alerts.yml").is_file()
+    assert "quarantine" in (tmp_path / "search" / "search_index.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "ExecStart=" in text_of(page)], ids=lambda page: page.name)

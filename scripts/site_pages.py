@@ -1,0 +1,58 @@
+"""What the site has besides `docs/`: a hook of mkdocs. README, changes and contributing are pages of it, the files that
+pages link to are beside them, and every link is made to lead there. See `mkdocs.yml`; `make docs` builds it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+OUTSIDE: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+"""Pages of the repository that are pages of the site."""
+
+_LINK: Final = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Takes in pages that stand elsewhere, and the files that any page links to."""
+    from mkdocs.structure.files import File
+
+    pages = [*(Path("docs") / file.src_uri for file in files.documentation_pages()), *map(Path, OUTSIDE)]
+    for name in (*OUTSIDE, *_linked(pages)):
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Links of the repository as links of the site."""
+    here = page.file.src_uri
+    source = here if here in OUTSIDE else f"docs/{here}"
+
+    def led(link: re.Match[str]) -> str:
+        target = _site_path(posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1])))
+        return f"]({posixpath.relpath(target, posixpath.dirname(here) or '.')}{link[2] or ''})"
+
+    return _LINK.sub(led, markdown)
+
+
+def _linked(pages: list[Path]) -> list[str]:
+    """Files outside `docs/` that pages link to, of a folder all that is in it."""
+    found: dict[str, None] = {}
+    for page in pages:
+        for target, _ in _LINK.findall((ROOT / page).read_text("utf-8")):
+            path = (ROOT / page.parent / target).resolve()
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                name = file.relative_to(ROOT).as_posix()
+                if file.is_file() and not name.startswith("docs/") and name not in OUTSIDE:
+                    found[name] = None
+    return list(found)
+
+
+def _site_path(name: str) -> str:
+    """Where a file of the repository is in the site. Of a folder the first file: a site lists none."""
+    if (ROOT / name).is_dir():
+        name = min(path.relative_to(ROOT).as_posix() for path in (ROOT / name).rglob("*") if path.is_file())
+    return name.removeprefix("docs/")

@@ -44,7 +44,7 @@ def images(
     from tailer.image_state.library import check_library
 
     check_library()
-    where = _folder(folder, consumer, state, image_state)
+    where = state_of(folder, consumer, state, image_state)
     pretty = output_form(output) == "pretty"
     if (of_table is None) != (key is None):
         raise UsageError("--table and --key go together", remedy="Name the row: --table KS.TABLE --key '{\"id\": 17}'.")
@@ -58,7 +58,8 @@ def images(
     _write(_row_lines(known) if pretty else [msgspec.json.encode(known, enc_hook=str).decode()])
 
 
-def _folder(folder: str | None, consumer: str | None, state: Path | None, given: Path | None) -> Path:
+def state_of(folder: str | None, consumer: str | None, state: Path | None, given: Path | None) -> Path:
+    """The folder of a state of images, by what the command line says of it. UsageError."""
     from tailer.options.tail import TailOptions
     from tailer.options.to_spark import places_of
     from tailer.tail.images.run import images_folder

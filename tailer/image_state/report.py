@@ -69,7 +69,7 @@ def row_report(folder: Path, table: str, key: Mapping[str, Any]) -> Known:
     """What is known of one row of `keyspace.table`; with the partition key alone of the static row, where there may be
     one. UsageError for a table or a key that is none."""
     with reading(folder) as seen:
-        known = _named(seen, table)
+        known = named_table(seen, table)
         definition = known.facts.table.definition
         parts = [column.name for column in definition.partition_key]
         clustering = [column.name for column in definition.clustering]
@@ -87,7 +87,8 @@ def row_report(folder: Path, table: str, key: Mapping[str, Any]) -> Known:
             raise UsageError(f"the key of {table}: {error}") from error
 
 
-def _named(seen: Transaction, name: str) -> KnownTable:
+def named_table(seen: Transaction, name: str) -> KnownTable:
+    """A table of the state by its name, one that is there before one that is not any more. UsageError."""
     found = [table for table in Tables(seen.store) if table.facts.table.name == name]
     if not found:
         known = sorted({table.facts.table.name for table in Tables(seen.store)})

@@ -80,6 +80,7 @@ def default_text(default: Any) -> str:
 _ROWS: Final = ("follow", "stream")
 _ASKS: Final = (*_ROWS, "schema")
 _TOLD: Final = (*_ASKS, "quarantine")
+_SERVER: Final = (*_TOLD, "compare")
 _KEYS: Final = (*_ASKS, "inspect", "verify", "serve")
 _NODES: Final = (*_ROWS, "schema", "inspect", "verify", "status")
 _TYPED_ONLY: Final = "with `table`: "
@@ -179,7 +180,7 @@ TAIL: Final = (
            more="definitions besides the log's and the journal's: CQL of `DESCRIBE ... WITH INTERNALS` "
            "([more](cassandra.md#where-definitions-come-from))"),
     Option("server", kinds.ADDRESS, "A live node to ask (NODE=HOST,NODE=HOST: each its own); user and password from "
-           "CDC_TAIL_CQL_USER and CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _TOLD, "server", python=True),
+           "CDC_TAIL_CQL_USER and CDC_TAIL_CQL_PASSWORD.", DEFINITIONS, None, "server", _SERVER, "server", python=True),
     Option(
         "with_origin", kinds.FLAG, "Rows say where they come from: columns cluster, dc and rack, of the server or of "
         "--cluster, --dc and --rack.", ORIGIN, False, "with-origin", _ROWS, "withOrigin", python=True,
@@ -205,11 +206,11 @@ TAIL: Final = (
         "approximate uses",
     ),
     Option("server_ca", kinds.FILE, "Speak TLS with the node; certificates it may be signed by.", DEFINITIONS, None,
-           "server-ca", _TOLD, "serverCa", python=True),
+           "server-ca", _SERVER, "serverCa", python=True),
     Option("server_cert", kinds.FILE, "Our certificate, where the node asks for one; with its key, if that has no file "
-           "of its own.", DEFINITIONS, None, "server-cert", _TOLD, "serverCert", python=True),
-    Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _TOLD, "serverKey",
-           python=True),
+           "of its own.", DEFINITIONS, None, "server-cert", _SERVER, "serverCert", python=True),
+    Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _SERVER,
+           "serverKey", python=True),
     Option(
         "keystore", kinds.FILE, f"The server's JCEKS keystore, for an encrypted log; its password from "
         f"{PASSWORD_VARIABLE}, the key's from {KEY_PASSWORD_VARIABLE} if it differs.", DEFINITIONS, None, "keystore",
@@ -223,13 +224,13 @@ TAIL: Final = (
     ),
     Option(
         "consumer", kinds.NAME, "Go on where NAME stopped, and save; two runs over one folder need two.", RUN, None,
-        "consumer", (*_ROWS, "quarantine", "ship", "images"), "consumer", "spark", python=True,
+        "consumer", (*_ROWS, "quarantine", "ship", "images", "compare"), "consumer", "spark", python=True,
         more="the name of the position in the state folder, from which the next run goes on; every Spark stream has "
         "one, two over one folder need two",
     ),
     Option(
         "state", kinds.FOLDER, "A private state folder, for logs on read-only mounts. Default: DIR.cdc_tail, beside "
-        "the log folder.", RUN, None, "state", (*_TOLD, "inspect", "status", "consumers", "images"),
+        "the log folder.", RUN, None, "state", (*_TOLD, "inspect", "status", "consumers", "images", "compare"),
         "stateDir", python=True,
         more="a private state folder instead of `<folder>.cdc_tail`",
     ),

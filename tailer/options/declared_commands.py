@@ -17,11 +17,11 @@ _LIMITS: Final = "What to keep at most"
 _LOG: Final = "The log"
 _HEALTH: Final = "As a health check"
 _ROWS: Final = ("follow", "stream")
-_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "images", "options")
+_REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archive", "images", "compare", "options")
 
 COMMANDS: Final = (
     *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "serve",
-    "images", "write", "demo", "options",
+    "images", "compare", "write", "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 

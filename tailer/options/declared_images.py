@@ -11,6 +11,7 @@ _PANEL: Final = "Images"
 _FOLLOW: Final = ("follow",)
 _ROWS: Final = ("follow", "stream")
 _IMAGES: Final = ("images",)
+_COMPARE: Final = ("compare",)
 
 IMAGES: Final = (
     Option(
@@ -23,7 +24,7 @@ IMAGES: Final = (
     ),
     Option(
         "image_state", kinds.FOLDER, "With --image: where the rows are kept. Default: images/CONSUMER in the state "
-        "folder of the first node that has its log here.", _PANEL, None, "image-state", (*_FOLLOW, *_IMAGES),
+        "folder of the first node that has its log here.", _PANEL, None, "image-state", (*_FOLLOW, *_IMAGES, *_COMPARE),
         python=True,
         more="with `image`: the folder in which the rows are kept",
     ),
@@ -46,4 +47,9 @@ IMAGES: Final = (
            alone=True),
     Option("key", kinds.TEXT, "The row that is asked for, as JSON of its key's columns; of the partition key alone for "
            "the static row.", None, None, "key", _IMAGES, alone=True),
+    Option("of_table", kinds.TABLE, "The table.", None, None, "table", _COMPARE, alone=True),
+    Option("consistency", kinds.word("ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM",
+           "ALL"), "How many replicas answer.", None, "LOCAL_QUORUM", "consistency", _COMPARE),
+    Option("settle", kinds.SECONDS, "How long after the first look what differs is looked at again: longer than a row "
+           "takes from the server to the images.", None, 30.0, "settle", _COMPARE, alone=True),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """A live server's definitions over CQL: the tracked tables of its `system_schema` with their write timestamps.
 
-The only place that knows the driver, which is an extra and imported when a server is asked.
+It knows the driver, which is an extra and imported when a server is asked; so does `server_rows`, and nobody else.
 """
 
 from __future__ import annotations

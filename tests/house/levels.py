@@ -14,7 +14,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("reading", "sinks", "rebuild", "state"),
     ("archive", "definitions", "images", "wire"),
     ("image_state", "planning", "remote"),
-    ("tail", "retention"),
+    ("comparing", "tail", "retention"),
     ("api", "metrics", "shipping", "spark"),
     ("node_page", "writer_hooks"),
     ("demo", "serve"),

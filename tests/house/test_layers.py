@@ -25,7 +25,7 @@ HOMES = {
     "delta": ("tailer.spark.delta", "tailer.spark.sinks.delta"),
     "py4j": ("tailer.spark",),
     "pyspark": ("tailer.spark", "pyspark_cdc_tail"),
-    "cassandra": ("tailer.schema.server",),
+    "cassandra": ("tailer.schema.server", "tailer.schema.server_rows"),
     "inotify_simple": ("tailer.segments",),
     "llvmlite": COMPILED,
     "lmdb": ("tailer.image_state",),

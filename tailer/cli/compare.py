@@ -1,0 +1,87 @@
+"""`cdc-tail compare`: is what images know of a table what its server says now? Reads both, also beside a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import typer
+
+from tailer.cli.command import command
+from tailer.cli.rows import output_form
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.errors import HeldBackError, UsageError
+from tailer.options.to_terminal import DIRS
+from tailer.sinks.text import aligned, printable
+
+if TYPE_CHECKING:
+    from tailer.comparing.run import Compared, Told
+
+app = typer.Typer(add_completion=False)
+
+
+@command(
+    app,
+    "compare",
+    {"folder": DIRS},
+    epilog="Example: cdc-tail compare /var/lib/cassandra/cdc_raw --consumer orders --table shop.orders "
+    "--server 127.0.0.1",
+)
+def compare(folder: str | None, values: dict[str, Any]) -> None:
+    """Whether what `follow --image` keeps of a table is what the server says now: exit 9 names what differs."""
+    from tailer.cli.images import state_of
+    from tailer.definitions.outside import server_of
+    from tailer.image_state.library import check_library
+    from tailer.options.tail import tail_options
+
+    check_library()
+    where = state_of(folder, values["consumer"], values["state"], values["image_state"])
+    server = server_of(tail_options(values))
+    if values["of_table"] is None or server is None:
+        raise UsageError(
+            "what is compared with what?", remedy="Name the table and the server: --table KS.TABLE --server HOST."
+        )
+    from tailer.comparing.run import compare as compared
+
+    made = compared(where, server, values["of_table"], values["consistency"], values["settle"])
+    pretty = output_form(values["output"]) == "pretty"
+    _write(_lines(made) if pretty else [msgspec.json.encode(each).decode() for each in made.differences])
+    _end(made, where)
+
+
+def _end(made: Compared, where: Path) -> None:
+    """The last sentence; HeldBackError where the two differ."""
+    result = made.result
+    read = f"{made.table}: {result.rows} rows in {result.partitions} partitions, {made.seconds:.1f} s"
+    more = f"; {result.unknown} rows of which images know nothing" if result.unknown else ""
+    more += f"; {result.undecided} partitions changed between all looks" if result.undecided else ""
+    more += "; too many differ: the rest was not read" if result.stopped else ""
+    if not made.differences:
+        STANDARD_ERROR.info(f"{read}: no difference{more}")
+        return
+    raise HeldBackError(
+        f"{read}: {len(made.differences)} differences{more}",
+        file=str(where),
+        remedy="" if made.moved else "Nothing was merged meanwhile: is `follow --image` running?",
+    )
+
+
+def _lines(made: Compared) -> list[str]:
+    rows = [_cells(each) for each in made.differences]
+    return aligned([["", "row", "column", "images", "server"], *rows]) if rows else []
+
+
+def _cells(each: Told) -> list[str]:
+    row = _text(each.partition_key) + ("" if each.clustering is None else " " + _text(each.clustering))
+    what = {"missing": "not in images", "surplus": "not on the server", "value": "differs"}[each.kind]
+    return [what, row, printable(each.column or ""), _text(each.images), _text(each.server)]
+
+
+def _text(value: msgspec.Raw | None) -> str:
+    return "" if value is None else printable(bytes(value).decode())
+
+
+def _write(lines: list[str]) -> None:
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)

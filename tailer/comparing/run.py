@@ -1,0 +1,134 @@
+"""One table of a state of images held to a server: opened, looked at, and told as people and programs read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tailer.comparing.looks import Looks, Result
+from tailer.comparing.partition import Clustering, Difference
+from tailer.comparing.served import ServedTable, ring_ranges
+from tailer.errors import UsageError
+from tailer.image_state.file import reading
+from tailer.image_state.identity import nodes_of, place_of, read_identity
+from tailer.image_state.one_transaction import Transaction
+from tailer.image_state.report import named_table
+from tailer.images.store import Store
+from tailer.images.tables import KnownTable
+from tailer.rebuild.table import DataColumn
+from tailer.schema.ring import MURMUR3
+from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
+from tailer.schema.server_place import ServerPlace, read_place
+from tailer.schema.server_rows import Consistency, raw
+
+_SAME_TABLE = "SELECT id FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'"
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A difference as it is shown: keys as JSON objects, values as JSON texts, None for null or no row."""
+
+    kind: str
+    partition_key: msgspec.Raw
+    clustering: msgspec.Raw | None
+    column: str | None = None
+    images: msgspec.Raw | None = None
+    server: msgspec.Raw | None = None
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """`result`: what was found. `moved`: whether anything was merged meanwhile."""
+
+    table: str
+    result: Result
+    differences: list[Told]
+    seconds: float
+    moved: bool
+
+
+def compare(folder: Path, server: Server, name: str, consistency: Consistency, settle_seconds: float) -> Compared:
+    """What images in `folder` know of `keyspace.table`, and what the server says. Raises documented errors."""
+    begun = time.monotonic()
+    with reading(folder) as seen:
+        table, before, tokens = named_table(seen, name), _places(seen), _tokens(seen, folder)
+    with open_session(server) as session:
+        _check_same(session, server, table)
+        asked = ServedTable(raw(session), table.plan, consistency)
+
+        @contextmanager
+        def now() -> Iterator[Store]:
+            with reading(folder) as seen:
+                yield seen.store
+
+        looks = Looks(now, table, asked, lambda: int(time.time()), lambda: time.sleep(settle_seconds))
+        result = looks.all(_within(ring_ranges(_place(server)), tokens))
+    with reading(folder) as seen:
+        moved = _places(seen) != before
+    told = [_told(table, each) for each in result.found]
+    return Compared(name, result, told, time.monotonic() - begun, moved)
+
+
+def _within(ranges: list[tuple[int, int]], tokens: tuple[int, int] | None) -> list[tuple[int, int]]:
+    """The parts of ranges that a state of some tokens has; both ends of its own are in it."""
+    if tokens is None:
+        return ranges
+    first, last = tokens
+    cut = [(max(low, first - 1), min(high, last)) for low, high in ranges]
+    return [(low, high) for low, high in cut if low < high]
+
+
+def _place(server: Server) -> ServerPlace:
+    place = read_place(server)
+    if place.partitioner != MURMUR3:
+        raise UsageError(
+            "tables are compared by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
+        )
+    return place
+
+
+def _check_same(session: Session, server: Server, table: KnownTable) -> None:
+    """UsageError where the server's table of that name is another one."""
+    keyspace, _, name = table.facts.table.name.partition(".")
+    rows = session.execute(_SAME_TABLE.format(keyspace, name), timeout=TIMEOUT_SECONDS)
+    found = next((str(row[0]) for row in rows), None)
+    if found != table.shown_id:
+        raise UsageError(
+            f"{table.facts.table.name} on the server is not the table that the images are of",
+            file=str(server),
+            expected=f"the table with id {table.shown_id}",
+            found=found or "no such table",
+            remedy="Has it been dropped, or made anew? Its images say so once they are merged so far.",
+        )
+
+
+def _tokens(seen: Transaction, folder: Path) -> tuple[int, int] | None:
+    identity = read_identity(seen, str(folder))
+    if identity is None or not identity.tokens:
+        return None
+    first, _, last = identity.tokens.partition("..")
+    return int(first), int(last)
+
+
+def _places(seen: Transaction) -> dict[str, object]:
+    return {name: place_of(seen, name) for name in nodes_of(seen)}
+
+
+def _told(table: KnownTable, found: Difference) -> Told:
+    key = msgspec.Raw(f"{{{table.text.partition_key(found.partition)}}}".encode())
+    clustering = _clustering(table, found.row)
+    if found.kind != "value":
+        return Told(found.kind, key, clustering)
+    column = table.plan.columns[found.column]
+    return Told(found.kind, key, clustering, found.column, _text(column, found.known), _text(column, found.served))
+
+
+def _clustering(table: KnownTable, row: Clustering) -> msgspec.Raw | None:
+    text = None if row is None else table.text.clustering(row)
+    return None if text is None else msgspec.Raw(f"{{{text}}}".encode())
+
+
+def _text(column: DataColumn, value: bytes | None) -> msgspec.Raw | None:
+    return None if value is None else msgspec.Raw(column.type.json(value).encode())

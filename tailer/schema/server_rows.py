@@ -1,0 +1,56 @@
+"""Rows of a live server as the bytes that it sent: no value is decoded, so what comes is what its tables hold.
+
+In the native protocol (version 4) a value has the bytes that the log has of a frozen one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal, cast
+
+from tailer.schema.server import Session
+
+Row = tuple[bytes | None, ...]
+"""A value for each column that was asked for; None: null."""
+
+Consistency = Literal["ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL"]
+
+PAGE_ROWS: Final = 2_000
+"""Rows that the server sends at once."""
+
+
+def raw(session: Session) -> Session:
+    """The same session, from here on for `read_rows` alone."""
+    from cassandra.protocol import ResultMessage, _ProtocolHandler
+
+    class RawRows(ResultMessage):  # type: ignore[misc]  # the driver has no types
+        """Rows without a look at their values."""
+
+        def recv_results_rows(self, f: Any, version: Any, types: Any, result_metadata: Any, policy: Any = None) -> None:
+            self.recv_results_metadata(f, types)
+            columns = self.column_metadata or result_metadata
+            count = int.from_bytes(f.read(4), "big")
+            self.column_names = [column[2] for column in columns]
+            self.column_types = [column[3] for column in columns]
+            self.parsed_rows = [tuple(self.recv_row(f, len(columns))) for _ in range(count)]
+
+    class RawProtocol(_ProtocolHandler):  # type: ignore[misc]
+        message_types_by_opcode: Final = {**_ProtocolHandler.message_types_by_opcode, ResultMessage.opcode: RawRows}
+
+    cast(Any, session).client_protocol_handler = RawProtocol
+    return session
+
+
+def read_rows(session: Session, query: str, consistency: Consistency, page_rows: int = PAGE_ROWS) -> Iterator[Row]:
+    """What a query gives over a `raw` session, page by page. The driver's errors as they are."""
+    from cassandra import ConsistencyLevel
+    from cassandra.query import SimpleStatement
+
+    level = getattr(ConsistencyLevel, consistency)
+    statement: Any = SimpleStatement(query, consistency_level=level, fetch_size=page_rows)
+    yield from session.execute(statement, timeout=None)  # type: ignore[arg-type]  # for ever: pages have limits
+
+
+def quoted_names(names: Sequence[str]) -> str:
+    """Columns as a statement names them."""
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)

@@ -25,6 +25,10 @@ PARTITIONS_MAX: Final = 10_000
 """Where more differ, no second look is needed to know it."""
 
 
+Differing = dict[bytes, set[Difference]]
+"""By partition what differs in it."""
+
+
 class Asked(Protocol):
     """The server's side: `tailer.comparing.served.ServedTable`."""
 
@@ -63,7 +67,7 @@ class Looks:
     def all(self, ranges: Iterable[tuple[int, int]]) -> Result:
         """Compare these ranges of tokens."""
         result = Result()
-        differing: dict[bytes, set[Difference]] = {}
+        differing: Differing = {}
         for low, high in ranges:
             for piece in self._asked.pieces(low, high):
                 self._first(piece, result, differing)
@@ -74,7 +78,7 @@ class Looks:
         self._settle(differing, result)
         return result
 
-    def _first(self, piece: Piece, result: Result, differing: dict[bytes, set[Difference]]) -> None:
+    def _first(self, piece: Piece, result: Result, differing: Differing) -> None:
         whole = self._table.facts.whole
         with self._reading() as store:
             at = self._clock()
@@ -88,8 +92,8 @@ class Looks:
         result.partitions += len(served)
         result.rows += sum(len(each.rows) for each in piece.partitions)
 
-    def _settle(self, differing: dict[bytes, set[Difference]], result: Result) -> None:
-        told: dict[bytes, set[Difference]] = {}
+    def _settle(self, differing: Differing, result: Result) -> None:
+        told: Differing = {}
         for _ in range(LOOKS - 1):
             if not differing:
                 break
@@ -108,7 +112,7 @@ class Looks:
         return set(differences(name, known, served, whole=self._table.facts.whole))
 
 
-def _sorted(differing: dict[bytes, set[Difference]]) -> list[Difference]:
+def _sorted(differing: Differing) -> list[Difference]:
     return [
         each
         for name in sorted(differing)

@@ -171,7 +171,7 @@ def _no_driver(error: ImportError) -> UsageError:
 def open_session(server: Server) -> Iterator[Session]:
     """A session with this very node, whose rows are tuples. Raises as `read_server` does."""
     try:
-        from cassandra import AuthenticationFailed, DriverException
+        from cassandra import AuthenticationFailed, DriverException, InvalidRequest, Unauthorized
         from cassandra.auth import PlainTextAuthProvider
         from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
         from cassandra.policies import WhiteListRoundRobinPolicy
@@ -201,6 +201,13 @@ def open_session(server: Server) -> Iterator[Session]:
         raise _refused(server, error, rejected) from error
     except AuthenticationFailed as error:
         raise _refused(server, error, True) from error
+    except (InvalidRequest, Unauthorized) as error:
+        raise UsageError(
+            "the server refuses what it is asked",
+            file=str(server),
+            found=str(error),
+            remedy="May this role read the table? Has the table been altered, and is that not followed yet?",
+        ) from error
     except (DriverException, OSError) as error:
         raise _refused(server, error, False) from error
     finally:

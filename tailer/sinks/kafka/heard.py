@@ -16,8 +16,10 @@ from tailer.sinks.kafka.faults import is_refusal, told
 
 TOLD_OTHERWISE: Final = frozenset({
     "FAIL", "ERROR", "CONNECT", "GETPID", "ADDPARTS", "TXNERR", "FATAL", "ENDTXN", "PARTCNT",
+    "METADATAUPDATE",
 })  # fmt: skip
-"""Log lines by their first word, of connections and transactions: the call that needs them ends with the same."""
+"""Log lines by their first word, of connections, transactions, and partitions that have no leader yet (a topic was just
+made; the client looks again): the call that needs them ends with the same."""
 
 
 class Heard:

@@ -88,7 +88,7 @@ def compared(node: Node, table: str, settle: float) -> Result:
 
 @pytest.mark.parametrize("table", ["plain", "Odd", "counts"])
 def test_what_images_know_is_what_the_server_says(filled: Node, table: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         result = compared(filled, table, settle=1.0)
         # At first the rows are still on their way.
@@ -115,8 +115,9 @@ def test_what_is_on_its_way_is_no_difference(filled: Node) -> None:
     writer.start()
     try:
         time.sleep(2)
-        for _ in range(3):
-            result = compared(filled, "plain", settle=2.0)
+        for _ in range(2):
+            # Longer than a busy machine lets the writer, or the follower, wait.
+            result = compared(filled, "plain", settle=5.0)
             assert (result.code, result.lines) == (0, []), result.err
     finally:
         stop.set()

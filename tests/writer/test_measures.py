@@ -213,18 +213,22 @@ def test_a_log_that_cannot_be_opened_leaves_the_port(folder: Path, address: str)
 def test_a_forked_child_shows_nothing_and_holds_no_port(folder: Path, address: str) -> None:
     with SegmentLog.open(folder, [ORDERS], metrics=address) as log:
         reading, writing = os.pipe()
+        closed, closes = os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 log.close()
+                os.write(closes, b"x")
                 os.read(reading, 1)
             finally:
                 os._exit(0)
         assert get(address, "/readyz") == (200, "ok\n")
+        # Until then the child has the lock's file open too.
+        assert os.read(closed, 1) == b"x"
         log.close()
         with SegmentLog.open(folder, [ORDERS], metrics=address):
             assert get(address, "/readyz") == (200, "ok\n")
         os.write(writing, b"x")
         os.waitpid(child, 0)
-        os.close(reading)
-        os.close(writing)
+        for descriptor in (reading, writing, closed, closes):
+            os.close(descriptor)

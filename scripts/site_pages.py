@@ -29,7 +29,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links of the repository as links of the site."""
     here = page.file.src_uri
-    source = here if here in OUTSIDE else f"docs/{here}"
+    source = Path(page.file.abs_src_path).relative_to(ROOT).as_posix()
 
     def led(link: re.Match[str]) -> str:
         target = _site_path(posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1])))

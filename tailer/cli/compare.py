@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,7 @@ app = typer.Typer(add_completion=False)
 )
 def compare(folder: str | None, values: dict[str, Any]) -> None:
     """Whether what `follow --image` keeps of a table is what the server says now: exit 9 names what differs."""
-    from tailer.cli.images import state_of
+    from tailer.cli.images import state_of, write_lines
     from tailer.definitions.outside import server_of
     from tailer.image_state.library import check_library
     from tailer.options.tail import tail_options
@@ -47,7 +46,7 @@ def compare(folder: str | None, values: dict[str, Any]) -> None:
 
     made = compared(where, server, values["of_table"], values["consistency"], values["settle"])
     pretty = output_form(values["output"]) == "pretty"
-    _write(_lines(made) if pretty else [msgspec.json.encode(each).decode() for each in made.differences])
+    write_lines(_lines(made) if pretty else [msgspec.json.encode(each).decode() for each in made.differences])
     _end(made, where)
 
 
@@ -81,7 +80,3 @@ def _cells(each: Told) -> list[str]:
 
 def _text(value: msgspec.Raw | None) -> str:
     return "" if value is None else printable(bytes(value).decode())
-
-
-def _write(lines: list[str]) -> None:
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)

@@ -52,10 +52,10 @@ def images(
 
     if of_table is None or key is None:
         report = state_report(where)
-        _write(_state_lines(report) if pretty else [msgspec.json.encode(report).decode()])
+        write_lines(_state_lines(report) if pretty else [msgspec.json.encode(report).decode()])
         return
     known = row_report(where, of_table, _key(key))
-    _write(_row_lines(known) if pretty else [msgspec.json.encode(known, enc_hook=str).decode()])
+    write_lines(_row_lines(known) if pretty else [msgspec.json.encode(known, enc_hook=str).decode()])
 
 
 def state_of(folder: str | None, consumer: str | None, state: Path | None, given: Path | None) -> Path:
@@ -115,5 +115,6 @@ def _fact(fact: KnownFact) -> list[str]:
     return [counts, fact.kind, printable(fact.column), value, str(fact.write_ts), expires, ",".join(fact.nodes)]
 
 
-def _write(lines: list[str]) -> None:
+def write_lines(lines: list[str]) -> None:
+    """Lines on standard output."""
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)

@@ -5,36 +5,33 @@ What a definition does not hold (options that change no row, what a view selects
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
-from typing import Final
 from uuid import UUID
 
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.usertypes import mentioned
-
-_PLAIN: Final = re.compile(r"[a-z][a-z0-9_]*")
+from tailer.types.cql_name import cql_name
 
 
 def type_lines(definition: TableDefinition, names: Collection[str]) -> Iterator[str]:
     """CREATE TYPE of those of the table's types that are in `names`, each behind the types that it needs."""
     for name in _by_need(definition):
         if name in names:
-            fields = ", ".join(f"{_quoted(field.name)} {field.type}" for field in definition.types[name])
-            yield f"CREATE TYPE {_quoted(definition.keyspace)}.{_quoted(name)} ({fields});"
+            fields = ", ".join(f"{cql_name(field.name)} {field.type}" for field in definition.types[name])
+            yield f"CREATE TYPE {cql_name(definition.keyspace)}.{cql_name(name)} ({fields});"
 
 
 def table_lines(definition: TableDefinition) -> Iterator[str]:
     """CREATE TABLE with dropped columns in it, and behind it the ALTERs that dropped them."""
-    name = f"{_quoted(definition.keyspace)}.{_quoted(definition.table)}"
+    name = f"{cql_name(definition.keyspace)}.{cql_name(definition.table)}"
     yield f"CREATE TABLE {name} ("
     for column in definition.columns:
-        yield f"    {_quoted(column.name)} {column.type}{' STATIC' if column.kind == 'static' else ''},"
+        yield f"    {cql_name(column.name)} {column.type}{' STATIC' if column.kind == 'static' else ''},"
     yield f"    PRIMARY KEY ({_key(definition)})"
     yield f") WITH ID = {UUID(definition.id)}"
     if any(column.desc for column in definition.clustering):
         order = ", ".join(
-            f"{_quoted(column.name)} {'DESC' if column.desc else 'ASC'}" for column in definition.clustering
+            f"{cql_name(column.name)} {'DESC' if column.desc else 'ASC'}" for column in definition.clustering
         )
         yield f"    AND CLUSTERING ORDER BY ({order})"
     yield f"    AND cdc = {'true' if definition.cdc else 'false'};"
@@ -47,16 +44,16 @@ def _alters(table: str, column: Column) -> Iterator[str]:
     if not column.dropped and column.dropped_time is None:
         return
     when = "" if column.dropped_time is None else f" USING TIMESTAMP {column.dropped_time}"
-    yield f"ALTER TABLE {table} DROP {_quoted(column.name)}{when};"
+    yield f"ALTER TABLE {table} DROP {cql_name(column.name)}{when};"
     if not column.dropped:
         static = " STATIC" if column.kind == "static" else ""
-        yield f"ALTER TABLE {table} ADD {_quoted(column.name)} {column.type}{static};"
+        yield f"ALTER TABLE {table} ADD {cql_name(column.name)} {column.type}{static};"
 
 
 def _key(definition: TableDefinition) -> str:
-    partition = [_quoted(column.name) for column in definition.partition_key]
+    partition = [cql_name(column.name) for column in definition.partition_key]
     first = partition[0] if len(partition) == 1 else f"({', '.join(partition)})"
-    return ", ".join([first, *(_quoted(column.name) for column in definition.clustering)])
+    return ", ".join([first, *(cql_name(column.name) for column in definition.clustering)])
 
 
 def _by_need(definition: TableDefinition) -> list[str]:
@@ -72,10 +69,3 @@ def _by_need(definition: TableDefinition) -> list[str]:
     for name in definition.types:
         visit(name)
     return list(found)
-
-
-def _quoted(name: str) -> str:
-    if _PLAIN.fullmatch(name):
-        return name
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from tailer.comparing.partition import Clustering, Columns, Known, token_of
+from tailer.comparing.partition import Clustering, Columns, KnownPartition
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
+from tailer.rebuild.changes import token_of, token_part
 from tailer.rebuild.rows import Value
 from tailer.rebuild.table import DataColumn
 from tailer.schema.ring import TOKEN_MIN
@@ -20,21 +21,16 @@ from tailer.types.parts import collection_bytes, framed
 _COUNTER: Final = Struct(">q")
 
 
-def first_name(token: int) -> bytes:
-    """What the names of partitions with this token begin with; in the order of tokens."""
-    return (token + 2**63).to_bytes(8, "big")
-
-
-def known_partitions(store: Store, table: KnownTable, low: int, high: int, at: int) -> Iterator[Known]:
+def known_partitions(store: Store, table: KnownTable, low: int, high: int, at: int) -> Iterator[KnownPartition]:
     """Those with tokens above `low` and up to `high`, in their order, as they are at second `at`."""
-    name = store.next_partition(table.id, first_name(low) + b"\xff" * 8 if low > TOKEN_MIN else b"")
+    name = store.next_partition(table.id, token_part(low) + b"\xff" * 8 if low > TOKEN_MIN else b"")
     while name is not None and token_of(name) <= high:
         if token_of(name) > low:
             yield known_partition(store, table, name, at)
         name = store.next_partition(table.id, name)
 
 
-def known_partition(store: Store, table: KnownTable, name: bytes, at: int) -> Known:
+def known_partition(store: Store, table: KnownTable, name: bytes, at: int) -> KnownPartition:
     """One of them, also one of which nothing is known."""
     part = Partition(store, table, name, at, expirations=False)
     static = part.view(part.header)
@@ -54,7 +50,7 @@ def known_partition(store: Store, table: KnownTable, name: bytes, at: int) -> Kn
             rows[None] = shared
         else:
             unsure.add(None)
-    return Known(name, rows, whole, frozenset(unsure), frozenset(gone))
+    return KnownPartition(name, rows, whole, frozenset(unsure), frozenset(gone))
 
 
 def _is_gone(part: Partition, row: Row, view: View) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 
 from tailer.comparing.known import known_partition, known_partitions
-from tailer.comparing.partition import Difference, Known, Served, differences, unknown_rows
+from tailer.comparing.partition import Difference, KnownPartition, ServedPartition, differences, unknown_rows
 from tailer.comparing.served import Piece
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
@@ -33,7 +33,7 @@ class Asked(Protocol):
     """The server's side: `tailer.comparing.served.ServedTable`."""
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]: ...
-    def partition(self, name: bytes) -> Served | None: ...
+    def partition(self, name: bytes) -> ServedPartition | None: ...
 
 
 class Result(msgspec.Struct):
@@ -108,7 +108,7 @@ class Looks:
     def _again(self, name: bytes) -> set[Difference]:
         served = self._asked.partition(name)
         with self._reading() as store:
-            known: Known = known_partition(store, self._table, name, self._clock())
+            known: KnownPartition = known_partition(store, self._table, name, self._clock())
         return set(differences(name, known, served, whole=self._table.facts.whole))
 
 

@@ -15,14 +15,14 @@ Kind = Literal["missing", "surplus", "value"]
 """`missing`: images have no such row, the server has; `surplus`: the other way; `value`: a column's."""
 
 
-class Served(NamedTuple):
+class ServedPartition(NamedTuple):
     """As the server has it. `name`: the partition's, as the state of images has it."""
 
     name: bytes
     rows: Mapping[Clustering, Columns]
 
 
-class Known(NamedTuple):
+class KnownPartition(NamedTuple):
     """As the images have it: the rows that are there, and of which others that is known.
 
     `whole`: a row that is not in here is not there, but for those in `unsure`. `gone`: rows that are not there, also
@@ -51,16 +51,13 @@ class Difference(NamedTuple):
     served: bytes | None = None
 
 
-def token_of(name: bytes) -> int:
-    """The token of a partition by its name, which `tailer.rebuild.changes.partition_name` makes."""
-    return int.from_bytes(name[:8], "big") - 2**63
-
-
-def differences(name: bytes, known: Known | None, served: Served | None, *, whole: bool) -> Iterator[Difference]:
+def differences(
+    name: bytes, known: KnownPartition | None, served: ServedPartition | None, *, whole: bool
+) -> Iterator[Difference]:
     """Where the two differ. `whole`: of a table of which all is known, a partition that images have none of too."""
     if known is not None and served is not None and known.rows == served.rows:
         return
-    ours = known or Known(name, {}, whole)
+    ours = known or KnownPartition(name, {}, whole)
     theirs = {} if served is None else served.rows
     for row, columns in ours.rows.items():
         if row in theirs:
@@ -72,9 +69,9 @@ def differences(name: bytes, known: Known | None, served: Served | None, *, whol
             yield Difference(name, row, "missing")
 
 
-def unknown_rows(known: Known | None, served: Served | None, *, whole: bool) -> int:
+def unknown_rows(known: KnownPartition | None, served: ServedPartition | None, *, whole: bool) -> int:
     """How many of the server's rows images can say nothing of."""
-    ours = known or Known(b"", {}, whole)
+    ours = known or KnownPartition(b"", {}, whole)
     return sum(row not in ours.rows and ours.may_have(row) for row in (served.rows if served else ()))
 
 

@@ -19,10 +19,12 @@ from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.report import named_table
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
+from tailer.options.token_range import TokenRange, token_range
 from tailer.rebuild.table import DataColumn
 from tailer.schema.ring import MURMUR3
 from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
-from tailer.schema.server_place import ServerPlace, read_place
+from tailer.schema.server_place import ServerPlace
+from tailer.schema.server_place import place_of as place_on_server
 from tailer.schema.server_rows import Consistency, raw
 
 _SAME_TABLE = "SELECT id FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'"
@@ -55,6 +57,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
     with reading(folder) as seen:
         table, before, tokens = named_table(seen, name), _places(seen), _tokens(seen, folder)
     with open_session(server) as session:
+        ranges = _within(ring_ranges(_place(session, server)), tokens)
         _check_same(session, server, table)
         asked = ServedTable(raw(session), table.plan, consistency)
 
@@ -64,24 +67,23 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
                 yield seen.store
 
         looks = Looks(now, table, asked, lambda: int(time.time()), lambda: time.sleep(settle_seconds))
-        result = looks.all(_within(ring_ranges(_place(server)), tokens))
+        result = looks.all(ranges)
     with reading(folder) as seen:
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     return Compared(name, result, told, time.monotonic() - begun, moved)
 
 
-def _within(ranges: list[tuple[int, int]], tokens: tuple[int, int] | None) -> list[tuple[int, int]]:
+def _within(ranges: list[tuple[int, int]], tokens: TokenRange | None) -> list[tuple[int, int]]:
     """The parts of ranges that a state of some tokens has; both ends of its own are in it."""
     if tokens is None:
         return ranges
-    first, last = tokens
-    cut = [(max(low, first - 1), min(high, last)) for low, high in ranges]
+    cut = [(max(low, tokens.first - 1), min(high, tokens.last)) for low, high in ranges]
     return [(low, high) for low, high in cut if low < high]
 
 
-def _place(server: Server) -> ServerPlace:
-    place = read_place(server)
+def _place(session: Session, server: Server) -> ServerPlace:
+    place = place_on_server(session, server)
     if place.partitioner != MURMUR3:
         raise UsageError(
             "tables are compared by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
@@ -104,12 +106,10 @@ def _check_same(session: Session, server: Server, table: KnownTable) -> None:
         )
 
 
-def _tokens(seen: Transaction, folder: Path) -> tuple[int, int] | None:
+def _tokens(seen: Transaction, folder: Path) -> TokenRange | None:
+    """Those of which the state is; None for all."""
     identity = read_identity(seen, str(folder))
-    if identity is None or not identity.tokens:
-        return None
-    first, _, last = identity.tokens.partition("..")
-    return int(first), int(last)
+    return None if identity is None else token_range(identity.tokens)
 
 
 def _places(seen: Transaction) -> dict[str, object]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from tailer.comparing.partition import Clustering, Columns, Served, token_of
+from tailer.comparing.partition import Clustering, Columns, ServedPartition
+from tailer.rebuild.changes import token_of, token_part
 from tailer.rebuild.table import Plan
 from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
 from tailer.schema.server import Session
@@ -24,7 +25,7 @@ class Piece(NamedTuple):
 
     low: int
     high: int
-    partitions: list[Served]
+    partitions: list[ServedPartition]
 
 
 class ServedTable:
@@ -44,7 +45,7 @@ class ServedTable:
 
     def pieces(self, low: int, high: int, most: int = PIECE_ROWS) -> Iterator[Piece]:
         """Of a range of tokens, each of so many rows at most unless one token has more."""
-        held: list[Served] = []
+        held: list[ServedPartition] = []
         begin, rows = low, 0
         for partition in self.partitions(low, high):
             token = token_of(partition.name)
@@ -56,26 +57,26 @@ class ServedTable:
             rows += len(partition.rows)
         yield Piece(begin, high, held)
 
-    def partition(self, name: bytes) -> Served | None:
+    def partition(self, name: bytes) -> ServedPartition | None:
         """One partition as it is now; None where it has no row."""
         token = token_of(name)
         return next((each for each in self.partitions(token - 1, token) if each.name == name), None)
 
-    def partitions(self, low: int, high: int) -> Iterator[Served]:
+    def partitions(self, low: int, high: int) -> Iterator[ServedPartition]:
         """Those with tokens above `low` and up to `high`, in the order of tokens."""
         query = f"{self._select} WHERE {self._token} > {low} AND {self._token} <= {high}"
         name, rows = b"", dict[Clustering, Columns]()
         for token, *values in read_rows(self._session, query, self._consistency):
             assert token is not None, "a row has a token"
-            key = _named(token, values[: len(self._key)])
+            key = token_part(int.from_bytes(token, "big", signed=True)) + framed(values[: len(self._key)])
             if key != name and name:
-                yield Served(name, rows)
+                yield ServedPartition(name, rows)
                 rows = {}
             name = key
             row, columns = self._row(values[len(self._key) :])
             rows[row] = columns
         if name:
-            yield Served(name, rows)
+            yield ServedPartition(name, rows)
 
     def _row(self, values: list[bytes | None]) -> tuple[Clustering, Columns]:
         clustering, data = values[: len(self._clustering)], values[len(self._clustering) :]
@@ -92,11 +93,6 @@ def ring_ranges(place: ServerPlace) -> list[tuple[int, int]]:
     tokens = sorted({token for host in (place.own, *place.others) for token in host.tokens} - {TOKEN_MIN, TOKEN_MAX})
     edges = [TOKEN_MIN, *tokens, TOKEN_MAX]
     return list(pairwise(edges))
-
-
-def _named(token: bytes, key: list[bytes | None]) -> bytes:
-    # As `partition_name` has it: in the order of tokens, the lowest first.
-    return bytes([token[0] ^ 0x80]) + token[1:] + framed(key)
 
 
 def _whole(value: bytes | None) -> bytes | None:

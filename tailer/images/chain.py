@@ -9,6 +9,7 @@ from tailer.images.image import Image, Op
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.tables import KnownTable
+from tailer.rebuild.changes import token_of
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
 
@@ -113,11 +114,6 @@ def table_image(
         definition.keyspace, definition.table, table.shown_id, None, None, None, False,
         None, op, None, None, tuple(changed), write_ts, seq, prev_seq or None, table.facts.whole, *cause,
     )  # fmt: skip
-
-
-def token_of(partition: bytes) -> int:
-    """The token in a partition's name."""
-    return int.from_bytes(partition[:8], "big") - 2**63
 
 
 def _braced(text: str | None) -> str | None:

@@ -77,11 +77,21 @@ def key_values(partition: bytes) -> bytes:
     return partition[8:]
 
 
+def token_part(token: int) -> bytes:
+    """What the names of partitions with this token begin with: in the order of tokens."""
+    return (token + 2**63).to_bytes(8, "big")
+
+
+def token_of(partition: bytes) -> int:
+    """The token in a partition's name."""
+    return int.from_bytes(partition[:8], "big") - 2**63
+
+
 def partition_name(plan: Plan, token: int, key: str) -> bytes:
     """A partition's name, by its token and the JSON of its key. ValueError for what is none."""
     values = [column.encode(value) for column, value in _pairs(plan.key, key)]
     # The token tells partitions apart whose keys print alike; it also puts them into the server's order.
-    return (token + 2**63).to_bytes(8, "big") + framed(values)
+    return token_part(token) + framed(values)
 
 
 def row_key(plan: Plan, text: str | None) -> tuple[bytes, bytes]:

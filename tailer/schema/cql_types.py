@@ -8,6 +8,7 @@ from typing import Final
 from tailer.limits import TYPE_DEPTH_MAX
 from tailer.schema.cql_tokens import Cursor
 from tailer.schema.usertypes import BUILT_IN
+from tailer.types.cql_name import quoted_name
 from tailer.types.kinds import NATIVES
 
 _ARGUMENTS: Final = {"list": 1, "set": 1, "map": 2}
@@ -63,5 +64,4 @@ def _user_type(cursor: Cursor, keyspace: str) -> str:
         cursor.name("a type")
     if token.kind == "word" and _BARE.match(token.text):
         return token.text
-    doubled = token.text.replace('"', '""')
-    return f'"{doubled}"'
+    return quoted_name(token.text)

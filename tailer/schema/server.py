@@ -169,32 +169,16 @@ def _no_driver(error: ImportError) -> UsageError:
 
 @contextmanager
 def open_session(server: Server) -> Iterator[Session]:
-    """A session with this very node, whose rows are tuples. Raises as `read_server` does."""
+    """A session with this very node, whose rows are tuples. Raises as `read_server` does; UsageError for a query that
+    the server refuses."""
     try:
         from cassandra import AuthenticationFailed, DriverException, InvalidRequest, Unauthorized
-        from cassandra.auth import PlainTextAuthProvider
-        from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
-        from cassandra.policies import WhiteListRoundRobinPolicy
-        from cassandra.query import tuple_factory
+        from cassandra.cluster import NoHostAvailable
     except ImportError as error:
         raise _no_driver(error) from None
-    auth = PlainTextAuthProvider(server.user, server.password) if server.user is not None else None
     cluster: Any = None
     try:
-        # This very node: its own system_schema is what its log goes by, whatever the others have.
-        profile = ExecutionProfile(WhiteListRoundRobinPolicy([server.host]), row_factory=tuple_factory)
-        cluster = Cluster(
-            [server.host],
-            port=server.port,
-            protocol_version=4,
-            auth_provider=auth,
-            ssl_context=server.tls.context() if server.tls is not None else None,
-            ssl_options={"server_hostname": server.host} if server.tls is not None else None,
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            schema_metadata_enabled=False,
-            token_metadata_enabled=False,
-            connect_timeout=TIMEOUT_SECONDS,
-        )
+        cluster = _cluster(server)
         yield cluster.connect()
     except NoHostAvailable as error:
         rejected = any(isinstance(cause, AuthenticationFailed) for cause in error.errors.values())
@@ -213,6 +197,30 @@ def open_session(server: Server) -> Iterator[Session]:
     finally:
         if cluster is not None:
             cluster.shutdown()
+
+
+def _cluster(server: Server) -> Any:
+    """The driver's `Cluster` of this very node."""
+    from cassandra.auth import PlainTextAuthProvider
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import WhiteListRoundRobinPolicy
+    from cassandra.query import tuple_factory
+
+    auth = PlainTextAuthProvider(server.user, server.password) if server.user is not None else None
+    # This very node: its own system_schema is what its log goes by, whatever the others have.
+    profile = ExecutionProfile(WhiteListRoundRobinPolicy([server.host]), row_factory=tuple_factory)
+    return Cluster(
+        [server.host],
+        port=server.port,
+        protocol_version=4,
+        auth_provider=auth,
+        ssl_context=server.tls.context() if server.tls is not None else None,
+        ssl_options={"server_hostname": server.host} if server.tls is not None else None,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        schema_metadata_enabled=False,
+        token_metadata_enabled=False,
+        connect_timeout=TIMEOUT_SECONDS,
+    )
 
 
 def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:

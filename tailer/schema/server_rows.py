@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, cast
 
 from tailer.schema.server import Session
+from tailer.types.cql_name import quoted_name
 
 Row = tuple[bytes | None, ...]
 """A value for each column that was asked for; None: null."""
@@ -53,4 +54,4 @@ def read_rows(session: Session, query: str, consistency: Consistency, page_rows:
 
 def quoted_names(names: Sequence[str]) -> str:
     """Columns as a statement names them."""
-    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    return ", ".join(map(quoted_name, names))

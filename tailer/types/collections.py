@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from tailer.types import kinds
 from tailer.types.cql import CqlType, Nested, Shape
+from tailer.types.cql_name import cql_name
 from tailer.types.jsontext import EMPTY, ToJson, as_key, quote
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 
 _NULL_KEY: Final = '"null"'
-_BARE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
 def list_of(element: CqlType, *, frozen: bool) -> CqlType:
@@ -40,7 +39,7 @@ def tuple_of(elements: Sequence[CqlType]) -> CqlType:
 
 def udt_of(name: str, fields: Sequence[tuple[str, CqlType]], *, frozen: bool) -> CqlType:
     """The user-defined type `name` (bare, as in `system_schema.types`)."""
-    text = name if _BARE_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    text = cql_name(name)
     json = _udt_json([(field, type_.json) for field, type_ in fields])
     made = _collection(kinds.UDT, text, tuple(type_ for _, type_ in fields), json, frozen)
     return replace(made, names=tuple(field for field, _ in fields))

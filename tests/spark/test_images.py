@@ -20,6 +20,7 @@ from tailer.errors import DefinitionError, UsageError
 from tailer.images import Image
 from tailer.spark.images import SETTINGS, images
 from tailer.spark.images.operator import check_spark
+from tailer.spark.images.typed import images_of
 from tests.conftest import FreshFolder
 from tests.helpers.cli import run_cli
 from tests.helpers.imaged import Imaged
@@ -57,8 +58,10 @@ WATCHED = ("offsets", "data", "commits")
 
 def collected(frame: DataFrame) -> list[Image]:
     """In the order in which they came about."""
-    found = [Image(**{**row, "changed": tuple(row["changed"])}) for row in frame.toArrow().to_pylist()]
-    return sorted(found, key=lambda image: (image.table_id, image.token or 0, image.partition_key or "", image.seq))
+    return sorted(
+        images_of(frame.toArrow()),
+        key=lambda image: (image.table_id, image.token or 0, image.partition_key or "", image.seq),
+    )
 
 
 @contextmanager

@@ -16,13 +16,14 @@ import msgspec
 import pyarrow as pa
 
 from tailer.sinks.envelope.changes import BYTES, Changes
-from tailer.sinks.envelope.cql_names import clustering_class, cql_name, printed
+from tailer.sinks.envelope.cql_names import clustering_class, printed
 from tailer.sinks.envelope.java_values import JAVA
 from tailer.sinks.envelope.row_values import RowValues, rows_of
 from tailer.sinks.envelope.spelling import NULL, digits
 from tailer.sinks.envelope.table_fields import FieldColumn, TableFields, TableFieldsBook, fields_in
 from tailer.typed_decode import decode_json
 from tailer.types import Shape
+from tailer.types.cql_name import cql_name
 
 CONNECTOR: Final = "cassandra"
 

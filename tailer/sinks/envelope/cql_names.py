@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -12,12 +11,6 @@ from tailer.types import CqlType
 from tailer.types.cql import Native
 
 _PACKAGE: Final = "org.apache.cassandra.db.marshal."
-_BARE: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-
-
-def cql_name(name: str) -> str:
-    """A column's name as CQL wants it: in quotes where it has to be."""
-    return name if _BARE.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def clustering_class(type_: CqlType, desc: bool) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 from tailer.comparing.known import known_partitions
 from tailer.comparing.looks import Looks, Result
-from tailer.comparing.partition import Columns, Known, Served, token_of
+from tailer.comparing.partition import Columns, KnownPartition, ServedPartition
 from tailer.comparing.served import Piece
 from tailer.images.memory import MemoryStore
 from tailer.images.store import Store
 from tailer.images.tables import Tables
 from tailer.rebuild import Table
-from tailer.rebuild.changes import partition_name
+from tailer.rebuild.changes import partition_name, token_of
 from tailer.rebuild.table import plan_of
 from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
 from tailer.types import murmur3_token
@@ -51,11 +51,11 @@ class Server:
         """Cut in the middle."""
         for begin, end in pairwise((low, 0, high)):
             names = sorted(each for each in self.rows if begin < token_of(each) <= end)
-            yield Piece(begin, end, [Served(each, dict(self.rows[each])) for each in names if self.rows[each]])
+            yield Piece(begin, end, [ServedPartition(each, dict(self.rows[each])) for each in names if self.rows[each]])
 
-    def partition(self, wanted: bytes) -> Served | None:
+    def partition(self, wanted: bytes) -> ServedPartition | None:
         rows = self.rows.get(wanted)
-        return Served(wanted, dict(rows)) if rows else None
+        return ServedPartition(wanted, dict(rows)) if rows else None
 
 
 def state(*changes: dict[str, Any], created: bool = True) -> MemoryStore:
@@ -152,7 +152,7 @@ def test_what_has_expired_is_not_there() -> None:
     store = state(insert(START - 5, v=5, ttl=1, expires_at=NOW - 5), insert(START + 1, 2, w=6))
     (table,) = Tables(store)
     (known,) = known_partitions(store, table, TOKEN_MIN, TOKEN_MAX, NOW)
-    assert isinstance(known, Known)
+    assert isinstance(known, KnownPartition)
     assert list(known.rows) == [at(2)]
 
 

@@ -20,7 +20,7 @@ from tests.install.environment import NODE, Environment, linked, requirements_of
 from tests.oracle import expected
 
 SPARK = ("stream", "demo")
-NEED_EXTRAS = ("images", "serve")
+NEED_EXTRAS = ("compare", "images", "serve")
 """Commands that are nothing without an extra; they say which."""
 
 RUN = "from tailer.cli.app import run; run()"
@@ -49,7 +49,7 @@ EXTRAS = {
     "deltalake": ("tailer.sinks.deltalake",),
     "duckdb": ("tailer.sinks.database.duckdb",),
     "fastavro": ("tailer.sinks.envelope.avro",),
-    "lmdb": ("tailer.cli.follow_images", "tailer.image_state", "tailer.tail.images"),
+    "lmdb": ("tailer.cli.follow_images", "tailer.comparing.run", "tailer.image_state", "tailer.tail.images"),
     "opentelemetry": ("tailer.metrics.otel",),
     "prometheus_client": ("tailer.metrics.prometheus",),
     "psycopg": ("tailer.sinks.database",),
@@ -173,6 +173,7 @@ def test_what_serves_a_log_says_what_to_install(node: Environment, fresh_folder:
         ["images", "--consumer", "c"],
         ["follow", "--image", "after", "--consumer", "c"],
         ["follow", "--image", "after", "--once"],
+        ["compare", "--consumer", "c", "--table", "ks.t", "--server", "127.0.0.1"],
     ],
 )
 def test_what_gives_images_says_what_to_install(

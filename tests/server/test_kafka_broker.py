@@ -31,7 +31,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def produce(broker: Broker, *values: bytes, transactional: str | None = None) -> None:
     from confluent_kafka import Producer
 
-    settings = {"bootstrap.servers": broker.bootstrap, "acks": "all"}
+    # Idempotent: what has to be sent again, for the topic is only just made, keeps its order.
+    settings = {"bootstrap.servers": broker.bootstrap, "acks": "all", "enable.idempotence": True}
     if transactional is not None:
         settings["transactional.id"] = transactional
     producer = Producer(settings)

@@ -295,11 +295,11 @@ class TestAhead:
         return int((log.folder / "CommitLog-7-1700000000001_cdc.idx").read_text())
 
     def told(self, log: GrowingLog, *wishes: str, more: int = 1, **serving: Any) -> list[Any]:
-        """What comes with so many sections more."""
+        """What comes with so many mutations more."""
         with served(log.folder, **serving) as node:
             waiting = Waiting(node, listed(node).json["etag"], ahead=",".join(wishes))
-            for _ in range(more):
-                log.section([create_payload(TABLE)])
+            # In one section: a log that is longer than told is news of its own to a look that comes before the sidecar.
+            log.section([create_payload(TABLE)] * more)
             log.publish_whole()
             answer = waiting.done()
             found: list[Any] = answer.json.get("ahead", [])

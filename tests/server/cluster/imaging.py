@@ -28,7 +28,7 @@ from tests.server.followers import CommandFollower
 
 CONSUMER = "images"
 MERGED_SECONDS = 600.0
-MAX_BYTES = "1m"
+MAX_BYTES = "2m"
 
 Image = Mapping[str, Any]
 

@@ -50,15 +50,24 @@ class Phase:
 class Phases:
     """All of them over one run, in the order of `all`. `disk`: where node `FULL` has its log.
 
-    `seconds`: how long an ordinary one lasts.
+    `seconds`: how long an ordinary one lasts. `room_seconds`: how long a full disk may wait for its slowest reader,
+    before which nothing there is cleaned.
     """
 
-    def __init__(self, run: Run, cleaning: Cleaning, disk: SmallDisk, seconds: float) -> None:
+    def __init__(
+        self,
+        run: Run,
+        cleaning: Cleaning,
+        disk: SmallDisk,
+        seconds: float,
+        room_seconds: float = TOPOLOGY_SECONDS,
+    ) -> None:
         self.done: list[Phase] = []
         self._run = run
         self._cleaning = cleaning
         self._disk = disk
         self._seconds = seconds
+        self._room_seconds = room_seconds
 
     def all(self) -> None:
         self._steady()
@@ -210,7 +219,7 @@ class Phases:
             time.sleep(self._seconds)
         with self._phase("it is cleaned"):
             self._cleaning.nodes.append(node)
-            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", TOPOLOGY_SECONDS)
+            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", self._room_seconds)
             self._run.cluster.await_no_hints()
 
     def _filled(self) -> None:
@@ -228,7 +237,7 @@ class Phases:
             node.start_again()
             cluster.await_all_up()
             self._cleaning.nodes.append(node)
-            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", TOPOLOGY_SECONDS)
+            awaited(self._all_replicas_take_writes, f"{node.name} takes writes again", self._room_seconds)
             cluster.await_no_hints()
 
     def _all_replicas_take_writes(self) -> bool:

@@ -23,7 +23,7 @@ from tests.helpers.small_disk import small_disk
 from tests.server.cluster.arrivals import Delay
 from tests.server.cluster.check import Copies
 from tests.server.cluster.cleaning import Cleaning, cleaning
-from tests.server.cluster.cluster import Cluster
+from tests.server.cluster.cluster import TOPOLOGY_SECONDS, Cluster
 from tests.server.cluster.images import imaged
 from tests.server.cluster.imaging import IMAGING, Killing
 from tests.server.cluster.phases import DECOMMISSIONED, FULL, STEADY, Phases
@@ -41,6 +41,10 @@ SLOWER_TIMES = 2.0
 KILL_SECONDS = {"follow": (5.0, 15.0), "spark": (45.0, 90.0)}
 """How long what makes images lives, at least and at most: a query has started by then, and made some batches."""
 
+ROOM_SECONDS = {"follow": TOPOLOGY_SECONDS, "spark": 1200.0}
+"""How long a full disk waits for what makes images: a query that is killed all the while spends half of its life on
+starting."""
+
 LOOK_SECONDS = 0.2
 
 pytestmark = [
@@ -51,12 +55,14 @@ pytestmark = [
 
 
 @contextmanager
-def living(work: Path, reader: Reader) -> Iterator[tuple[Run, Phases, Cleaning]]:
+def living(
+    work: Path, reader: Reader, room_seconds: float = TOPOLOGY_SECONDS
+) -> Iterator[tuple[Run, Phases, Cleaning]]:
     """A cluster that is written to, read and cleaned, and what will happen to it."""
     with small_disk(work / "disk", DISK_MEGABYTES) as disk, cleaning() as cleaner:
         cluster = Cluster(work, settings={"cdc_on_repair_enabled": False}, logs={FULL: disk.folder})
         with running(cluster, reader, work, lasting={1, DECOMMISSIONED}) as run:
-            yield run, Phases(run, cleaner, disk, SECONDS), cleaner
+            yield run, Phases(run, cleaner, disk, SECONDS, room_seconds), cleaner
             cleaner.nodes.clear()
 
 
@@ -98,7 +104,7 @@ def test_each_write_has_its_image_whatever_happens_to_the_nodes(server_here: Non
     """What makes images is killed all the while, too."""
     imaging = IMAGING[name](tmp_path)
     reader = WithImages(Followers(tmp_path), imaging)
-    with living(tmp_path, reader) as (run, phases, _):
+    with living(tmp_path, reader, ROOM_SECONDS[name]) as (run, phases, _):
         with again(Killing(imaging, math.inf, KILL_SECONDS[name]).look, LOOK_SECONDS, "killing"):
             phases.all()
         copies = read_out(run)

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.util.RawValue;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -26,6 +28,7 @@ import org.apache.cassandra.db.context.CounterContext;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.db.marshal.CollectionType;
 import org.apache.cassandra.db.marshal.CompositeType;
+import org.apache.cassandra.db.marshal.ReversedType;
 import org.apache.cassandra.db.marshal.SetType;
 import org.apache.cassandra.db.marshal.UserType;
 import org.apache.cassandra.db.partitions.PartitionUpdate;
@@ -37,7 +40,6 @@ import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.hints.HintsService;
-import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.schema.ColumnMetadata;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.service.CassandraDaemon;
@@ -47,10 +49,11 @@ import org.apache.cassandra.transport.ProtocolVersion;
 import org.apache.cassandra.utils.ByteBufferUtil;
 
 /**
- * A Cassandra 5.0 node that takes commands on standard input, one a line, words separated by tabs.
+ * A Cassandra node (4.0, 4.1 or 5.0) that takes commands on standard input, one a line, words separated by tabs.
  *
  * Answers go to standard output as "@ready", "@ok[ TAB word ...]" or "@error TAB text"; every other line is noise.
  * The end of standard input ends the process at once, so that no node outlives the test that started it.
+ * It is compiled with each version's own classes; what they do not all have is asked for by name (`ByName`).
  */
 public final class Node {
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -58,7 +61,7 @@ public final class Node {
     public static void main(String[] arguments) throws Exception {
         new CassandraDaemon(false).activate();
         // A start may have needed to forgive a torn marker; what the node shows afterwards must stop there again.
-        CommitLogSegmentReader.setAllowSkipSyncMarkerCrc(false);
+        ByName.forgiveNoMarker();
         System.out.println("@ready");
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
@@ -80,8 +83,8 @@ public final class Node {
             case "flush": StorageService.instance.forceKeyspaceFlush(words[1]); return "";
             case "drain": StorageService.instance.drain(); return "";
             case "quit": return "";
-            case "dump": return "\t" + dump(new File(Path.of(words[1])), Path.of(words[2]));
-            case "time": return time(new File(Path.of(words[1])), Integer.parseInt(words[2]));
+            case "dump": return "\t" + dump(Path.of(words[1]), Path.of(words[2]));
+            case "time": return time(Path.of(words[1]), Integer.parseInt(words[2]));
             default: return ofCluster(words);
         }
     }
@@ -94,10 +97,10 @@ public final class Node {
             case "mode": return "\t" + StorageService.instance.getOperationMode();
             case "live": return words(StorageService.instance.getLiveNodesWithPort());
             case "unreachable": return words(StorageService.instance.getUnreachableNodesWithPort());
-            case "hinted": return "\t" + HintsService.instance.getPendingHintsInfo().size();
+            case "hinted": return "\t" + ((List<?>) ByName.get(HintsService.instance, "getPendingHintsInfo")).size();
             case "handoff": StorageProxy.instance.setHintedHandoffEnabled(Boolean.parseBoolean(words[1])); return "";
-            case "cdc_on_repair": DatabaseDescriptor.setCDCOnRepairEnabled(Boolean.parseBoolean(words[1])); return "";
-            case "cdc_block": CommitLog.instance.setCDCBlockWrites(Boolean.parseBoolean(words[1])); return "";
+            case "cdc_on_repair": ByName.set(DatabaseDescriptor.class, null, "setCDCOnRepairEnabled", words[1]); return "";
+            case "cdc_block": ByName.set(CommitLog.class, CommitLog.instance, "setCDCBlockWrites", words[1]); return "";
             default: throw new IllegalArgumentException("no such command: " + words[0]);
         }
     }
@@ -119,7 +122,7 @@ public final class Node {
     }
 
     /** Writes one JSON line a mutation, as the server's reader shows them; gives their number. */
-    private static long dump(File segment, Path out) throws IOException {
+    private static long dump(Path segment, Path out) throws Exception {
         try (SequenceWriter lines = MAPPER.writer().withRootValueSeparator("\n").writeValues(out.toFile())) {
             Lines handler = new Lines(lines);
             read(segment, handler);
@@ -128,7 +131,7 @@ public final class Node {
     }
 
     /** Reads the segment `runs` times with a handler that only counts: "mutations TAB seconds" a run. */
-    private static String time(File segment, int runs) throws IOException {
+    private static String time(Path segment, int runs) throws Exception {
         StringBuilder answer = new StringBuilder();
         for (int run = 0; run < runs; run++) {
             Counting handler = new Counting();
@@ -139,11 +142,52 @@ public final class Node {
         return answer.toString();
     }
 
-    private static void read(File segment, Counting handler) throws IOException {
+    private static void read(Path segment, Counting handler) throws Exception {
         try {
-            new CommitLogReader().readCommitLogSegment(handler, segment, false);
+            ByName.read(segment, handler);
         } catch (CommitLogReadHandler.CommitLogReadException stop) {
             if (!handler.told) throw stop;
+        }
+    }
+
+    /** What the versions differ in. What a version does not have at all it answers with NoSuchMethodException. */
+    private static final class ByName {
+        /** Has the server's reader read the segment, from 4.1 on as a file of Cassandra's own class. */
+        static void read(Path segment, CommitLogReadHandler handler) throws Exception {
+            for (Method method : CommitLogReader.class.getMethods()) {
+                Class<?>[] types = method.getParameterTypes();
+                if (!method.getName().equals("readCommitLogSegment") || types.length != 3) continue;
+                Object file = types[1].getConstructor(String.class).newInstance(segment.toString());
+                call(method, new CommitLogReader(), handler, file, false);
+                return;
+            }
+            throw new NoSuchMethodException("readCommitLogSegment");
+        }
+
+        /** 4.0 has nothing to forbid: it never forgives a torn marker. */
+        static void forgiveNoMarker() throws Exception {
+            try {
+                set(CommitLogSegmentReader.class, null, "setAllowSkipSyncMarkerCrc", "false");
+            } catch (NoSuchMethodException of40) {
+                return;
+            }
+        }
+
+        static Object get(Object on, String getter) throws Exception {
+            return call(on.getClass().getMethod(getter), on);
+        }
+
+        static void set(Class<?> owner, Object on, String setter, String value) throws Exception {
+            call(owner.getMethod(setter, boolean.class), on, Boolean.valueOf(value));
+        }
+
+        private static Object call(Method method, Object on, Object... arguments) throws Exception {
+            try {
+                return method.invoke(on, arguments);
+            } catch (InvocationTargetException thrown) {
+                if (thrown.getCause() instanceof Exception) throw (Exception) thrown.getCause();
+                throw thrown;
+            }
         }
     }
 
@@ -300,8 +344,9 @@ public final class Node {
             ArrayNode bytes = node.putArray("clustering_hex");
             for (int i = 0; i < prefix.size(); i++) {
                 ByteBuffer part = prefix.bufferAt(i);
+                AbstractType<?> type = table.comparator.subtype(i);
                 ObjectNode holder = NODES.objectNode();
-                value(holder, "value", table.comparator.subtype(i).unwrap(), part);
+                value(holder, "value", type.isReversed() ? ((ReversedType<?>) type).baseType : type, part);
                 values.add(holder.get("value"));
                 bytes.add(part == null ? null : hex(part));
             }

@@ -1,4 +1,4 @@
-"""A real Cassandra 5.0 server with CDC, as a subprocess: start, commands, kill -9, start again, stop.
+"""A real Cassandra server with CDC, 5.0 or an older one, as a subprocess: start, commands, kill -9, start again, stop.
 
 It is a cluster of its own unless its settings say otherwise (`cluster/` has several). It listens on a loopback address
 of its own with free ports, and keeps everything in one folder. `Node.java` beside this
@@ -8,7 +8,6 @@ file is the process; `library.py` says whether this machine can run it. Knows no
 from __future__ import annotations
 
 import collections
-import json
 import os
 import queue
 import socket
@@ -22,7 +21,8 @@ from typing import Any, TextIO
 
 from tests.helpers.jvm.program import StartFailed, free_ports, own_address
 from tests.server.cql import cql_session
-from tests.server.library import Library, available, library
+from tests.server.library import NEWEST, Library, available, library
+from tests.server.settings import yaml_of
 
 __all__ = ["JAVA_17", "CommandFailed", "Node", "StartFailed", "available", "library"]
 
@@ -31,7 +31,8 @@ COMMAND_SECONDS = 120
 # Lets a server start over a torn sync marker that a kill left (4.1 and later); see Node.start_again.
 FORGIVE_TORN_MARKER = "-Dcassandra.commitlog.allow_ignore_sync_crc=true"
 
-# Cassandra's own launcher gives these for Java 17 (conf/jvm17-server.options of the distribution).
+# Cassandra's own launcher gives these for Java 17 (conf/jvm17-server.options of the distribution). Those of 4.0 and 4.1
+# know no such Java, and their servers need the same.
 _EXPORTS = [
     "java.base/java.lang.ref",
     "java.base/jdk.internal.misc",
@@ -77,8 +78,9 @@ class CommandFailed(Exception):
 
 
 class Node:
-    """One server in `folder`. `settings` are cassandra.yaml keys over ours (None takes a key away).
+    """One server in `folder`. `settings` are cassandra.yaml keys over ours (None takes a key away), spelled as in 5.0.
 
+    `version`: one of `library.VERSIONS`.
     `address`, `ports` (of CQL, of the other nodes): where it listens, instead of any free place. `logs`: the folder of
     its commit log and of `cdc_raw`, which links to it and so has to be on the same file system.
     """
@@ -88,6 +90,7 @@ class Node:
         folder: Path,
         settings: Mapping[str, object] | None = None,
         *,
+        version: str = NEWEST,
         heap: str = "1g",
         options: Sequence[str] = (),
         address: str | None = None,
@@ -95,6 +98,7 @@ class Node:
         logs: Path | None = None,
     ) -> None:
         self.folder = folder.resolve()
+        self.version = version
         self.address = address or own_address()
         self.cql_port, self.storage_port = ports or free_ports(self.address, 2)
         self._logs = logs or self.folder
@@ -132,7 +136,7 @@ class Node:
         self.drained = False
         with (self.folder / "stderr.log").open("ab") as errors:
             self._process = subprocess.Popen(
-                self._command(library(), options),
+                self._command(library(self.version), options),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -150,11 +154,14 @@ class Node:
             raise StartFailed(f"{failed}; the end of its logs:\n{self.log_tail()}") from failed
 
     def start_again(self) -> bool:
-        """Starts after a kill; True if a torn sync marker had to be forgiven for it (a kill leaves one, seldom)."""
+        """Starts after a kill; True if a torn sync marker had to be forgiven for it (a kill leaves one, seldom).
+
+        4.0 cannot forgive one: StartFailed, as long as the torn eight bytes are not zeroed by hand.
+        """
         try:
             self.start()
         except StartFailed as failed:
-            if "invalid CRC" not in str(failed):
+            if "invalid CRC" not in str(failed) or self.version == "4.0":
                 raise
             self.start(FORGIVE_TORN_MARKER)
             return True
@@ -317,9 +324,7 @@ class Node:
             "cdc_enabled": True,
             "auto_snapshot": False,
         }
-        # JSON is YAML: no YAML library is needed.
-        wanted = {key: value for key, value in (keys | settings).items() if value is not None}
-        (conf / "cassandra.yaml").write_text(json.dumps(wanted, indent=1))
+        (conf / "cassandra.yaml").write_text(yaml_of(keys | settings, self.version))
         (conf / "logback.xml").write_text(_LOGBACK.format(file=self.folder / "system.log"))
 
 

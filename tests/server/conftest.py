@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.jvm.program import running
 from tests.server.harness import Node, available
+from tests.server.library import NEWEST
 
 _reasons: set[str] = set()
 
 
 @pytest.fixture(scope="session")
-def server_here() -> None:
-    """Skips where this machine cannot run a server. The first use on a machine may take minutes (Maven)."""
-    reason = available()
-    if reason is not None:
-        _reasons.add(reason)
-        pytest.skip(f"no Cassandra server: {reason}")
+def needs_server() -> Callable[[str], None]:
+    """Skips where this machine cannot run a server of a version. The first use may take minutes (Maven)."""
+
+    def needs(version: str) -> None:
+        reason = available(version)
+        if reason is not None:
+            _reasons.add(reason)
+            pytest.skip(f"no Cassandra server: {reason}")
+
+    return needs
+
+
+@pytest.fixture(scope="session")
+def server_here(needs_server: Callable[[str], None]) -> None:
+    """Skips where this machine cannot run a server of the newest version."""
+    needs_server(NEWEST)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ class Imaging(CommandFollower):
         with self._lock:
             self._end()
             del self._nodes[node.name]
-            self._left(node.name)
+            self._left(node)
             self._begin()
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ class Imaging(CommandFollower):
         """How far a node's log is."""
         return max((ends[name] for ends in self.arrived() if name in ends), default=Position(0, 0))
 
-    def _left(self, name: str) -> None:
+    def _left(self, node: ClusterNode) -> None:
         """A node is given up."""
 
     def _program(self) -> list[str]:
@@ -173,13 +173,18 @@ class ImageQuery(Imaging, SparkCommand):
     def __init__(self, work: Path) -> None:
         super().__init__(work)
         self._checkpoint = Checkpoint(work / "images.checkpoint")
-        self._removed: list[str] = []
+        self._removed: dict[str, ClusterNode] = {}
 
     def arrived(self) -> list[dict[str, Position]]:
         return self._checkpoint.ends()
 
-    def _left(self, name: str) -> None:
-        self._removed.append(name)
+    def _left(self, node: ClusterNode) -> None:
+        self._removed[node.name] = node
+
+    def _places(self) -> str:
+        # What is left in such a log is read first, and only then the node leaves the query.
+        left = [f"{name}={node.cdc_raw}" for name, node in self._removed.items()]
+        return ",".join([super()._places(), *left])
 
     def _program(self) -> list[str]:
         words = ["stream", self._places(), "--image", "both", "--consumer", CONSUMER, "--to", "console"]

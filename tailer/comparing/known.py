@@ -11,10 +11,9 @@ from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
-from tailer.rebuild.changes import token_of, token_part
+from tailer.rebuild.changes import behind_token, token_of
 from tailer.rebuild.rows import Value
 from tailer.rebuild.table import DataColumn
-from tailer.schema.ring import TOKEN_MIN
 from tailer.types import Shape
 from tailer.types.parts import collection_bytes, framed
 
@@ -23,7 +22,7 @@ _COUNTER: Final = Struct(">q")
 
 def known_partitions(store: Store, table: KnownTable, low: int, high: int, at: int) -> Iterator[KnownPartition]:
     """Those with tokens above `low` and up to `high`, in their order, as they are at second `at`."""
-    name = store.next_partition(table.id, token_part(low) + b"\xff" * 8 if low > TOKEN_MIN else b"")
+    name = store.next_partition(table.id, behind_token(low))
     while name is not None and token_of(name) <= high:
         if token_of(name) > low:
             yield known_partition(store, table, name, at)

@@ -11,7 +11,7 @@ import msgspec
 
 from tailer.comparing.looks import Looks, Result
 from tailer.comparing.partition import Clustering, Difference
-from tailer.comparing.served import ServedTable, ring_ranges
+from tailer.comparing.served import ServedTable
 from tailer.errors import UsageError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of, place_of, read_identity
@@ -26,6 +26,7 @@ from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
 from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_place import place_of as place_on_server
 from tailer.schema.server_rows import Consistency, raw
+from tailer.snapshot.ranges import ring_ranges, within
 
 _SAME_TABLE = "SELECT id FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'"
 
@@ -57,7 +58,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
     with reading(folder) as seen:
         table, before, tokens = named_table(seen, name), _places(seen), _tokens(seen, folder)
     with open_session(server) as session:
-        ranges = _within(ring_ranges(_place(session, server)), tokens)
+        ranges = within(ring_ranges(_place(session, server)), tokens)
         _check_same(session, server, table)
         asked = ServedTable(raw(session), table.plan, consistency)
 
@@ -72,14 +73,6 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     return Compared(name, result, told, time.monotonic() - begun, moved)
-
-
-def _within(ranges: list[tuple[int, int]], tokens: TokenRange | None) -> list[tuple[int, int]]:
-    """The parts of ranges that a state of some tokens has; both ends of its own are in it."""
-    if tokens is None:
-        return ranges
-    cut = [(max(low, tokens.first - 1), min(high, tokens.last)) for low, high in ranges]
-    return [(low, high) for low, high in cut if low < high]
 
 
 def _place(session: Session, server: Server) -> ServerPlace:

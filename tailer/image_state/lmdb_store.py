@@ -185,6 +185,9 @@ class LmdbStore:
     def put_meta(self, key: bytes, value: bytes) -> None:
         self._transaction.put(key, value, db=self._meta)
 
+    def drop_meta(self, key: bytes) -> None:
+        self._transaction.delete(key, db=self._meta)
+
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter(list(self._from(prefix, prefix, self._meta)))
 

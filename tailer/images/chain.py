@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from tailer.images.guesses import same_but_for_guesses
 from tailer.images.image import Image, Op
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
@@ -57,7 +58,7 @@ def changed_of(part: Partition, row: Row, before: View, after: View, *, swept: b
         if old is _UNKNOWN and new is _UNKNOWN:
             if swept:
                 found.append(column.name)
-        elif old is _UNKNOWN or new is _UNKNOWN or old != new:
+        elif old is _UNKNOWN or new is _UNKNOWN or (old != new and not same_but_for_guesses(old, new)):
             found.append(column.name)
     return tuple(found)
 

@@ -93,5 +93,8 @@ class MemoryStore:
     def put_meta(self, key: bytes, value: bytes) -> None:
         self._meta[key] = value
 
+    def drop_meta(self, key: bytes) -> None:
+        self._meta.pop(key, None)
+
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter([(key, self._meta[key]) for key in sorted(self._meta) if key.startswith(prefix)])

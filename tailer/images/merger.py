@@ -11,18 +11,22 @@ import msgspec
 from tailer.images.chain import NO_CAUSE, Cause, table_image
 from tailer.images.definitions import changed_columns, voided, voids
 from tailer.images.expiry import expired
+from tailer.images.facts import Fact
+from tailer.images.floors import Floor, with_floor
 from tailer.images.forgetting import Forgotten, forget_in
 from tailer.images.image import Image, Op
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
+from tailer.images.questions import Open, Question, Questions
+from tailer.images.served import Answer, ServedRange, ServedRows, serve, serve_again
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable, TableFacts, Tables
 from tailer.images.truncation import truncate
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
-from tailer.rebuild.changes import Changed, changed, row_place, truncation
-from tailer.rebuild.facts import Place
+from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
+from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.newest import newer
 from tailer.schema.model import TableDefinition
 from tailer.typed_decode import decode_json, decode_msgpack
@@ -43,11 +47,13 @@ class Settings(msgspec.Struct, frozen=True):
     """`started_us`: since when all nodes are read. `expirations`: whether what expires gives images.
 
     `gc_grace_seconds`: of all tables; None for each one's own, and the server's default where nobody tells of it.
+    `rereads`: what comes late and is older than a snapshot's floor is asked of the server; else it is void.
     """
 
     started_us: int
     expirations: bool = True
     gc_grace_seconds: int | None = None
+    rereads: bool = False
 
 
 class Merger:
@@ -60,6 +66,8 @@ class Merger:
         self._store = store
         self._settings = settings
         self._tables = Tables(store)
+        self.questions = Questions(store)
+        """Rows of which a server could tell more than is known."""
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
         self._followed = tuple(nodes)
@@ -147,7 +155,7 @@ class Merger:
         for due in self._store.due(now // SECOND, limit) if self._settings.expirations else ():
             part = self._partition(self._tables.of(due.table_id), due.partition, now)
             images += expired(part, [part.row(due.row)], now)
-            part.save()
+            self._save(part)
         return images
 
     def due(self, now_us: int) -> bool:
@@ -182,6 +190,31 @@ class Merger:
             part.save()
         return told
 
+    def served(self, table_id: str, found: ServedRange, answer: Answer, now_us: int) -> list[Image]:
+        """All that a server has of some tokens, in place of what was known until then; later it has a floor there."""
+        now, table, images = self.begin(now_us), self._tables.of(table_id), list[Image]()
+        held = self._names(table, behind_token(found.low), behind_token(found.high))
+        for name in sorted({*held, *found.partitions}):
+            part = self._partition(table, name, now)
+            images += expired(part, part.due(), now)
+            images += serve(part, found.partitions.get(name, {}), answer, now)
+            self._save(part)
+        epoch = table.facts.epoch if answer.complete else 0
+        floors = with_floor(table.facts.floors, Floor(found.low, found.high, answer.until, epoch))
+        self._tables.keep(msgspec.structs.replace(table.facts, floors=floors))
+        return images
+
+    def answered(self, asked: Open, rows: ServedRows, answer: Answer, now_us: int) -> list[Image]:
+        """What a server has of the row that was asked for, or of all of its partition."""
+        now, question = self.begin(now_us), asked.question
+        part = self._partition(self._tables.of(question.table_id), question.partition, now)
+        keys = {row.key for row in part.every_row()} | {OWN, *rows} if question.whole else {question.row}
+        images = expired(part, part.due(), now)
+        images += serve_again(part, keys, rows, answer, now, older=question.older)
+        self.questions.answered(question)
+        self._save(part, asked.tries + 1)
+        return images
+
     def known(self, table_id: str, partition_key: str, clustering: str | None, *, static: bool = False) -> Known:
         """What is known of one row, by its key as change rows have it; `static`: of the partition's static row."""
         table = self._tables.of(table_id)
@@ -199,12 +232,35 @@ class Merger:
     ) -> list[Image]:
         part = self._partition(table, name, now)
         images = expired(part, part.due(), now)
-        merged = self._merged(Unit(part, told, self.number(told[0][0]["node"]), now, copies))
-        part.save()
+        merged = self._merged(Unit(part, self._unvoided(part, told), self.number(told[0][0]["node"]), now, copies))
+        self._save(part)
         if table.facts.forgotten is not None:
             until = table.facts.forgotten * SECOND
             self.count_late(sum(fact.write_ts < until for _, fact in merged.effects))
         return images + merged.images
+
+    def _unvoided(
+        self, part: Partition, told: Sequence[tuple[Mapping[str, Any], Changed]]
+    ) -> Sequence[tuple[Mapping[str, Any], Changed]]:
+        """Without what lies at or below the partition's floor and is not known."""
+        if part.floor is None:
+            return told
+        until, left = part.floor.until, []
+        for change, made in told:
+            known = part.row(made.row).facts
+            facts = [fact for fact in made.facts if fact.stamp.write_ts > until or Fact.of(fact) in known]
+            if len(facts) < len(made.facts) and self._settings.rereads:
+                whole = any(fact.kind in (Kind.RANGE_GONE, Kind.PARTITION_GONE) for fact in made.facts)
+                clustering = made.facts[0].stamp.clustering
+                self.questions.ask(Question(part.table.id, part.name, made.row, clustering, True, whole), part.at)
+            left.append((change, made._replace(facts=facts)))
+        return left
+
+    def _save(self, part: Partition, tries: int = 0) -> None:
+        """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
+        for key in part.guessed:
+            self.questions.ask(Question(part.table.id, part.name, key, part.row(key).clustering), part.at, tries)
+        part.save()
 
     def _merged(self, unit: Unit) -> Merged:
         return unit.merge()
@@ -275,9 +331,9 @@ class Merger:
     def _partition(self, table: KnownTable, name: bytes, now: int) -> Partition:
         return Partition(self._store, table, name, now // SECOND, expirations=self._settings.expirations)
 
-    def _names(self, table: KnownTable) -> Iterator[bytes]:
-        name = self._store.next_partition(table.id, b"")
-        while name is not None:
+    def _names(self, table: KnownTable, behind: bytes = b"", last: bytes | None = None) -> Iterator[bytes]:
+        name = self._store.next_partition(table.id, behind)
+        while name is not None and (last is None or name <= last):
             yield name
             name = self._store.next_partition(table.id, name)
 

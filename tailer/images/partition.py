@@ -12,7 +12,7 @@ from tailer.images.standing import Deletion, standing
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
 from tailer.images.view import Seen, seen
-from tailer.rebuild.changes import OWN, ROWS
+from tailer.rebuild.changes import OWN, ROWS, token_of
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
 
@@ -26,16 +26,22 @@ class View(NamedTuple):
     """A row as a reader sees it. `text`: its JSON, None where it is not there, or nothing is known of it.
 
     `values`: of the columns that are known; a column that is none of them is null where the row is `complete`.
+    `guessed`: something of it is not known any more that a server could tell.
     """
 
     lives: bool
     complete: bool
     values: dict[str, Value | None]
     text: str | None
+    guessed: bool = False
 
 
 class Partition:
-    """`at`: the second that is now. Nothing is in the store before `save`."""
+    """`at`: the second that is now. Nothing is in the store before `save`.
+
+    `floor`: of its token, None for none. `covered`: whether all of its rows are known whole by that. `guessed`: keys of
+    rows of which a server could tell more, among those that were looked at.
+    """
 
     def __init__(self, store: Store, table: KnownTable, name: bytes, at: int, *, expirations: bool) -> None:
         self._store = store
@@ -44,7 +50,10 @@ class Partition:
         self.at = at
         self._expirations = expirations
         self._rows: dict[bytes, Row] = {}
+        self.guessed: set[bytes] = set()
         self.header = self.row(OWN)
+        self.floor = table.floors.at(token_of(name)) if table.facts.floors else None
+        self.covered = self.floor is not None and self.floor.epoch == table.facts.epoch
 
     def row(self, key: bytes) -> Row:
         """A row; one without facts where there is none."""
@@ -80,7 +89,7 @@ class Partition:
     def is_complete(self, row: Row) -> bool:
         """Whether the row (of the header: every row) is known whole."""
         facts = self.table.facts
-        return facts.whole or facts.epoch in (self.header.complete, row.complete)
+        return facts.whole or self.covered or facts.epoch in (self.header.complete, row.complete)
 
     def view(self, row: Row, at: int | None = None) -> View:
         """The row, or of the header the static row, as it is now or at another second."""
@@ -90,12 +99,22 @@ class Partition:
         """The row of which this is seen."""
         complete = self.is_complete(row)
         values = dict(found.values)
+        guessed = found.guessed or bool(found.unsure)
+        (self.guessed.add if guessed else self.guessed.discard)(row.key)
+        if guessed and complete:
+            complete, values = False, self._certain(row, values, found.unsure)
         gone = complete or row.gone or self.header.gone or found.ended
         if not found.lives and (gone or not values):
             return View(False, complete, values, None)
         static = row is self.header
         key = self.key if static else f"{self.key},{self.clustering(row)}" if row.clustering else self.key
-        return View(found.lives, complete, values, self.table.text.row(key, values, static=static, complete=complete))
+        text = self.table.text.row(key, values, static=static, complete=complete)
+        return View(found.lives, complete, values, text, guessed)
+
+    def _certain(self, row: Row, values: dict[str, Value | None], unsure: tuple[str, ...]) -> dict[str, Value | None]:
+        """All columns of a row but for those that it is unsure of."""
+        columns = self.table.text.static if row is self.header else self.table.text.regular
+        return {column.name: values.get(column.name) for column in columns if column.name not in unsure}
 
     @cached_property
     def key(self) -> str:

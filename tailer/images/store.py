@@ -71,6 +71,10 @@ class Store(Protocol):
         """Keep something of the whole."""
         ...
 
+    def drop_meta(self, key: bytes) -> None:
+        """Keep that no more, if it was kept."""
+        ...
+
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All that is kept of the whole under keys that begin with `prefix`, in the order of keys."""
         ...

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from tailer.errors import DefinitionError
+from tailer.images.floors import Floor, Floors
 from tailer.images.store import Store
 from tailer.images.text import RowText
 from tailer.rebuild import Table
@@ -25,7 +26,8 @@ class TableFacts(msgspec.Struct, array_like=True):
 
     `whole`: all of it is known, its CREATE on. `epoch` grows with each loss, so that what was known whole before counts
     no more; `complete_since` (µs): a deletion not older than that tells all of what it covers. `forgotten`: the second
-    before which tombstones were forgotten. `seq`: of the last image of the table as a whole, 0 for none.
+    before which tombstones were forgotten. `seq`: of the last image of the table as a whole, 0 for none. `floors`: of
+    the ranges that a snapshot has read.
     """
 
     table: Table
@@ -36,6 +38,7 @@ class TableFacts(msgspec.Struct, array_like=True):
     forgotten: int | None = None
     seq: int = 0
     dropped: bool = False
+    floors: tuple[Floor, ...] = ()
 
 
 class KnownTable:
@@ -61,6 +64,10 @@ class KnownTable:
     def shown_id(self) -> str:
         """The id as rows have it."""
         return str(UUID(self.id))
+
+    @cached_property
+    def floors(self) -> Floors:
+        return Floors(self.facts.floors)
 
     @cached_property
     def plan(self) -> Plan:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tailer.images.facts import NO_TIME, Fact
+from tailer.images.guesses import is_guess, is_unsure
 from tailer.rebuild.counters import shard_order, wrapped
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
@@ -15,21 +16,29 @@ _LIVE = int(Kind.LIVE)
 
 
 class Seen(NamedTuple):
-    """`values`: of the columns that are known, None for those known to be null. `ended`: its marker has expired."""
+    """`values`: of the columns that are known, None for those known to be null. `ended`: its marker has expired.
+
+    `guessed`: whether it lives is a guess. `unsure`: columns of which a guess cannot tell any more what they have; they
+    are not among the `values`.
+    """
 
     lives: bool
     ended: bool
     values: Mapping[str, Value | None]
+    guessed: bool = False
+    unsure: tuple[str, ...] = ()
 
 
 def seen(visible: Iterable[Fact], plan: Plan, at: int) -> Seen:
     """What is seen at second `at` of a row's facts that count."""
-    lives = ended = False
+    lives = ended = guessed = False
+    unsure: list[str] = []
     columns: dict[str, list[Fact]] = {}
     for fact in visible:
         if fact.kind == _LIVE:
             lives = not fact.dead(at)
             ended = not lives
+            guessed = lives and is_guess(fact)
         elif fact.column in columns:
             columns[fact.column].append(fact)
         elif fact.column:
@@ -37,10 +46,16 @@ def seen(visible: Iterable[Fact], plan: Plan, at: int) -> Seen:
     values: dict[str, Value | None] = {}
     for name, facts in columns.items():
         column = plan.columns.get(name)
-        if column is not None and not column.dropped:
-            values[name] = value = _value(name, facts, plan, at)
-            lives = lives or value is not None
-    return Seen(lives, ended, values)
+        if column is None or column.dropped:
+            continue
+        if len(facts) > 1 and name in plan.guessed and is_unsure(facts):
+            unsure.append(name)
+            lives = True
+            continue
+        values[name] = value = _value(name, facts, plan, at)
+        if value is not None:
+            lives, guessed = True, False
+    return Seen(lives, ended, values, guessed, tuple(unsure))
 
 
 def _value(name: str, facts: list[Fact], plan: Plan, at: int) -> Value | None:

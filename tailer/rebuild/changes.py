@@ -82,6 +82,12 @@ def token_part(token: int) -> bytes:
     return (token + 2**63).to_bytes(8, "big")
 
 
+def behind_token(token: int) -> bytes:
+    """Stands behind the names of all partitions with this token, and before those of the next."""
+    # What follows the token in a name is a length, which is not negative.
+    return token_part(token) + b"\xff" * 8
+
+
 def token_of(partition: bytes) -> int:
     """The token in a partition's name."""
     return int.from_bytes(partition[:8], "big") - 2**63
@@ -97,6 +103,11 @@ def partition_name(plan: Plan, token: int, key: str) -> bytes:
 def row_key(plan: Plan, text: str | None) -> tuple[bytes, bytes]:
     """A row's key in its partition, and its framed clustering values, by their JSON. ValueError for what is none."""
     values = [None if value is None else column.encode(value) for column, value in _pairs(plan.clustering, text)]
+    return row_key_of(plan, values)
+
+
+def row_key_of(plan: Plan, values: Sequence[bytes | None]) -> tuple[bytes, bytes]:
+    """The same by the clustering values."""
     return ROWS + _prefix(plan, values), framed(values)
 
 

@@ -38,6 +38,11 @@ def shard_order(value: bytes) -> tuple[int, int, int]:
     return kind, clock, total
 
 
+def shard_value(clock: int, total: int) -> bytes:
+    """The bytes that a remote shard has as a fact."""
+    return _SHARD.pack(_KINDS["remote"], clock, total)
+
+
 def wrapped(total: int) -> int:
     """A sum as the server has it: it wraps at 64 bits."""
     return (total + 2**63) % 2**64 - 2**63

@@ -104,6 +104,12 @@ class Plan:
         return frozenset(name for name, column in self.columns.items() if column.type.shape is Shape.COUNTER)
 
     @cached_property
+    def guessed(self) -> frozenset[str]:
+        """The names of columns of which a server shows values alone, and not what they are made of."""
+        shapes = (Shape.LIST, Shape.COUNTER)
+        return frozenset(name for name, column in self.columns.items() if column.type.shape in shapes)
+
+    @cached_property
     def voids(self) -> Mapping[str, int]:
         """Of columns that were ever dropped until when what they had is void."""
         return {name: column.void for name, column in self.columns.items() if column.void is not None}

@@ -36,6 +36,7 @@ class Host(NamedTuple):
     id: str
     dc: str
     tokens: tuple[int, ...]
+    rack: str = ""
 
 
 class Primaries(msgspec.Struct, frozen=True, dict=True):
@@ -81,13 +82,13 @@ def primaries(own: Host, others: Iterable[Host], replications: Mapping[str, Mapp
     keyspaces: dict[str, int] = {}
     found: list[tuple[TokenRange, ...]] = []
     for keyspace, replication in sorted(replications.items()):
-        match replication.get("class", "").removeprefix(_PACKAGE):
+        match simple_class(replication):
             case "LocalStrategy":
                 ranges = ALL_TOKENS
             case "SimpleStrategy":
                 ranges = owned(own, hosts)
             case "NetworkTopologyStrategy":
-                ranges = owned(own, near) if _replicas(replication.get(own.dc)) else ()
+                ranges = owned(own, near) if replica_count(replication.get(own.dc)) else ()
             case _:
                 continue
         if ranges not in found:
@@ -124,7 +125,12 @@ def _joined(ranges: Iterable[TokenRange]) -> tuple[TokenRange, ...]:
     return tuple(joined)
 
 
-def _replicas(factor: str | None) -> int:
+def simple_class(replication: Mapping[str, str]) -> str:
+    """The name of a strategy's class, without the package that is Cassandra's."""
+    return replication.get("class", "").removeprefix(_PACKAGE)
+
+
+def replica_count(factor: str | None) -> int:
     """Of `3`, and of `3/1`, one of which is transient."""
     digits = (factor or "0").partition("/")[0]
     return int(digits) if digits.isascii() and digits.isdecimal() else 0

@@ -13,19 +13,20 @@ from tailer.schema.extras import Origin
 from tailer.schema.ring import MURMUR3, Host, Primaries, primaries
 from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
 
-_LOCAL = "SELECT cluster_name, data_center, rack, host_id, partitioner, tokens FROM system.local"
-_PEERS = "SELECT host_id, data_center, tokens FROM system.peers"
+_LOCAL = "SELECT cluster_name, data_center, rack, host_id, partitioner, tokens, release_version FROM system.local"
+_PEERS = "SELECT host_id, data_center, tokens, rack FROM system.peers"
 _KEYSPACES = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
 
 
 class ServerPlace(NamedTuple):
-    """One node as it sees itself, and the others."""
+    """One node as it sees itself, and the others. `release`: its own, such as `5.0.9`."""
 
     origin: Origin
     partitioner: str
     own: Host
     others: tuple[Host, ...]
     replications: Mapping[str, Mapping[str, str]]
+    release: str = ""
 
     def primaries(self, server: object) -> Primaries:
         """What it is the first replica of. UsageError for a partitioner by whose tokens rows are not told apart."""
@@ -53,17 +54,20 @@ def place_of(session: Session, server: object) -> ServerPlace:
         raise SystemFailedError(
             "the server does not say where it stands", file=str(server), remedy="Ask it again when it has joined."
         )
-    cluster, dc, rack, id, partitioner, tokens = local
+    cluster, dc, rack, id, partitioner, tokens, release = local
     murmur3 = partitioner == MURMUR3
     peers = [tuple(row) for row in session.execute(_PEERS, timeout=TIMEOUT_SECONDS)]
     keyspaces = session.execute(_KEYSPACES, timeout=TIMEOUT_SECONDS)
     return ServerPlace(
         Origin(cluster, dc, rack),
         partitioner,
-        Host(str(id), dc, _tokens(tokens) if murmur3 else ()),
+        Host(str(id), dc, _tokens(tokens) if murmur3 else (), rack),
         # One without tokens has not joined; nor has one whose data centre nobody knows yet.
-        tuple(Host(str(id), dc, _tokens(ts)) for id, dc, ts in peers if id and dc and ts) if murmur3 else (),
+        tuple(Host(str(id), dc, _tokens(ts), rack or "") for id, dc, ts, rack in peers if id and dc and ts)
+        if murmur3
+        else (),
         {name: dict(replication) for name, replication in map(tuple, keyspaces)},
+        release,
     )
 
 

@@ -52,6 +52,23 @@ def read_rows(session: Session, query: str, consistency: Consistency, page_rows:
     yield from session.execute(statement, timeout=None)  # type: ignore[arg-type]  # for ever: pages have limits
 
 
+def read_rows_by(
+    session: Session, query: str, values: Sequence[bytes | None], consistency: Consistency
+) -> Iterator[Row]:
+    """The same of a query with a `?` for each of some values, as bytes. It is prepared once for a session."""
+    from cassandra import ConsistencyLevel
+    from cassandra.query import BoundStatement
+
+    held = cast(Any, session)
+    prepared = held.__dict__.setdefault("_cdc_tail_prepared", {})
+    if query not in prepared:
+        prepared[query] = held.prepare(query)
+    bound: Any = BoundStatement(prepared[query], consistency_level=getattr(ConsistencyLevel, consistency))
+    # They have the bytes already that a bind would make of them.
+    bound.values = list(values)
+    yield from session.execute(bound, timeout=None)  # type: ignore[arg-type]
+
+
 def quoted_names(names: Sequence[str]) -> str:
     """Columns as a statement names them."""
     return ", ".join(map(quoted_name, names))

@@ -13,6 +13,7 @@ LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("rows", "options", "stores"),
     ("reading", "sinks", "rebuild", "state"),
     ("archive", "definitions", "images", "wire"),
+    ("snapshot",),
     ("image_state", "planning", "remote"),
     ("comparing", "tail", "retention"),
     ("api", "metrics", "shipping", "spark"),

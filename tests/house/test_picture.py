@@ -77,15 +77,15 @@ def test_a_picture_that_is_not_current_is_told(tmp_path: Path, capsys: pytest.Ca
 def test_rooms_of_a_tree(tmp_path: Path) -> None:
     found, arrows = boxes(small_tree(tmp_path, FILES))
     assert list(found.values()) == [
-        Box("api", "The door: open and run", 11),
+        Box("api", "The door: open and run", 12),
         Box("errors · limits", "", 1),
         Box("framing", "Bytes of a segment, whatever is < 64 & in it", 3),
-        Box("pyspark_cdc_tail", "", 12),
+        Box("pyspark_cdc_tail", "", 13),
         Box("reading", "", 7),
         Box("rows · state", "", 6),
         Box("scan", "", 4),
         Box("tailer/*.py", "", 2),
-        Box("writer_hooks", "", 12),
+        Box("writer_hooks", "", 13),
     ]
     assert arrows == {
         Arrow("pyspark_cdc_tail", "api"),

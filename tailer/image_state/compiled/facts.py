@@ -11,6 +11,7 @@ import numpy as np
 
 from tailer.image_state.compiled import work as w
 from tailer.images import packed as p
+from tailer.images.guesses import GUESSED_NODE
 from tailer.images.packed import PLACES_SECONDS
 from tailer.jit.decorators import compiled
 from tailer.jit.memory import load, store
@@ -32,6 +33,8 @@ HEAD: Final = p.HEAD.size
 FACT: Final = p.FACT.size
 TIMES: Final = p.TIMES.size
 _MARK: Final = 8 * w.MARK_WIDTH
+_ID: Final = 16
+_GUESSED_NODE: Final = int.from_bytes(GUESSED_NODE, "little")
 
 
 @compiled
@@ -149,6 +152,8 @@ def _take_fact(work: int, fact: int, at: int) -> int:
     give(fact, w.F_PATH_LENGTH, path)
     give(fact, w.F_VALUE, at + name + path)
     give(fact, w.F_VALUE_LENGTH, value)
+    if path == _ID and word32(at + name + 8) == _GUESSED_NODE:
+        return LEFT
     return at + name + path + value
 
 
@@ -170,6 +175,15 @@ def _tell(work: int, kind: int, ts: int, expiring: bool, ttl: int, expires: int)
     give(fact, w.F_VALUE, 0)
     give(fact, w.F_VALUE_LENGTH, 0)
     return fact
+
+
+@compiled
+def is_below(work: int, until: int) -> bool:
+    """Whether a fact that is told is of that time or older."""
+    for number in range(get(work, w.TOLD_COUNT)):
+        if get(told_at(work, number), w.F_TS) <= until:
+            return True
+    return False
 
 
 @compiled

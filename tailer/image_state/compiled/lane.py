@@ -156,6 +156,7 @@ class _Batch:
         self._partition_of, count = _numbered(fixed[a.TABLE], fixed[a.TOKEN])
         self._partitions = np.zeros((count, w.PARTITION_WIDTH), np.int64)
         self._partitions[:, w.P_OFFSET] = self._partitions[:, w.P_UNIT] = -1
+        self._cover(fixed[a.TABLE], fixed[a.TOKEN])
         self._units = np.zeros(rows, np.int64)
         name = batch.node.encode()
         event = name + f":{batch.segment}:".encode()
@@ -186,6 +187,16 @@ class _Batch:
             usable = found is not None and not found.facts.dropped and found.is_of(table.definition)
             known.append(found if usable else None)
         return tables_of(prepared, known)
+
+    def _cover(self, tables: Numbers, tokens: Numbers) -> None:
+        """Note which partitions' rows are known whole by a snapshot."""
+        for number, table in enumerate(self._batch.tables):
+            known = self._merger.table(table.definition.id)
+            if known is None or not known.facts.floors:
+                continue
+            rows = np.flatnonzero(tables == number)
+            covered = known.floors.covers(tokens[rows], known.facts.epoch)
+            self._partitions[self._partition_of[rows], w.P_COVERED] = covered
 
     def leave_out(self, rows: Flags) -> None:
         """The partitions of some rows are not for here."""

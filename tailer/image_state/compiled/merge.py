@@ -12,6 +12,7 @@ from tailer.image_state.compiled.facts import (
     add_told,
     fact_at,
     find_told,
+    is_below,
     is_dead,
     put_clustering,
     tell_line,
@@ -210,6 +211,8 @@ def _merge(work: int, op: int) -> int:
     missing = find_told(work)
     if not _is_news(work, offset):
         return DONE
+    if is_below(work, get(get(op, w.O_TABLE), w.T_FLOOR)):
+        return LEFT
     if get(work, w.AGED):
         # What it is compared with: nothing is written for its age alone.
         end = _aged(work, slot)
@@ -240,15 +243,19 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
     header_at, known = get(header, w.S_AT), get(header, w.S_LENGTH) != 0
     header_gone = load(header_at) & GONE if known else 0
     header_complete = word32(header_at + _COMPLETE) if known else 0
+    if get(partition, w.P_COVERED):
+        header_complete = get(table, w.T_EPOCH)
     give(work, w.ELEMENT_COUNT, 0)
-    look(work, table, get(work, w.BEFORE), w.WAS_VISIBLE, header_gone, header_complete)
+    if look(work, table, get(work, w.BEFORE), w.WAS_VISIBLE, header_gone, header_complete) < 0:
+        return LEFT
     if add_told(work, offset) < 0:
         return LEFT
     stand(work)
     _place(work)
     _next_due(work)
     count, alive, write_ts, swept, late = _effect(work, table)
-    look(work, table, get(work, w.AFTER), w.VISIBLE, header_gone, header_complete)
+    if look(work, table, get(work, w.AFTER), w.VISIBLE, header_gone, header_complete) < 0:
+        return LEFT
     begun = get(work, w.STATE)
     if begun + room(work) + max(HEAD, get(header, w.S_LENGTH)) > get(work, w.STATE_LIMIT):
         return STATE_FULL

@@ -91,6 +91,7 @@ def tables_of(prepared: tuple[PreparedTable, ...], known: Iterable[KnownTable | 
             continue
         facts = table.facts
         lines[w.T_WHOLE], lines[w.T_EPOCH], lines[w.T_SINCE] = facts.whole, facts.epoch, facts.complete_since
+        lines[w.T_FLOOR] = max((floor.until for floor in facts.floors), default=NEVER)
         lines[w.T_LATE_BEFORE] = NEVER if facts.forgotten is None else facts.forgotten * SECOND
     return made._replace(tables=tables)
 

@@ -12,7 +12,7 @@ from tailer.jit.memory import store
 from tailer.jit.words import get, is_same
 from tailer.jit.words import put as give
 from tailer.rows.generic.compiled.tables import SIMPLE
-from tailer.types.compiled.digits import NO_ROOM, put_copy
+from tailer.types.compiled.digits import LEFT, NO_ROOM, put_copy
 from tailer.types.compiled.values import put_label, put_null, put_value
 
 _COMMA: Final = 0x2C
@@ -41,11 +41,24 @@ def is_complete(work: int, table: int, header_complete: int) -> int:
 
 
 @compiled
-def look(work: int, table: int, view: int, state: int, header_gone: int, header_complete: int) -> None:
-    """Sees what the facts of a `state` show."""
+def _see_cell(table: int, value: int, column: int, fact: int, dead: bool) -> None:
+    """Sees one of a column's cells."""
+    if get(get(table, w.T_REGULAR) + w.COLUMN_BYTES * column, w.C_SHAPE) == SIMPLE:
+        give(value, 0, w.NULL if dead else w.VALUE)
+        give(value, 1, get(fact, w.F_VALUE))
+        give(value, 2, get(fact, w.F_VALUE_LENGTH))
+    elif get(value, 0) == w.UNKNOWN:
+        give(value, 0, w.NULL)
+    if not dead:
+        give(value, 0, w.VALUE)
+
+
+@compiled
+def look(work: int, table: int, view: int, state: int, header_gone: int, header_complete: int) -> int:
+    """Sees what the facts of a `state` show; LEFT where it is a guess that the row lives."""
     for column in range(get(table, w.T_REGULAR_COUNT)):
         give(value_at(view, column), 0, w.UNKNOWN)
-    lives = ended = found = 0
+    lives = ended = found = guessed = 0
     start = 0
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
@@ -55,6 +68,7 @@ def look(work: int, table: int, view: int, state: int, header_gone: int, header_
         dead = is_dead(work, fact)
         if kind == LIVE:
             ended = 1 if dead else 0
+            guessed = 1 if get(fact, w.F_VALUE_LENGTH) and not dead and not lives else 0
             lives = 1 if lives or not dead else 0
             continue
         column = _column_of(table, fact, start)
@@ -63,22 +77,16 @@ def look(work: int, table: int, view: int, state: int, header_gone: int, header_
         # Elements of one column stand behind each other.
         start = column
         found = 1
-        value = value_at(view, column)
         lives = 1 if lives or not dead else 0
-        if get(get(table, w.T_REGULAR) + w.COLUMN_BYTES * column, w.C_SHAPE) == SIMPLE:
-            give(value, 0, w.NULL if dead else w.VALUE)
-            give(value, 1, get(fact, w.F_VALUE))
-            give(value, 2, get(fact, w.F_VALUE_LENGTH))
-        elif get(value, 0) == w.UNKNOWN:
-            give(value, 0, w.NULL)
-        if not dead:
-            give(value, 0, w.VALUE)
+        guessed = 0 if not dead else guessed
+        _see_cell(table, value_at(view, column), column, fact, dead)
     gather(work, table, view, state)
     complete = is_complete(work, table, header_complete)
     gone = complete or get(work, w.GONE) or header_gone or ended
     give(view, w.V_LIVES, lives)
     give(view, w.V_COMPLETE, complete)
     give(view, w.V_SHOWN, 0 if not lives and (gone or not found) else 1)
+    return LEFT if guessed else 0
 
 
 @compiled

@@ -27,9 +27,10 @@ O_ROW, O_LINE, O_TABLE, O_PARTITION, O_UNIT, O_SLOT, O_KEY, O_KEY_END = range(8)
 OP_WIDTH: Final = 8
 OP_BYTES: Final = OP_WIDTH * WORD
 
-# A partition of the batch. P_LEFT: it is for the plain merge; P_NEWS: it has what the state does not know.
-P_LEFT, P_NEWS, P_SLOT, P_KEY, P_KEY_END, P_UNIT, P_OFFSET, P_ROW_KEY, P_ROW_KEY_END, P_LATE = range(10)
-PARTITION_WIDTH: Final = 10
+# A partition of the batch. P_LEFT: it is for the plain merge; P_NEWS: it has what the state does not know; P_COVERED:
+# its rows are known whole by a snapshot.
+P_LEFT, P_NEWS, P_SLOT, P_KEY, P_KEY_END, P_UNIT, P_OFFSET, P_ROW_KEY, P_ROW_KEY_END, P_LATE, P_COVERED = range(11)
+PARTITION_WIDTH: Final = 11
 PARTITION_BYTES: Final = PARTITION_WIDTH * WORD
 
 # A row of the state, or a header: where its bytes are now, whether they are others than in the store, what is due.
@@ -42,11 +43,11 @@ I_UNIT, I_PARTITION, I_BEGIN, I_END = range(4)
 IMAGE_WIDTH: Final = 4
 IMAGE_BYTES: Final = IMAGE_WIDTH * WORD
 
-# A table. T_HEAD: what its images begin with.
+# A table. T_HEAD: what its images begin with; T_FLOOR: what is of that time or older may be void.
 (
     T_READY, T_ID, T_KEY, T_KEY_COUNT, T_CLUSTERING, T_CLUSTERING_COUNT, T_COLUMNS, T_REGULAR, T_REGULAR_COUNT,
-    T_HEAD, T_HEAD_LENGTH, T_WHOLE, T_EPOCH, T_SINCE, T_LATE_BEFORE, T_NAMES_LENGTH, T_WIDTH,
-) = range(17)  # fmt: skip
+    T_HEAD, T_HEAD_LENGTH, T_WHOLE, T_EPOCH, T_SINCE, T_LATE_BEFORE, T_FLOOR, T_NAMES_LENGTH, T_WIDTH,
+) = range(18)  # fmt: skip
 TABLE_BYTES: Final = T_WIDTH * WORD
 
 # A column: a part of a type plan (type, label, length of the label), and these.

@@ -83,6 +83,9 @@ class MapStore:
     def put_meta(self, key: bytes, value: bytes) -> None:
         self._about.put(key, value)
 
+    def drop_meta(self, key: bytes) -> None:
+        self._about.remove(key)
+
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter([(key, value) for key, value in self._about.items() if key.startswith(prefix)])
 

@@ -70,6 +70,8 @@ def _kinds(table: ModelTable, some_parts: Any, kinds: Sequence[str]) -> list[Any
     if "truncate" in kinds:
         made.append(st.tuples(st.sampled_from(["truncate", "begin_truncate", "end_truncate"]), node))
     made += [st.tuples(st.just(kind)) for kind in ("lose", "settle", "age", "age") if kind in kinds]
+    if "serve" in kinds:
+        made += [st.tuples(st.just("serve"))] * 2 + [st.tuples(st.just("answer"))]
     if "alter" in kinds and not table.counts:
         droppable = st.sampled_from([column.name for column in table.columns if not column.static])
         made += [st.tuples(st.just("drop"), droppable), st.tuples(st.just("again"), droppable)]
@@ -121,6 +123,8 @@ _ACTS = {
     "lose": lambda story: story.lose(),
     "age": lambda story: story.age(),
     "settle": lambda story: story.settle(),
+    "serve": lambda story: story.serve(),
+    "answer": lambda story: story.answer(),
     "drop": _drop,
     "again": _again,
 }

@@ -122,6 +122,12 @@ class Story:
         """Some of the history was lost: nothing is known whole any more."""
         self.ledger.lost(self.now_us)
 
+    def serve(self) -> None:
+        """The next range of a snapshot is read, of a history that has one."""
+
+    def answer(self) -> object:
+        """What is asked of the server is answered, where there is one."""
+
     def settle(self) -> None:
         """All is repaired, read, and as old as tombstones may get; then replicas purge, and the reader forgets."""
         self.cluster.end_truncates()

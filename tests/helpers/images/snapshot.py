@@ -1,0 +1,231 @@
+"""A history in whose midst a snapshot is read, range by range, and rows are read again: at ALL, as a server tells."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tailer.images.marks import Mark
+from tailer.images.merger import SECOND
+from tailer.images.served import Answer, ServedRange, ServedRow, ServedRows
+from tailer.rebuild.changes import OWN, partition_name, token_of
+from tailer.rebuild.table import Plan, plan_of
+from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
+from tailer.snapshot.row import RowReader
+from tailer.snapshot.wanted import Wanted, WantedColumn, wanted_of
+from tailer.types.parts import collection_bytes, framed
+from tests.helpers.images.cluster import SEGMENT
+from tests.helpers.images.logged import TOKENS, Entry
+from tests.helpers.images.merged import Merged, table_of
+from tests.helpers.images.partitions import Partition
+from tests.helpers.images.rows import Cell, Row
+from tests.helpers.images.seen import Seen, values_of
+from tests.helpers.images.story import Story
+from tests.helpers.images.tables import FIELDS, NEVER, STATIC, Key, ModelTable, path_order
+
+CUTS: Final = (TOKEN_MIN, (TOKENS[1] + TOKENS[2]) // 2, TOKEN_MAX)
+"""Each of the two partitions lies in a range of its own."""
+
+RANGES: Final = tuple(itertools.pairwise(CUTS))
+
+ANSWERS_MAX: Final = 100
+"""More is asked of no row."""
+
+
+def served(partition: Partition, k: int, table: ModelTable, release: str, now: int, until: int) -> ServedRows:
+    """All rows of a partition, as a server of that release shows them."""
+    plan = plan_of(table_of(table))
+    wanted = wanted_of(plan, release)
+    held = partition.compacted(table)
+    live = held.select(table, now)
+    static = held.rows.get(STATIC, Row()) if STATIC in live else Row()
+    keys = [key for key in live if key != STATIC]
+    rows = [_values(key, held.rows[key], static, table, wanted, now) for key in keys]
+    if not rows and STATIC in live:
+        rows = [_values(None, Row(), static, table, wanted, now)]
+    if not rows:
+        return {}
+    found = RowReader(plan, wanted).rows(rows, now, until)
+    return {row.key: row for row in found}
+
+
+def _values(key: Key | None, row: Row, static: Row, table: ModelTable, wanted: Wanted, now: int) -> list[bytes | None]:
+    values: list[bytes | None] = [_number(4, part) for part in key] if key else [None] * wanted.clustering
+    for columns, source in ((wanted.static, static), (wanted.regular, row)):
+        for column in columns:
+            values += [None] * (max(filter(None, column[1:])) + 1 - len(values))
+            _put(values, column, source, table, now)
+    return values
+
+
+def _put(values: list[bytes | None], column: WantedColumn, row: Row, table: ModelTable, now: int) -> None:
+    """The value of a column with its times, where it has one."""
+    made = table.column(column.column.name)
+    if made.counter:
+        shown = row.live(NEVER, STATIC if made.static else (), table, now)
+        newest = [each.ts for (name, _), shards in row.shards.items() if name == made.name for each in shards]
+        if shown is not None and shown[made.name] is not None:
+            values[column.value] = _number(8, shown[made.name])
+            if column.written is not None:
+                values[column.written] = _number(8, max(newest))
+        return
+    void = table.void(made.name)
+    cells = {
+        path: cell
+        for (name, path), cell in row.cells.items()
+        if name == made.name and cell.lives(now) and cell.ts > void
+    }
+    if not cells:
+        return
+    if not made.complex:
+        (cell,) = cells.values()
+        parts: list[bytes | None] = [_raw(cell.value)]
+        values[column.value], times, ends = parts[0], _time(cell), _end(cell, now)
+    else:
+        paths: Sequence[str | None] = sorted(cells, key=lambda path: path_order(made, path))
+        if made.type == "pair":
+            last = max(FIELDS.index(path) for path in cells)
+            paths = [name if name in cells else None for name in FIELDS[: last + 1]]
+        held = [None if path is None else cells[path] for path in paths]
+        values[column.value] = _collection(made.type, paths, held)
+        times = collection_bytes([_time(cell) for cell in held], 1)
+        ends = collection_bytes([_end(cell, now) for cell in held], 1)
+    if column.written is not None:
+        values[column.written] = times
+    if column.ttl is not None:
+        values[column.ttl] = ends
+
+
+def _collection(type_: str, paths: Sequence[str | None], cells: Sequence[Cell | None]) -> bytes:
+    if type_ == "set<int>":
+        return collection_bytes([_number(4, int(path or "")) for path in paths], 1)
+    values = [None if cell is None else _raw(cell.value) for cell in cells]
+    if type_ == "pair":
+        return framed(values)
+    if type_ == "list<int>":
+        return collection_bytes(values, 1)
+    names = [_number(4, int(path or "")) for path in paths]
+    return collection_bytes([part for pair in zip(names, values, strict=True) for part in pair], 2)
+
+
+def _time(cell: Cell | None) -> bytes | None:
+    return None if cell is None else _number(8, cell.ts)
+
+
+def _end(cell: Cell | None, now: int) -> bytes | None:
+    return None if cell is None or cell.expires is None else _number(4, cell.expires - now)
+
+
+def _raw(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else _number(4, value)
+
+
+def _number(size: int, value: int) -> bytes:
+    return value.to_bytes(size, "big", signed=True)
+
+
+class Snapshotted(Story):
+    """What was written before the history begins is known by the snapshot alone. `rereads`: see `Settings`."""
+
+    def __init__(self, table: ModelTable, *, release: str, rereads: bool = False, **how: Any) -> None:
+        super().__init__(table, whole=False, **how)
+        self._release = release
+        self._until = self.base - 1
+        self._left = list(RANGES)
+        self._events = (f"snapshot:1:{number}" for number in itertools.count())
+        self.merger = Merged(table, list(self.next), False, self.now_us, rereads=rereads)
+        self.seen = Seen()
+        self.asked = 0
+
+    def merge(self, entry: Entry) -> list[Any]:
+        self._take(self.merger.entry(entry.rows(self.cluster.table), self.now_us))
+        return super().merge(entry)
+
+    def look(self) -> list[Any]:
+        self._take(self.merger.expire(self.now_us))
+        return super().look()
+
+    def _alter(self, table: ModelTable) -> list[Any]:
+        units = super()._alter(table)
+        self._take(self.merger.define(table, self.now_us))
+        self.seen.without(table.dropped)
+        for row in list(self.seen.rows):
+            if self.merger.shown(*row)[1] is None:
+                # All that was known of it was the column that is gone: whether it is there was not known.
+                del self.seen.rows[row]
+        return units
+
+    def reopen(self) -> None:
+        self.merger.opened_anew()
+
+    def serve(self) -> None:
+        """The next range is read, and merged."""
+        if not self._left:
+            return
+        low, high = self._left.pop(0)
+        partitions: dict[bytes, Mapping[bytes, ServedRow]] = {}
+        for k, token in TOKENS.items():
+            rows = self._asked(k)
+            if low < token <= high and rows:
+                partitions[self._name(k)] = rows
+        found = ServedRange(low, high, partitions)
+        self._take(self.merger.merger.served(self._id, found, self._answer(self._until), self.now_us))
+
+    def answer(self) -> bool:
+        """All open questions are answered; whether there was any."""
+        found = list(self.merger.merger.questions.open())
+        for each in found:
+            until = self.base + SECOND
+            k = next(k for k, token in TOKENS.items() if token == token_of(each.question.partition))
+            rows = self._asked(k)
+            if not each.question.whole:
+                wanted = {each.question.row, OWN}
+                rows = {key: row for key, row in rows.items() if key in wanted}
+            self._take(self.merger.merger.answered(each, rows, self._answer(until), self.now_us))
+        self.asked += len(found)
+        return bool(found)
+
+    def finish(self, order: Sequence[int]) -> None:
+        """The rest of the snapshot and of the logs; nothing is asked any more."""
+        while self._left:
+            self.serve()
+        self.read_all(order)
+        self.look()
+        for _ in range(ANSWERS_MAX):
+            if not self.answer():
+                return
+        raise AssertionError("there is no end of questions")
+
+    def check(self) -> None:
+        """The fold is SELECT at ALL, and all of it is known whole."""
+        names = {key: [column.name for column in self.cluster.table.shown(key)] for _, key in self.seen.rows}
+        folded = {row: {**dict.fromkeys(names[row[1]]), **values_of(text)} for row, text in self.seen.rows.items()}
+        selected = self.selected()
+        differing = {row: (folded.get(row), selected.get(row)) for row in folded.keys() | selected.keys()}
+        assert {row: both for row, both in differing.items() if both[0] != both[1]} == {}
+
+    def _asked(self, k: int) -> ServedRows:
+        merged = Partition()
+        for replica in self.cluster.replicas:
+            merged = merged.merged(replica.partitions.get(k, Partition()))
+        return served(merged, k, self.cluster.table, self._release, self.now, self._until)
+
+    def _answer(self, until: int) -> Answer:
+        places = [(SEGMENT, self._log(node)[at - 1].offset if at else 0) for node, at in self.next.items()]
+        marks = tuple(Mark(number, place) for number, place in enumerate(places))
+        return Answer(until, True, marks, self._events)
+
+    def _name(self, k: int) -> bytes:
+        return partition_name(self._plan, TOKENS[k], f'{{"k":{k}}}')
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_of(table_of(self.cluster.table))
+
+    @property
+    def _id(self) -> str:
+        return self.cluster.table.id
+
+    def _take(self, images: list[Any]) -> None:
+        self.seen.take(images, self.now_us)

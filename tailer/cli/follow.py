@@ -42,15 +42,31 @@ def follow(
     folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
 ) -> None:
     """Follow a log folder: each durable change as a row on standard output, or in an outlet, in log order."""
+    run_follow(folder, once, commit_every, output, to, values)
+
+
+def run_follow(
+    folder: str, once: bool, commit_every: CommitEvery, output: Form | None, to: str | None, values: dict[str, Any]
+) -> None:
+    """The command, of its options: raises the documented errors."""
     from tailer.options.images import image_options
+    from tailer.options.snapshot import FROM
     from tailer.options.tail import check_own_servers, tail_options
     from tailer.options.to_spark import places_of, waits_for_nodes
 
-    options = tail_options(values, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
+    # What comes before the newest position the snapshot has.
+    start = "latest" if values["start"] == FROM else values["start"]
+    chosen_start = {"start": start, "case_sensitive": True, "program": "cdc-tail follow"}
+    options = tail_options(values, **chosen_start).for_run(once=once)
     places = places_of(folder, options.node)
     if len(places) > 1:
         check_own_servers(options)
     images = image_options(values)
+    if images is None and values["start"] == FROM:
+        raise UsageError(
+            "--from snapshot and rows of the log",
+            remedy="Ask for whole rows, which the snapshot begins: --image after.",
+        )
     _check_to(to, options)
     form = output_form(output) if to is None else "json"
     if form == "pretty":
@@ -97,8 +113,10 @@ def _side_by_side(
 
         check_library()
         from tailer.cli.follow_images import follow_images
+        from tailer.options.snapshot import snapshot_options
 
-        follow_images(places, options, images, to, form, values, watched, stopping)
+        asked = snapshot_options(values)
+        follow_images(places, options, images, asked, to, form, values, watched, stopping)
     else:
         from tailer.cli.follow_nodes import follow_nodes
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_nodes
@@ -18,9 +20,11 @@ from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image_rows import ImageRows, TakesImages
 from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
+from tailer.options.snapshot import FROM, SnapshotOptions
 from tailer.options.tail import TailOptions
 from tailer.sinks.outlets import open_outlet
 from tailer.tail.deliver import deliver
+from tailer.tail.follow import Say
 from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.feed import ImageFeed, look
 from tailer.tail.images.form import tell_left_out, typed_images
@@ -28,6 +32,8 @@ from tailer.tail.images.run import ImageRun, image_run, tail_options_of
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told
 from tailer.tail.side_by_side import Pulse
+from tailer.tail.snapshot.beside import Beside
+from tailer.tail.snapshot.nodes import servers_of
 from tailer.tail.tail import Tail
 from tailer.tail.watch import Watch
 
@@ -41,6 +47,7 @@ def follow_images(
     places: Sequence[tuple[str, LogPlace]],
     options: TailOptions,
     images: ImageOptions,
+    snapshot: SnapshotOptions,
     to: str | None,
     form: Form,
     values: dict[str, Any],
@@ -56,14 +63,65 @@ def follow_images(
                 "--typed and images into an outlet: they come there in the generic form",
                 remedy="Leave out --typed; `--mode table` keeps a table with the source's own columns.",
             )
-        _into_outlet(nodes, places, options, images, to, values, watched, stopping)
+        _into_outlet(nodes, places, options, images, snapshot, to, values, watched, stopping)
         return
     say = STANDARD_ERROR.notice
     shown = _Shown(form, options, images)
-    with image_run(places, options, images, shown.give, say, once=values["once"]) as run:
-        deliver_to = _to_images(run, values, say, [], begin=lambda tail: shown.begin(tail, run.stream))
-        run_nodes(nodes, deliver_to, values, watched, stopping, run.timers.look)
+    once, rereads = values["once"], snapshot.rereads
+    made = image_run(places, options, images, shown.give, say, once=once, rereads=rereads)
+    with made as run, _beside(run, nodes, snapshot, values, say) as beside:
+
+        def begin(tail: Tail) -> None:
+            shown.begin(tail, run.stream)
+            beside.begin(tail)
+
+        def give(values: dict[str, Any]) -> Deliver:
+            return _to_images(run, values, say, [], begin=begin)
+
+        _run(nodes, give, values, watched, stopping, run.timers.look, beside)
     shown.close(say)
+
+
+@contextmanager
+def _beside(
+    run: ImageRun, nodes: Sequence[FollowedLog], snapshot: SnapshotOptions, values: dict[str, Any], say: Say
+) -> Iterator[Beside]:
+    """What asks servers beside the run, as long as it lasts."""
+    servers = servers_of({node.name: node.options for node in nodes})
+    beside = Beside(run, servers, snapshot, Lock(), say, begins=values["start"] == FROM, anew=values.get("anew", False))
+    with closing(beside):
+        beside.start()
+        yield beside
+
+
+def _run(
+    nodes: Sequence[FollowedLog],
+    give: Callable[[dict[str, Any]], Deliver],
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+    look: Callable[[], None],
+    beside: Beside,
+) -> None:
+    """Run all nodes; with --once until the snapshot is at its end, if there is one, and then to theirs."""
+
+    def meanwhile() -> None:
+        look()
+        beside.look()
+
+    def ended() -> bool:
+        return stopping() or beside.is_done()
+
+    if values["once"] and beside.begins:
+        going_on = {**values, "once": False}
+        run_nodes(nodes, give(going_on), going_on, watched, ended, meanwhile, beside.at_target)
+        beside.look()
+        if stopping():
+            return
+        # Each consumer stands where that ended.
+        nodes = [replace(node, options=replace(node.options, start="earliest")) for node in nodes]
+    run_nodes(nodes, give(values), values, watched, stopping, meanwhile, beside.at_target)
+    beside.look()
 
 
 class _Shown:
@@ -106,6 +164,7 @@ def _into_outlet(
     places: Sequence[tuple[str, LogPlace]],
     options: TailOptions,
     images: ImageOptions,
+    snapshot: SnapshotOptions,
     to: str,
     values: dict[str, Any],
     watched: Watched,
@@ -117,15 +176,16 @@ def _into_outlet(
     delivery = ImageDelivery(
         lambda context: open_outlet(to, values, context), str(options.consumer), images, patience, say
     )
-    reach, give = delivery.reach, delivery.give
+    once, rereads = values["once"], snapshot.rereads
+    made = image_run(places, options, images, delivery.give, say, once=once, reach=delivery.reach, rereads=rereads)
     try:
-        with closing(delivery), image_run(places, options, images, give, say, once=values["once"], reach=reach) as run:
+        with closing(delivery), made as run, _beside(run, nodes, snapshot, values, say) as beside:
 
-            def meanwhile() -> None:
-                look(run.timers, delivery)
+            def give(values: dict[str, Any]) -> Deliver:
+                return _to_images(run, values, say, told, delivery, begin=beside.begin)
 
             try:
-                run_nodes(nodes, _to_images(run, values, say, told, delivery), values, watched, stopping, meanwhile)
+                _run(nodes, give, values, watched, stopping, lambda: look(run.timers, delivery), beside)
             finally:
                 delivery.finish()
     except StoppedError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tailer.cli.as_owner import as_state_owner
@@ -87,8 +88,9 @@ def run_nodes(
     watched: Watched,
     stopping: Stopping,
     meanwhile: Callable[[], None] = lambda: None,
+    at_target: Lock | None = None,
 ) -> None:
-    """Run all of them side by side; `meanwhile` as there. Raises the documented errors."""
+    """Run all of them side by side; `meanwhile`, `at_target` as there. Raises the documented errors."""
     runs = []
     for node in nodes:
         watch = watched(source_at(node.place, node.options), node.options)
@@ -96,7 +98,8 @@ def run_nodes(
         runs.append(NodeRun(node.name, node.place, node.state, run))
     waits = waits_for_nodes(values["on_node_lost"], several=len(nodes) > 1)
     say = STANDARD_ERROR.notice
-    side_by_side(runs, once=values["once"], waits=waits, say=say, stopping=stopping, meanwhile=meanwhile)
+    once = values["once"]
+    side_by_side(runs, once=once, waits=waits, say=say, stopping=stopping, meanwhile=meanwhile, at_target=at_target)
 
 
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from tailer.options import kinds
@@ -11,6 +13,7 @@ from tailer.options.declared_nodes import NODES
 from tailer.options.declared_outlets import OUTLETS
 from tailer.options.declared_serve import SERVE
 from tailer.options.declared_ship import SHIP
+from tailer.options.declared_snapshot import SNAPSHOT
 
 _SINK: Final = "Where rows go"
 _LIMITS: Final = "What to keep at most"
@@ -21,7 +24,7 @@ _REPORTS: Final = ("inspect", "schema", "verify", "status", "consumers", "archiv
 
 COMMANDS: Final = (
     *_ROWS, "inspect", "schema", "verify", "status", "consumers", "quarantine", "clean", "archive", "ship", "serve",
-    "images", "compare", "write", "demo", "options",
+    "images", "snapshot", "compare", "write", "demo", "options",
 )  # fmt: skip
 """In the order of the help. A new command is its name here and its file in `tailer/cli/`."""
 
@@ -141,7 +144,23 @@ _OWN: Final = (
     ),
 )  # fmt: skip
 
-TABLE: Final = (*TAIL, *SOURCE, *NODES, *IMAGES, *OUTLETS, *SHIP, *SERVE, *_OWN)
+_NOT_OF_SNAPSHOT: Final = ("once", "start", "until", "commit_every", "metrics", "cap", "on_node_lost")
+"""A snapshot begins where logs end, comes to an end itself, and needs all nodes."""
+
+
+def _with_snapshot(option: Option) -> Iterator[Option]:
+    """A snapshot goes where the rows of `follow` go. By itself where its environment variable names the command."""
+    if "follow" not in option.commands or "snapshot" in option.commands or option.name in _NOT_OF_SNAPSHOT:
+        yield option
+    elif option.alone:
+        yield from (option, replace(option, commands=("snapshot",)))
+    else:
+        yield replace(option, commands=(*option.commands, "snapshot"))
+
+
+_DECLARED: Final = (*TAIL, *SOURCE, *NODES, *IMAGES, *SNAPSHOT, *OUTLETS, *SHIP, *SERVE, *_OWN)
+
+TABLE: Final = tuple(made for option in _DECLARED for made in _with_snapshot(option))
 """All options there are."""
 
 

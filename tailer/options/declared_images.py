@@ -48,8 +48,6 @@ IMAGES: Final = (
     Option("key", kinds.TEXT, "The row that is asked for, as JSON of its key's columns; of the partition key alone for "
            "the static row.", None, None, "key", _IMAGES, alone=True),
     Option("of_table", kinds.TABLE, "The table.", None, None, "table", _COMPARE, alone=True),
-    Option("consistency", kinds.word("ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM",
-           "ALL"), "How many replicas answer.", None, "LOCAL_QUORUM", "consistency", _COMPARE),
     Option("settle", kinds.SECONDS, "How long after the first look what differs is looked at again: longer than a row "
            "takes from the server to the images.", None, 30.0, "settle", _COMPARE, alone=True),
 )  # fmt: skip

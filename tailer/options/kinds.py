@@ -68,11 +68,12 @@ class CommitEvery(NamedTuple):
 
 def word(*words: str) -> Kind:
     """One of a few words; a text's case does not matter."""
+    known = {each.lower(): each for each in words}
     return Kind(
         " or ".join(words),
         lambda value: value if isinstance(value, str) and value in words else None,
         f"[{'|'.join(words)}]",
-        lambda text: text.strip().lower(),
+        lambda text: known.get(text.strip().lower(), text),
     )
 
 
@@ -154,6 +155,8 @@ def _position(value: object) -> str | None:
 
 
 def _start(value: object) -> str | None:
+    if isinstance(value, str) and value.lower() == "snapshot":
+        return value.lower()
     if isinstance(value, str) and lacks_zone(value):
         raise without_zone(value)
     return _position(value) or (value if isinstance(value, str) and moment_of(value) is not None else None)
@@ -218,7 +221,9 @@ FILE: Final = Kind("a path", _path, "FILE", str)
 FOLDER: Final = Kind("a path", _path, "DIR", str)
 POSITION: Final = Kind("segment:offset, earliest, latest, or an offset's JSON", _position, "POSITION")
 START: Final = Kind(
-    "segment:offset, earliest, latest, a time such as 2026-11-20T10:00Z, or an offset's JSON", _start, "POSITION"
+    "segment:offset, earliest, latest, snapshot, a time such as 2026-11-20T10:00Z, or an offset's JSON",
+    _start,
+    "POSITION",
 )
 TOKENS: Final = Kind(
     f"a range of tokens, such as {-(2**63)}..0",

@@ -85,6 +85,7 @@ def side_by_side(
     say: Say,
     stopping: Callable[[], bool] = lambda: False,
     meanwhile: Callable[[], None] = lambda: None,
+    at_target: threading.Lock | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run all nodes until `stopping`, or (`once`) each to its end.
@@ -92,8 +93,9 @@ def side_by_side(
     `waits`: a node that is away is waited for while the others go on; with `once` it is left out, and said. An error
     of another kind ends all runs, with `once` when each has come to its end; it is raised. `meanwhile`: called now and
     then while no run is at its target, though all nodes be away; not with `once`. An error of its is raised likewise.
+    `at_target`: held by whoever is there, for who else goes there.
     """
-    _SideBySide(nodes, once, waits, say, stopping, meanwhile, clock).run()
+    _SideBySide(nodes, once, waits, say, stopping, meanwhile, at_target or threading.Lock(), clock).run()
 
 
 class _SideBySide:
@@ -105,6 +107,7 @@ class _SideBySide:
         say: Say,
         stopping: Callable[[], bool],
         meanwhile: Callable[[], None],
+        at_target: threading.Lock,
         clock: Callable[[], float],
     ) -> None:
         self._nodes = nodes
@@ -119,7 +122,7 @@ class _SideBySide:
         self._errors: list[BaseException] = []
         self._left_out: list[CdcError] = []
         self._lost = LostNodes(self._said, clock)
-        self._at_target = threading.Lock()
+        self._at_target = at_target
         self._pulses = {node.name: Pulse(self._at_target, self._finder(node.name), clock) for node in nodes}
 
     def run(self) -> None:

@@ -49,10 +49,11 @@ def image_run(
     *,
     once: bool,
     reach: Reach = reach_given,
+    rereads: bool = False,
     opened: Callable[[Path], None] = lambda folder: None,
 ) -> Iterator[ImageRun]:
-    """The stream of a run, open until the context ends. `reach`: opens where images go. `opened`: told of the folder
-    before it is made.
+    """The stream of a run, open until the context ends. `reach`: opens where images go. `rereads`: of `Settings`.
+    `opened`: told of the folder before it is made.
 
     Without a consumer, where the run does not wait, the state is gone with it. UsageError, RefusedError.
     """
@@ -70,6 +71,7 @@ def image_run(
             tokens="" if images.tokens is None else f"{images.tokens.first}..{images.tokens.last}",
             expirations=not images.no_expirations,
             gc_grace_seconds=None if images.gc_grace is None else int(images.gc_grace),
+            rereads=rereads,
         )
         try:
             stream.open()

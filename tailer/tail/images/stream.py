@@ -56,7 +56,8 @@ def reach_given(stream: ImageStream) -> int:
 class ImageStream:
     """Of one run; to be opened, and closed. One thread at a time is in it.
 
-    `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `wall`: seconds since the epoch.
+    `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `rereads`: of `Settings`. `wall`:
+    seconds since the epoch.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class ImageStream:
         tokens: str = "",
         expirations: bool = True,
         gc_grace_seconds: int | None = None,
+        rereads: bool = False,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.where = str(file.folder)
@@ -78,7 +80,7 @@ class ImageStream:
         self._file = file
         self._consumer, self._tokens = consumer, tokens
         self._give, self._reach = give, reach
-        self._expirations, self._grace = expirations, gc_grace_seconds
+        self._expirations, self._grace, self._rereads = expirations, gc_grace_seconds, rereads
         self._lock = threading.RLock()
         self._merger: Merger | None = None
         self._late = 0
@@ -163,6 +165,15 @@ class ImageStream:
         """Do something to the state that no node caused."""
         self._merged(lambda transaction, merging: merge(merging))
 
+    def work(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
+        """The same, of who keeps something beside the facts."""
+        self._merged(work)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """What `work` gives, which writes nothing."""
+        with self._lock:
+            return self._file.read(work)
+
     def due(self) -> bool:
         """Whether something has expired of which nobody was told. Writes nothing."""
         with self._lock:
@@ -202,7 +213,7 @@ class ImageStream:
         if self._merger is not None:
             return self._merger
         assert self._identity is not None, "the stream is open"
-        settings = Settings(self._identity.started_us, expirations=self._expirations, gc_grace_seconds=self._grace)
+        settings = Settings(self._identity.started_us, self._expirations, self._grace, self._rereads)
         return Merger(transaction.store, self.nodes, settings)
 
     def _begin(self, transaction: Transaction) -> Identity:

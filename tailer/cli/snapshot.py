@@ -1,0 +1,37 @@
+"""`cdc-tail snapshot`: tables as their server has them, into what `follow --image` keeps. Chooses options alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from tailer.cli.command import command
+from tailer.cli.follow import run_follow
+from tailer.cli.rows import Form
+from tailer.errors import UsageError
+from tailer.options.to_terminal import DIRS
+
+app = typer.Typer(add_completion=False)
+
+
+@command(
+    app,
+    "snapshot",
+    {"folder": DIRS},
+    epilog="Example: cdc-tail snapshot /var/lib/cassandra/cdc_raw --server 127.0.0.1 --table shop.orders "
+    "--consumer orders",
+)
+def snapshot(folder: str, output: Form | None, to: str | None, values: dict[str, Any]) -> None:
+    """Read tables from their server: whole rows, each once; `follow --image` goes on with their changes."""
+    from tailer.options.kinds import CommitEvery
+    from tailer.options.snapshot import FROM
+
+    if values["consumer"] is None:
+        raise UsageError(
+            "whose snapshot?",
+            remedy="Name who goes on with it: --consumer NAME, and follow with the same name afterwards.",
+        )
+    chosen = {"once": True, "start": FROM, "anew": True, "until": None, "image": values["image"] or "after"}
+    alone = {"on_node_lost": "fail", "metrics": None, "cap": None}
+    run_follow(folder, True, CommitEvery("batch"), output, to, {**values, **chosen, **alone})

@@ -1,0 +1,38 @@
+"""What a user can ask of a snapshot, as one value. Opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from tailer.options.declared_snapshot import SNAPSHOT
+from tailer.schema.server_rows import Consistency
+
+FROM: Final = "snapshot"
+"""Where a run begins that reads the tables first."""
+
+_DEFAULTS: Final = {option.name: option.default_for(spark=False) for option in SNAPSHOT}
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOptions:
+    """Those of `declared_snapshot.SNAPSHOT`."""
+
+    consistency: Consistency = _DEFAULTS["consistency"]
+    rows_per_second: float | None = _DEFAULTS["rows_per_second"]
+    parallel: float = _DEFAULTS["parallel"]
+    snapshot_settle: float = _DEFAULTS["snapshot_settle"]
+    older: str = _DEFAULTS["older"]
+    partial: bool = _DEFAULTS["partial"]
+    incomplete: bool = _DEFAULTS["incomplete"]
+
+    @property
+    def rereads(self) -> bool:
+        """Whether what comes late is asked of the server."""
+        return self.older == "reread"
+
+
+def snapshot_options(values: Mapping[str, Any]) -> SnapshotOptions:
+    """Those among other options."""
+    return SnapshotOptions(**{field.name: values[field.name] for field in fields(SnapshotOptions)})

@@ -1,0 +1,77 @@
+"""The servers of a run's nodes, and which of them hold what of a table. Asks them; reads no table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tailer.definitions.outside import server_of
+from tailer.errors import UsageError
+from tailer.options.tail import TailOptions
+from tailer.schema.ring import MURMUR3
+from tailer.schema.server import Server, open_session
+from tailer.schema.server_place import ServerPlace, place_of
+from tailer.snapshot.ranges import HeldRange, held_ranges
+
+
+def servers_of(options: Mapping[str, TailOptions]) -> dict[str, Server]:
+    """By node its own server, of those that name one. UsageError where several nodes share one."""
+    found = {name: server_of(each) for name, each in options.items()}
+    return {name: server for name, server in found.items() if server is not None}
+
+
+class Nodes:
+    """`servers`: by node its own. What they say of themselves is asked once, by `ask`."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        self.servers = servers
+        self._ids: dict[str, str] = {}
+        self._place: ServerPlace | None = None
+
+    def ask(self) -> None:
+        """Raises as `read_server`; UsageError for a ring that is none of Murmur3's tokens."""
+        for name, server in self.servers.items():
+            with open_session(server) as session:
+                self._place = place = place_of(session, server)
+            if place.partitioner != MURMUR3:
+                raise UsageError(
+                    "a snapshot goes by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
+                )
+            self._ids[name] = place.own.id
+
+    @property
+    def asked(self) -> bool:
+        """Whether they have been."""
+        return self._place is not None
+
+    @property
+    def release(self) -> str:
+        """Of the servers, such as `5.0.9`: of the oldest one where they differ."""
+        return self._known.release
+
+    def ranges(self, keyspace: str) -> list[HeldRange]:
+        """The ring, cut where the replicas of a keyspace are others."""
+        place = self._known
+        return held_ranges(place, place.replications.get(keyspace, {}))
+
+    def holders(self, held: HeldRange) -> list[str]:
+        """The names of the nodes of this run that hold a range."""
+        return [name for name, id in self._ids.items() if held.nodes is not None and id in held.nodes]
+
+    def follows(self, held: HeldRange) -> bool:
+        """Whether all that hold it are of this run."""
+        return held.followed(self._ids.values())
+
+    @property
+    def _known(self) -> ServerPlace:
+        assert self._place is not None, "they were asked"
+        return self._place
+
+
+def range_of(token: int, ranges: Sequence[HeldRange]) -> HeldRange:
+    """The one that a token lies in."""
+    return next(each for each in ranges if token <= each.high)
+
+
+def share(ranges: Collection[HeldRange]) -> float:
+    """How much of the ring ranges are."""
+    return sum(each.high - each.low for each in ranges) / 2**64

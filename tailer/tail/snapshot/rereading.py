@@ -1,0 +1,146 @@
+"""Rows that are read again from their server: of which the state cannot tell any more what a change made of them.
+
+A row is asked for soon after the question came up, and then more and more seldom, until the answer is as old as all
+that is known of it. Until then its images say that they are not complete.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from typing import Final
+
+from tailer.errors import SystemFailedError, UsageError
+from tailer.image_state.one_transaction import Transaction
+from tailer.images import Image
+from tailer.images.guesses import SLACK_SECONDS
+from tailer.images.merger import SECOND
+from tailer.images.questions import Open, Questions
+from tailer.images.served import ServedRows
+from tailer.images.tables import KnownTable, Tables
+from tailer.options.snapshot import SnapshotOptions
+from tailer.rebuild.changes import OWN, token_of
+from tailer.schema.server import Session, open_session
+from tailer.schema.server_rows import raw
+from tailer.snapshot.reading import TableReading
+from tailer.tail.follow import Say
+from tailer.tail.images.merging import Merging
+from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.nodes import Nodes
+from tailer.tail.snapshot.run import RETRY_SECONDS
+from tailer.tail.snapshot.table import Guard, TableSnapshot
+from tailer.types.parts import parts_of
+
+LOOK_SECONDS: Final = 1.0
+MOST_SECONDS: Final = 16
+"""Between two answers about one row; more than what is not settled of it yet."""
+
+_BATCH: Final = 200
+"""Rows that are asked for before their answers are merged."""
+
+
+class Rereading:
+    """Of one run, in a thread of its own."""
+
+    def __init__(self, stream: ImageStream, nodes: Nodes, options: SnapshotOptions, guard: Guard, say: Say) -> None:
+        self._stream, self._nodes, self._options = stream, nodes, options
+        self._guard, self._say = guard, say
+        self._numbers = count(1)
+        self._ending = threading.Event()
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="cdc-tail-rereading", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises what ended it."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> None:
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def settled(self) -> bool:
+        """Whether nothing is to be asked."""
+        return not any(True for _ in self._stream.read(lambda seen: list(islice(Questions(seen.store).open(), 1))))
+
+    def _run(self) -> None:
+        try:
+            while not self._ending.wait(LOOK_SECONDS):
+                due = self._due()
+                if due:
+                    self._ask(due)
+        except BaseException as error:
+            # Raised by `check`: a thread has nobody to tell.
+            self._failed = error
+
+    def _due(self) -> list[Open]:
+        now = int(self._stream.wall())
+
+        def look(seen: Transaction) -> list[Open]:
+            return list(islice((each for each in Questions(seen.store).open() if _at(each) <= now), _BATCH))
+
+        return self._stream.read(look)
+
+    def _ask(self, due: Sequence[Open]) -> None:
+        try:
+            if not self._nodes.asked:
+                self._nodes.ask()
+            for server in self._nodes.servers.values():
+                with open_session(server) as session:
+                    self._answer(due, raw(session))
+                return
+        except (SystemFailedError, UsageError) as error:
+            self._say(f"rows cannot be read again from their server: {error.sentence()}")
+            self._ending.wait(RETRY_SECONDS)
+
+    def _answer(self, due: Sequence[Open], session: Session) -> None:
+        tables = {table.id: table for table in self._stream.read(lambda seen: list(Tables(seen.store)))}
+        for id in dict.fromkeys(each.question.table_id for each in due):
+            of_table = [each for each in due if each.question.table_id == id]
+            self._of_table(tables[id], of_table, session)
+
+    def _of_table(self, table: KnownTable, due: Sequence[Open], session: Session) -> None:
+        if table.facts.dropped:
+            return
+        until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
+        reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
+        found = [(each, _read(reading, each, table)) for each in due]
+        snapshot = TableSnapshot(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
+
+        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+            images: list[Image] = []
+            for each, rows in found:
+                token = token_of(each.question.partition)
+                answer = snapshot.answer(transaction, merging, token, until, self._ids())
+                images += merging.merger.answered(each, rows, answer, merging.now_us)
+            return images
+
+        with self._guard():
+            self._stream.work(work)
+
+    def _ids(self) -> Iterator[str]:
+        run = f"snapshot:again:{int(self._stream.wall())}"
+        return (f"{run}:{number}" for number in self._numbers)
+
+
+def _at(each: Open) -> int:
+    """The second in which a question is due."""
+    return int(each.at + min(2**each.tries, MOST_SECONDS))
+
+
+def _read(reading: TableReading, asked: Open, table: KnownTable) -> ServedRows:
+    question = asked.question
+    floor = table.floors.at(token_of(question.partition))
+    if floor is None:
+        return {}
+    if question.whole:
+        return reading.partition(question.partition, floor.until)
+    if question.row == OWN:
+        return reading.row(question.partition, None, floor.until)
+    clustering = parts_of(question.clustering, 0, len(table.plan.clustering))
+    return reading.row(question.partition, clustering, floor.until)

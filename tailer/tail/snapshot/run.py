@@ -1,0 +1,232 @@
+"""The snapshot of a run: waits until every node stands, has the tables read, and goes on after whatever fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tailer.errors import SystemFailedError, UsageError
+from tailer.image_state.snapshots import Snapshot
+from tailer.images.merger import SECOND
+from tailer.options.snapshot import SnapshotOptions
+from tailer.options.token_range import TokenRange
+from tailer.rebuild import Table
+from tailer.schema.server import Server, Session, open_session
+from tailer.schema.server_rows import raw
+from tailer.sinks.text import size_text
+from tailer.snapshot.pace import Pace
+from tailer.snapshot.ranges import Range
+from tailer.snapshot.reading import TableReading
+from tailer.tail.follow import Say
+from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.nodes import Nodes
+from tailer.tail.snapshot.table import Guard, TableSnapshot
+
+RETRY_SECONDS: Final = 5.0
+TOLD_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.1
+_REFUSED_SECONDS: Final = 60.0
+"""A table that its server refuses to read for so long is another one than the log tells of."""
+_TURN_SECONDS: Final = 0.02
+"""So long others have the state for themselves behind a piece, at most: as long as it took."""
+
+
+class _Part(NamedTuple):
+    """What one reader reads: a range of a table."""
+
+    table: TableSnapshot
+    number: int
+    range: Range
+
+
+class SnapshotRun:
+    """Of one run. `nodes`: each with its server. `anew`: also where the last one is at its end."""
+
+    def __init__(
+        self,
+        stream: ImageStream,
+        nodes: Nodes,
+        options: SnapshotOptions,
+        tokens: TokenRange | None,
+        guard: Guard,
+        say: Say,
+        *,
+        anew: bool = False,
+    ) -> None:
+        self._stream, self._nodes, self._options, self._tokens = stream, nodes, options, tokens
+        self._guard, self._say, self._anew = guard, say, anew
+        self._pace = Pace(options.rows_per_second)
+        self._tables: Sequence[Table] = ()
+        self._known, self._ending = threading.Event(), threading.Event()
+        self._failed: BaseException | None = None
+        self._lock = threading.Lock()
+        self._parts: list[_Part] = []
+        self._told = self._last = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="cdc-tail-snapshot", daemon=True)
+        self.ended = False
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def begin(self, tables: Sequence[Table]) -> None:
+        """A node's log is open, which tells these tables; those of the first one count."""
+        if not self._known.is_set():
+            self._tables = tables
+            self._known.set()
+
+    def check(self) -> None:
+        """Raises what ended it."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> None:
+        """Let go: what is at hand is merged, or read again by a later run."""
+        self._ending.set()
+        self._known.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._known.wait()
+            while not self._ending.is_set() and not self._all_stand():
+                self._ending.wait(_LOOK_SECONDS)
+            self._until_it_answers(self._nodes.ask)
+            while not self._ending.is_set() and self._open():
+                self._read()
+            self.ended = not self._ending.is_set()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Raised by `check`: a thread has nobody to tell."""
+        self._failed = self._failed or error
+        self._ending.set()
+
+    def _all_stand(self) -> bool:
+        """Whether every node's consumer stands somewhere, and holds what is behind that."""
+        return all(self._stream.followed(name).folder for name in self._stream.nodes)
+
+    def _open(self) -> bool:
+        """Plan what is to be read; whether there is anything."""
+        tables = [
+            TableSnapshot(self._stream, self._guard, self._nodes, table, self._options.snapshot_settle)
+            for table in self._tables
+        ]
+        for each in tables if not self._options.partial else ():
+            each.check()
+        begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables]
+        # The next look at them is at what this one leaves open.
+        self._anew = False
+        self._parts = [_Part(each, *part) for each, now in begun if not now.ended for part in each.left()]
+        self._settle(max((now.until for _, now in begun if not now.ended), default=0))
+        self._parts.reverse()
+        self._last = time.monotonic()
+        return bool(self._parts)
+
+    def _settle(self, until: int) -> None:
+        """Wait until all that was written before the nodes stood is where reads find it."""
+        while not self._ending.is_set():
+            left = until / SECOND + self._options.snapshot_settle / 2 - self._stream.wall()
+            if left <= 0:
+                return
+            self._ending.wait(min(left, 1.0))
+
+    def _read(self) -> None:
+        count = max(1, min(int(self._options.parallel), len(self._parts)))
+        servers = list(self._nodes.servers.values())
+        readers = [
+            threading.Thread(target=self._reader, args=(servers[at % len(servers) :] + servers[: at % len(servers)],))
+            for at in range(count)
+        ]
+        for each in readers:
+            each.start()
+        for each in readers:
+            each.join()
+
+    def _reader(self, servers: list[Server]) -> None:
+        """In a thread of its own: one range after the other, of the first server that answers."""
+        try:
+            while not self._ending.is_set() and self._parts:
+                self._until_it_answers(lambda: self._of_server(servers[0]), lambda: servers.append(servers.pop(0)))
+        except BaseException as error:
+            self._fail(error)
+
+    def _until_it_answers(self, work: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
+        refused = None
+        while not self._ending.is_set():
+            try:
+                work()
+                return
+            except SystemFailedError as error:
+                otherwise()
+                self._say(f"the snapshot waits: {error.sentence()}")
+            except UsageError:
+                # Of a table that was altered the log tells a moment later.
+                refused = refused or time.monotonic()
+                if time.monotonic() - refused > _REFUSED_SECONDS:
+                    raise
+            self._ending.wait(RETRY_SECONDS)
+
+    def _of_server(self, server: Server) -> None:
+        with open_session(server) as session:
+            held = raw(session)
+            while not self._ending.is_set() and (part := self._next()) is not None:
+                low, high = part.range
+                try:
+                    for read in self._pieces(part, held):
+                        low = read
+                except BaseException:
+                    with self._lock:
+                        self._parts.append(part._replace(range=(low, high)))
+                    raise
+
+    def _next(self) -> _Part | None:
+        with self._lock:
+            return self._parts.pop() if self._parts else None
+
+    def _pieces(self, part: _Part, session: Session) -> Iterator[int]:
+        """Read and merge a range; after each piece up to which token."""
+        low, high = part.range
+        while low < high:
+            seen = part.table.known()
+            if seen.facts.epoch != part.table.now.epoch:
+                # Changes were lost, and what is read before that is worth nothing: it is begun anew.
+                return
+            release, level = self._nodes.release, self._options.consistency
+            reading = TableReading(session, seen.plan, release, level, self._pace.take)
+            for piece in reading.pieces(low, high, part.table.now.until):
+                began = time.monotonic()
+                if self._ending.is_set() or not part.table.merge(part.number, piece, seen, self._since_last()):
+                    break
+                low = piece.found.high
+                yield low
+                self._tell(part.table.now)
+                self._ending.wait(min(time.monotonic() - began, _TURN_SECONDS))
+            if self._ending.is_set():
+                return
+
+    def _since_last(self) -> float:
+        """Seconds since the last piece of any reader."""
+        with self._lock:
+            now, before = time.monotonic(), self._last
+            self._last = now
+            return now - before
+
+    def _tell(self, now: Snapshot) -> None:
+        if now.ended:
+            self._say(
+                f"snapshot of {now.table}: {now.rows} rows, {size_text(now.bytes)}, {now.seconds:.1f} s, "
+                f"{len(now.plan)} ranges"
+            )
+        elif time.monotonic() - self._told >= TOLD_SECONDS:
+            self._told = time.monotonic()
+            self._say(f"snapshot of {now.table}: {now.rows} rows so far, {done_of(now):.0%} of its tokens")
+
+
+def done_of(snapshot: Snapshot) -> float:
+    """How much of its tokens it has read, of 1."""
+    whole = sum(high - low for low, high in snapshot.plan)
+    return sum(high - low for low, high in snapshot.done) / whole if whole else 1.0

@@ -1,0 +1,148 @@
+"""The snapshot of one table: begun or gone on with, and its pieces merged. Reads no server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import count
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from tailer.errors import UsageError
+from tailer.image_state.identity import place_of
+from tailer.image_state.one_transaction import Transaction
+from tailer.image_state.snapshots import Snapshot, put_snapshot, snapshot_of
+from tailer.images import Image
+from tailer.images.marks import Mark, Marks, united
+from tailer.images.merger import SECOND
+from tailer.images.served import Answer
+from tailer.images.tables import KnownTable, Tables
+from tailer.options.token_range import TokenRange
+from tailer.planning.two_positions import offset_of_text
+from tailer.rebuild import Table
+from tailer.snapshot.ranges import HeldRange, Range, cut, joined, within, without
+from tailer.snapshot.reading import ReadPiece
+from tailer.tail.images.merging import Merging
+from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.nodes import Nodes, range_of, share
+
+Guard = Callable[[], AbstractContextManager[object]]
+"""Held while the state is worked on, and images are handed over."""
+
+_PARTS: Final = 64
+"""A table is read in so many ranges at least."""
+
+
+class TableSnapshot:
+    """`settle_seconds`: see `--snapshot-settle`. `now`: what is known of how far it is."""
+
+    def __init__(self, stream: ImageStream, guard: Guard, nodes: Nodes, table: Table, settle_seconds: float) -> None:
+        self._stream, self._guard, self._nodes = stream, guard, nodes
+        self._table = table
+        self._settle = settle_seconds
+        self._ranges: Sequence[HeldRange] = nodes.ranges(table.definition.keyspace)
+        self.now: Snapshot
+
+    def check(self) -> None:
+        """UsageError where nodes hold rows of it that are not followed."""
+        missing = [each for each in self._ranges if not self._nodes.follows(each)]
+        if missing:
+            raise UsageError(
+                f"{self._table.name}: not all replicas of {share(missing):.0%} of its tokens are followed",
+                expected="every node that holds rows of it, each with its own server: NODE=HOST,NODE=HOST",
+                found=", ".join(self._nodes.servers),
+                remedy="Follow the others too, or have such rows read as well, and marked: --partial.",
+            )
+
+    def begin(self, tokens: TokenRange | None, *, anew: bool) -> Snapshot:
+        """The one that is not at its end yet, or a new one: where there never was one, where changes were lost since,
+        or (`anew`) where the last one is at its end."""
+
+        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+            known, images = merging.merger.table(self._table.definition.id), list[Image]()
+            if known is None:
+                images = merging.merger.define(self._table, created=False, cdc=True, now_us=merging.now_us)
+                known = merging.merger.table(self._table.definition.id)
+            assert known is not None, "it was just defined"
+            found = snapshot_of(transaction, known.id)
+            if found is None or found.epoch != known.facts.epoch or (found.ended and anew):
+                until = merging.now_us + int(self._settle * SECOND / 2)
+                parts = cut(self._ranges, _PARTS)
+                plan = [part for each in parts for part in within([(each.low, each.high)], tokens)]
+                found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
+                put_snapshot(transaction, found)
+            self.now = found
+            return images
+
+        self._work(work)
+        return self.now
+
+    def left(self) -> Iterator[tuple[int, Range]]:
+        """The ranges that are to be read still, each with its number in the plan."""
+        for number, whole in enumerate(self.now.plan):
+            for part in without(whole, self.now.done):
+                yield number, part
+
+    def known(self) -> KnownTable:
+        """The table as the state has it now."""
+        return self._stream.read(lambda seen: Tables(seen.store).of(self._table.definition.id))
+
+    def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
+        """Merge what was read of range `number`; False where the table is another one by now than when reading began.
+
+        `seconds`: what it took since the piece before.
+        """
+        merged = False
+
+        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+            nonlocal merged
+            known, now = merging.merger.table(self.now.table_id), snapshot_of(transaction, self.now.table_id)
+            assert known is not None, "it was defined"
+            assert now is not None, "it was begun"
+            merged = now.id == self.now.id and _version(known) == _version(seen)
+            if not merged:
+                return []
+            held = range_of(piece.found.high, self._ranges)
+            ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.rows))
+            answer = Answer(now.until, self._nodes.follows(held), self._marks(transaction, merging, held), ids)
+            images = merging.merger.served(known.id, piece.found, answer, merging.now_us)
+            done = joined(now.done, (piece.found.low, piece.found.high))
+            self.now = msgspec.structs.replace(
+                now,
+                done=done,
+                rows=now.rows + piece.rows,
+                bytes=now.bytes + piece.bytes,
+                seconds=now.seconds + seconds,
+                ended=not any(without(part, done) for part in now.plan),
+            )
+            put_snapshot(transaction, self.now)
+            return images
+
+        self._work(work)
+        return merged
+
+    def answer(self, transaction: Transaction, merging: Merging, token: int, until: int, ids: Iterator[str]) -> Answer:
+        """How far a later answer counts that is of a token."""
+        held = range_of(token, self._ranges)
+        return Answer(until, self._nodes.follows(held), self._marks(transaction, merging, held), ids)
+
+    def _marks(self, transaction: Transaction, merging: Merging, held: HeldRange) -> Marks:
+        """Those who hold a range vouch for what is read of it, until they truncate it from where they stand now on."""
+        marks = []
+        for name in self._nodes.holders(held):
+            place = place_of(transaction, name)
+            text = merging.followed[name].began if place is None else place.offset
+            at = offset_of_text(text, self._stream.where).position
+            marks.append((Mark(merging.merger.number(name), (at.segment, at.offset)),))
+        return united(marks)
+
+    def _work(self, work: Callable[[Transaction, Merging], Sequence[Image]]) -> None:
+        with self._guard():
+            self._stream.work(work)
+
+
+def _version(table: KnownTable) -> tuple[int, int]:
+    """Changes with each TRUNCATE, each change of its columns, and each loss."""
+    return table.facts.seq, table.facts.epoch

@@ -55,10 +55,10 @@ def _see_cell(table: int, value: int, column: int, fact: int, dead: bool) -> Non
 
 @compiled
 def look(work: int, table: int, view: int, state: int, header_gone: int, header_complete: int) -> int:
-    """Sees what the facts of a `state` show; LEFT where it is a guess that the row lives."""
+    """Sees what the facts of a `state` show; LEFT where it is a guess that the row lives, or a type is not for here."""
     for column in range(get(table, w.T_REGULAR_COUNT)):
         give(value_at(view, column), 0, w.UNKNOWN)
-    lives = ended = found = guessed = 0
+    lives = ended = found = guessed = left = 0
     start = 0
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
@@ -79,6 +79,7 @@ def look(work: int, table: int, view: int, state: int, header_gone: int, header_
         found = 1
         lives = 1 if lives or not dead else 0
         guessed = 0 if not dead else guessed
+        left = left if get(get(table, w.T_REGULAR) + w.COLUMN_BYTES * column, w.C_READY) else 1
         _see_cell(table, value_at(view, column), column, fact, dead)
     gather(work, table, view, state)
     complete = is_complete(work, table, header_complete)
@@ -86,7 +87,7 @@ def look(work: int, table: int, view: int, state: int, header_gone: int, header_
     give(view, w.V_LIVES, lives)
     give(view, w.V_COMPLETE, complete)
     give(view, w.V_SHOWN, 0 if not lives and (gone or not found) else 1)
-    return LEFT if guessed else 0
+    return LEFT if guessed or left else 0
 
 
 @compiled

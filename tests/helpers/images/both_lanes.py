@@ -13,11 +13,20 @@ import lmdb
 from tailer.image_state.lmdb_store import NAMES, LmdbStore
 from tailer.images import Merger, Settings
 from tailer.images.encoded import EncodedImages
+from tailer.images.facts import Fact
+from tailer.images.guesses import guessed_id, guessed_marker
+from tailer.images.marks import Mark
+from tailer.images.served import Answer, ServedRange, ServedRow, ServedRows
+from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
+from tailer.rebuild.changes import row_key_of, token_of
+from tailer.rebuild.facts import Kind
 from tailer.rows.place import Place
 from tailer.rows.prepared import prepare
 from tailer.schema.model import TableDefinition
+from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
+from tailer.types import Shape
 
 NODES = ("a", "b", "c")
 SECOND = 1_000_000
@@ -50,6 +59,8 @@ class Lanes:
         self.images = 0
         self.by_compiled = 0
         self.rows = 0
+        self.until = started_us + 2
+        """The floor of what is served."""
 
     def define(self, definition: TableDefinition, now_us: int, *, created: bool) -> None:
         self._definitions[definition.id] = definition
@@ -107,6 +118,31 @@ class Lanes:
         for lane in (self.plain, self.compiled):
             lane.merger.forget(now_us, dict.fromkeys(NODES, now_us // SECOND))
 
+    def serve_half(self, now_us: int) -> None:
+        """A snapshot has read half of the ring."""
+        self._serve(now_us, 0)
+
+    def serve_all(self, now_us: int) -> None:
+        """A snapshot has read all of it."""
+        self._serve(now_us, TOKEN_MAX)
+
+    def _serve(self, now_us: int, high: int) -> None:
+        """A row of each partition that is known, by two cells and a marker that is a guess: older than most, and newer
+        than some."""
+        made = []
+        for lane in (self.plain, self.compiled):
+            images: list[Any] = []
+            for id in sorted(self._definitions):
+                table = lane.merger.table(id)
+                assert table is not None, "it was defined"
+                names = list(_partitions(lane.store, id))
+                rows = {name: served(table, self.until) for name in names if token_of(name) <= high}
+                answer = Answer(self.until, True, (Mark(0, (7, 40)), Mark(1, (7, 80))), map(str, itertools.count()))
+                images += lane.merger.served(id, ServedRange(TOKEN_MIN, high, rows), answer, now_us)
+            made.append(images)
+        assert made[0] == made[1]
+        assert self.compiled.state() == self.plain.state()
+
     def lost(self, now_us: int) -> None:
         """Something is missing."""
         for lane in (self.plain, self.compiled):
@@ -128,3 +164,26 @@ def environments(folder: Path) -> Iterator[list[lmdb.Environment[bytes]]]:
     finally:
         for each in made:
             each.close()
+
+
+def served(table: KnownTable, until: int) -> ServedRows:
+    """One row as a server might have it: each column that has a value of four bytes, and elements of a list."""
+    clustering = [b"\0\0\0\1" if column.type.text == "int" else b"a" for column in table.plan.clustering]
+    if any(column.type.text == "timeuuid" for column in table.plan.clustering):
+        return {}
+    key, framed = row_key_of(table.plan, clustering)
+    facts = []
+    for column in table.text.regular:
+        if column.type.text == "int":
+            facts.append(Fact(int(Kind.CELL), column.name, b"", b"\0\0\0\2", until - 1))
+        elif column.type.shape is Shape.LIST:
+            facts += [Fact(int(Kind.CELL), column.name, guessed_id(at, until // SECOND), b"a", until) for at in (0, 1)]
+    marker = guessed_marker(until - 1, None, None) if facts else Fact(int(Kind.LIVE), "", b"", b"", until)
+    return {key: ServedRow(key, framed, [*facts, marker])}
+
+
+def _partitions(store: LmdbStore, id: str) -> Iterator[bytes]:
+    name = store.next_partition(id, b"")
+    while name is not None:
+        yield name
+        name = store.next_partition(id, name)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailer.options.token_range import TokenRange
-from tailer.schema.model import Column, TableDefinition
+from tailer.schema.model import Column, TableDefinition, TypeField
 from tests.helpers.images.both_lanes import NODES, SECOND, Lanes, environments
 from tests.helpers.logs.model import Bound, Cell, Complex, Deletion, Liveness, Marker, Row, Update
 from tests.helpers.logs.model import Column as LogColumn
@@ -40,8 +40,10 @@ COLLECTIONS = {
     "n": ("map<text, double>", [b"a", b"", b"a\0", b'"'], SIMPLE["u"][1]),
     "o": ("list<text>", UUIDS, SIMPLE["w"][1]),
     "p": ("map<uuid, frozen<list<int>>>", UUIDS, SIMPLE["l"][1]),
+    "r": ("pair", [b"\0\0", b"\0\1"], KEYS),
     "q": ("map<float, int>", [b"\x3f\x80\0\0", b"\xbf\x80\0\0", b"\x7f\xc0\0\1", b"\x80\0\0\0"], KEYS),
 }
+PAIR = {"pair": (TypeField("f", "int"), TypeField("g", "int"))}
 CLUSTERING = {
     "x": ("int", False, [b"\0\0\0\1", b"\xff\xff\xff\xff", b"\0\0\1\0"]),
     "y": ("text", True, [b"a", b"ab", b"\0"]),
@@ -65,7 +67,7 @@ class Kind:
         id = UUID(int=number << 64 | 0x11EE << 48 | 0x8888 + number)
         self.log = LogTable(id, "ks", f"t{number}", tuple(LogColumn(*column) for column in keys + data))
         columns = tuple(Column(name, kind, text, at, desc=desc) for name, kind, text, at, desc in keys + data)
-        self.definition = TableDefinition(id.hex, "ks", f"t{number}", columns, cdc=True)
+        self.definition = TableDefinition(id.hex, "ks", f"t{number}", columns, cdc=True, types=PAIR if more else {})
 
 
 @st.composite
@@ -155,7 +157,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Kind], list[tuple[str, list[bytes],
     at = 1.0
     for _ in range(draw(st.integers(1, 4))):
         at += draw(st.sampled_from([0.0, 0.5, 30.0, 90_000.0, 2_000_000.0]))
-        before = draw(st.sampled_from(["nothing", "nothing", "expire", "forget", "lost"]))
+        before = draw(st.sampled_from(["nothing", "nothing", "expire", "forget", "lost", "serve_half", "serve_all"]))
         tokens = draw(st.sampled_from([None, None, None, TokenRange(-(2**63), 0)]))
         some = draw(st.lists(st.sampled_from(entries), min_size=1, max_size=8))
         batches.append((draw(st.sampled_from(NODES)), some, at, before, tokens))
@@ -236,5 +238,23 @@ def test_elements_of_collections(files: list[lmdb.Environment[bytes]]) -> None:
         assert lanes.images == lanes.by_compiled == 9
         lanes.tell("b", told[::-1], ts)
         assert (lanes.images, lanes.by_compiled) == (9, 18)
+    finally:
+        lanes.close()
+
+
+def test_a_row_that_has_a_type_of_fields(files: list[lmdb.Environment[bytes]]) -> None:
+    """Such a column is not for compiled code, nor is a row that has one, whatever an entry says of it."""
+    kind, ts = Kind(1, (), ("v",), True), BEGAN * SECOND
+    fields = Complex((Cell(KEYS[0], ts, path=b"\0\0"), Cell(KEYS[1], ts, path=b"\0\1")), None)
+
+    def told(at: int, name: str, cell: Any) -> bytes:
+        return encode_mutation((Update(kind.log, KEYS[0], (Row((), Liveness(ts + at), None, ((name, cell),)),)),))
+
+    lanes = Lanes(files, ts)
+    try:
+        lanes.define(kind.definition, ts, created=True)
+        lanes.tell("a", [told(1, "r", fields)], ts)
+        lanes.tell("a", [told(2, "v", Cell(KEYS[1], ts + 2))], ts)
+        assert (lanes.images, lanes.by_compiled) == (2, 0)
     finally:
         lanes.close()

@@ -15,6 +15,10 @@ from tests.helpers import repeated
 from tests.server.followers import CommandFollower
 
 
+_REMOVED = "removed"
+"""In the place of a node that left, which was read to its end."""
+
+
 class Checkpoint:
     """One that a query keeps."""
 
@@ -27,14 +31,15 @@ class Checkpoint:
         return self._planned(commits[-1]) if commits else {}
 
     def ends(self) -> list[dict[str, Position]]:
-        """Of each batch that was committed, in their order, the place behind it in each node's log."""
+        """Of each batch that was committed, in their order, the place behind it in each node's log, but for nodes that
+        left the query."""
         planned = [self._planned(number) for number in self._commits()]
-        return [{name: _place(at) for name, at in nodes.items()} for nodes in planned]
+        return [{name: _place(at) for name, at in nodes.items() if _REMOVED not in at} for nodes in planned]
 
     def read_to(self, node: str, end: Position) -> bool:
         """Whether a batch that was committed ends at that place of the node's log, or behind it."""
         at = self.nodes().get(node)
-        return at is not None and _place(at) >= end
+        return at is not None and (_REMOVED in at or _place(at) >= end)
 
     def _commits(self) -> list[int]:
         return sorted(int(file.name) for file in (self.folder / "commits").glob("[0-9]*"))

@@ -14,7 +14,6 @@ from tailer.position import Position
 from tests.helpers import repeated
 from tests.server.followers import CommandFollower
 
-
 _REMOVED = "removed"
 """In the place of a node that left, which was read to its end."""
 

@@ -16,7 +16,8 @@ from tailer.sinks.outlet import Place
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""With floors of a snapshot, which who does not know them would not heed; 1: without."""
 
 _IDENTITY: Final = "identity"
 _NODE: Final = "node/"
@@ -31,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True):
     consumer: str
     started_us: int
     tokens: str = ""
-    v: int = VERSION
+    v: int = 1
 
 
 class FollowedNode(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
     if found is None:
         found = Identity(uuid4().hex, consumer, now_us, tokens)
         transaction.put_about(_IDENTITY, msgspec.json.encode(found))
-    asked = Identity(found.id, consumer, found.started_us, tokens)
+    asked = Identity(found.id, consumer, found.started_us, tokens, found.v)
     if asked != found:
         raise RefusedError(
             "the state of images is another one's",
@@ -75,6 +76,14 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
             remedy="Give the same names and ranges again, or another folder with --image-state.",
         )
     return found
+
+
+def begin_floors(transaction: Transaction, where: str) -> None:
+    """From now on there are floors in the state."""
+    found = read_identity(transaction, where)
+    assert found is not None, "it was begun"
+    if found.v != VERSION:
+        transaction.put_about(_IDENTITY, msgspec.json.encode(msgspec.structs.replace(found, v=VERSION)))
 
 
 def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:

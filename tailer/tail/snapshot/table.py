@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from tailer.errors import UsageError
-from tailer.image_state.identity import place_of
+from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import Snapshot, put_snapshot, snapshot_of
 from tailer.images import Image
@@ -73,6 +73,7 @@ class TableSnapshot:
                 plan = [part for each in parts for part in within([(each.low, each.high)], tokens)]
                 found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
                 put_snapshot(transaction, found)
+                begin_floors(transaction, self._stream.where)
             self.now = found
             return images
 

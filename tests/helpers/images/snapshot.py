@@ -172,6 +172,18 @@ class Snapshotted(Story):
         found = ServedRange(low, high, partitions)
         self._take(self.merger.merger.served(self._id, found, self._answer(self._until), self.now_us))
 
+    def again(self) -> None:
+        """Another snapshot, of all."""
+        self._until = self.base + 100
+        self._left = list(RANGES)
+        while self._left:
+            self.serve()
+
+    def lose(self) -> None:
+        super().lose()
+        self.seen.definition += 1
+        self.merger.lost(self.now_us)
+
     def answer(self) -> bool:
         """All open questions are answered; whether there was any."""
         found = list(self.merger.merger.questions.open())

@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_nodes
 from tailer.cli.monitoring import Watched
+from tailer.cli.progress import snapshot_bars
 from tailer.cli.rows import Form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import CdcError, UsageError
@@ -88,10 +89,12 @@ def _beside(
 ) -> Iterator[Beside]:
     """What asks servers beside the run, as long as it lasts."""
     servers = servers_of({node.name: node.options for node in nodes})
-    beside = Beside(run, servers, snapshot, Lock(), say, begins=values["start"] == FROM, anew=values.get("anew", False))
-    with closing(beside):
-        beside.start()
-        yield beside
+    begins, anew = values["start"] == FROM, values.get("anew", False)
+    with snapshot_bars() if begins else nullcontext() as show:
+        beside = Beside(run, servers, snapshot, Lock(), say, begins=begins, anew=anew, show=show)
+        with closing(beside):
+            beside.start()
+            yield beside
 
 
 def _run(

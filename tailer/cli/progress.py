@@ -1,15 +1,18 @@
-"""A progress bar for work that reads a whole log folder. Knows sizes of files and nothing of what is in them."""
+"""Progress bars: for work that reads a whole log folder, by the sizes of its files, and for snapshots."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailer.cli.standard_error import STANDARD_ERROR
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from tailer.definitions.whole_folder import Progress
+    from tailer.image_state.snapshots import Snapshot
     from tailer.segments.folder import LogFile
 
 
@@ -31,3 +34,27 @@ def progress_bar(what: str, logs: Mapping[int, LogFile]) -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda segment, at: bar.update(task, completed=before.get(segment, 0) + at)
+
+
+@contextlib.contextmanager
+def snapshot_bars() -> Iterator[Callable[[Snapshot], None] | None]:
+    """A bar for each table on standard error, told of how far it is; None where none may be drawn."""
+    if not STANDARD_ERROR.draws():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from tailer.image_state.snapshots import done_of
+
+    columns = (TextColumn("{task.description}"), BarColumn(None), TaskProgressColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+
+        def show(now: Snapshot) -> None:
+            if now.id not in tasks:
+                tasks[now.id] = bar.add_task(now.table, total=1.0)
+            bar.update(tasks[now.id], completed=done_of(now), description=f"{now.table} {now.rows} rows")
+
+        yield show

@@ -24,6 +24,10 @@ _MODE: Final = 0o700
 _HOLDER_BYTES: Final = 200
 
 
+class InUseError(RefusedError):
+    """Another process has the state."""
+
+
 def made_folder(folder: Path) -> Path:
     """Make it where it is missing. UsageError where LMDB cannot be trusted with it."""
     make_folder(folder)
@@ -43,7 +47,7 @@ def made_folder(folder: Path) -> Path:
 
 
 def lock_folder(folder: Path) -> int:
-    """The descriptor that holds the folder until it is closed. RefusedError where another process has it."""
+    """The descriptor that holds the folder until it is closed. InUseError where another process has it."""
     path = folder / LOCK_NAME
     descriptor = open_file(path, os.O_RDWR)
     try:
@@ -51,7 +55,7 @@ def lock_folder(folder: Path) -> int:
     except BlockingIOError as error:
         holder = os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace").strip()
         os.close(descriptor)
-        raise RefusedError(
+        raise InUseError(
             f"the state of images is in use by {holder or 'another process'}",
             file=str(folder),
             remedy="Stop it, or give this run another consumer or --image-state.",

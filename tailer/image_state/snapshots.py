@@ -42,5 +42,16 @@ def snapshot_of(transaction: Transaction, table_id: str) -> Snapshot | None:
     return None if found is None else decode_json(found, Snapshot)
 
 
+def snapshots_in(transaction: Transaction) -> list[Snapshot]:
+    """The last one of each table."""
+    return [decode_json(value, Snapshot) for value in transaction.abouts(_SNAPSHOT).values()]
+
+
 def put_snapshot(transaction: Transaction, snapshot: Snapshot) -> None:
     transaction.put_about(_SNAPSHOT + snapshot.table_id, msgspec.json.encode(snapshot))
+
+
+def done_of(snapshot: Snapshot) -> float:
+    """How much of its tokens it has read, of 1."""
+    whole = sum(high - low for low, high in snapshot.plan)
+    return sum(high - low for low, high in snapshot.done) / whole if whole else 1.0

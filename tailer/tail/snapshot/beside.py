@@ -1,29 +1,36 @@
-"""What asks servers beside a run of images: the snapshot that it begins with, and rows that are read again.
+"""What asks servers beside a run of images: snapshots, which it begins with or is asked for, and rows read again.
 
-Chooses which of them run; each is in a thread of its own.
+Chooses which of them run, and of which tables; each is in a thread of its own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from tailer.errors import UsageError
+from tailer.errors import CdcError, UsageError
+from tailer.image_state import asked
+from tailer.image_state.asked import Answer, Asked
 from tailer.images.tables import Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
+from tailer.schema.selection import Selection
 from tailer.schema.server import Server
 from tailer.tail.follow import Say
 from tailer.tail.images.run import ImageRun
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.rereading import MOST_SECONDS, Rereading
-from tailer.tail.snapshot.run import SnapshotRun
+from tailer.tail.snapshot.run import Show, SnapshotRun
+from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.tail import Tail
 
 SETTLED_SECONDS: Final = 3 * MOST_SECONDS
 """Rows that are never still are not waited for any longer."""
+
+ASKED_SECONDS: Final = 1.0
 
 
 class Beside:
@@ -40,21 +47,23 @@ class Beside:
         *,
         begins: bool,
         anew: bool = False,
+        show: Show | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.begins, self.at_target = begins, at_target
-        stream, nodes = run.stream, Nodes(servers)
+        self._run, self._options, self._say, self._show = run, options, say, show
+        self._clock = clock
+        self._folder = Path(run.stream.where)
+        self._nodes = Nodes(servers)
+        self._tables: Sequence[Table] = ()
+        self._ended: float | None = None
+        self._looked = clock()
         if begins:
-            _check_servers(stream.nodes, servers)
+            self._check_servers()
         elif not servers:
             _check_guesses(run, options)
-
-        def guard() -> Lock:
-            return at_target
-
-        tokens = run.images.tokens
-        self._snapshot = SnapshotRun(stream, nodes, options, tokens, guard, say, anew=anew) if begins else None
-        self._rereading = Rereading(stream, nodes, options, guard, say) if servers else None
-        self._ended: float | None = None
+        self._snapshot = self._made(anew=anew) if begins else None
+        self._rereading = Rereading(run.stream, self._nodes, options, self._guard, say) if servers else None
 
     def start(self) -> None:
         for each in (self._snapshot, self._rereading):
@@ -63,68 +72,77 @@ class Beside:
 
     def begin(self, tail: Tail) -> None:
         """A node's log is open."""
+        self._tables = chosen_tables(tail, unmasked=self.begins)
         if self._snapshot is not None:
-            self._snapshot.begin(_tables_of(tail))
+            self._snapshot.begin(self._tables)
 
     def look(self) -> None:
-        """Raises what ended one of them."""
+        """Take what is asked for. Raises what ended one of them."""
         for each in (self._snapshot, self._rereading):
             if each is not None:
                 each.check()
+        if self._clock() - self._looked >= ASKED_SECONDS and (self._snapshot is None or self._snapshot.ended):
+            self._looked = self._clock()
+            request = asked.take(self._folder)
+            if request is not None:
+                self._take(request)
 
     def is_done(self) -> bool:
         """Whether the snapshot is at its end, and what came of it as far as that comes to rest."""
         if self._snapshot is None or not self._snapshot.ended:
             return False
-        self._ended = self._ended or time.monotonic()
+        self._ended = self._ended or self._clock()
         assert self._rereading is not None, "a snapshot has its servers"
-        return self._rereading.settled() or time.monotonic() - self._ended > SETTLED_SECONDS
+        return self._rereading.settled() or self._clock() - self._ended > SETTLED_SECONDS
 
     def close(self) -> None:
         for each in (self._snapshot, self._rereading):
             if each is not None:
                 each.close()
 
+    def _take(self, request: Asked) -> None:
+        """A snapshot that somebody asks for while the run goes on."""
+        try:
+            self._check_servers()
+            tables = [each for each in self._tables if Selection(request.tables).names(each.definition)]
+            if not tables:
+                raise UsageError(
+                    "nothing of that is followed",
+                    expected=" or ".join(each.name for each in self._tables) or "a table with cdc = true",
+                    found=", ".join(request.tables) or "all tables",
+                )
+        except CdcError as error:
+            asked.answer(self._folder, Answer(request.id, reason=error.sentence()))
+            return
+        self._say(f"a snapshot is asked for: {', '.join(each.name for each in tables)}")
+        self._snapshot = self._made(anew=True)
+        self._snapshot.begin(tables)
+        self._snapshot.start()
+        asked.answer(self._folder, Answer(request.id, tuple(each.definition.id for each in tables)))
 
-def _tables_of(tail: Tail) -> list[Table]:
-    """The tables that are chosen, as they are now. UsageError for one that is masked, and for none."""
-    parts, history = tail.parts, tail.parts.definitions.history
-    chosen = [each for each in parts.definitions.latest().values() if parts.options.selection.wants(each)]
-    found = []
-    for newest in chosen:
-        if newest.dropped:
-            continue
-        if parts.masks.of(newest.name):
+    def _made(self, *, anew: bool) -> SnapshotRun:
+        tokens = self._run.images.tokens
+        stream, options = self._run.stream, self._options
+        return SnapshotRun(stream, self._nodes, options, tokens, self._guard, self._say, anew=anew, show=self._show)
+
+    def _guard(self) -> Lock:
+        return self.at_target
+
+    def _check_servers(self) -> None:
+        servers = self._nodes.servers
+        lacking = [name for name in self._run.stream.nodes if name not in servers]
+        if lacking:
             raise UsageError(
-                f"{newest.name} is masked, and a server's rows are not",
-                remedy="Leave out --mask or the snapshot, or the table: --exclude.",
+                "a snapshot is read from the servers of its nodes",
+                expected="--server HOST, or NODE=HOST,NODE=HOST for several nodes",
+                found=f"none of {', '.join(lacking)}",
             )
-        earlier = [held for event in history.events for held in event.changed.values() if held.id == newest.id]
-        found.append(Table.of(newest, earlier, native=history.is_native(newest.id)))
-    if not found:
-        raise UsageError(
-            "there is no table to begin with",
-            expected="a table with cdc = true that is chosen",
-            found=", ".join(parts.options.selection.tables) or "none with cdc = true",
-            remedy="Name the server, which tells its tables: --server HOST; or wait until there is one.",
-        )
-    return found
-
-
-def _check_servers(nodes: tuple[str, ...], servers: Mapping[str, Server]) -> None:
-    lacking = [name for name in nodes if name not in servers]
-    if lacking:
-        raise UsageError(
-            "a snapshot is read from the servers of its nodes",
-            expected="--server HOST, or NODE=HOST,NODE=HOST for several nodes",
-            found=f"none of {', '.join(lacking)}",
-        )
-    if len(set(servers.values())) < len(servers):
-        raise UsageError(
-            "one server for several nodes does not tell which of them hold what",
-            expected="server as NODE=HOST,NODE=HOST",
-            remedy="Name each node's own server by the node's name.",
-        )
+        if len(set(servers.values())) < len(servers):
+            raise UsageError(
+                "one server for several nodes does not tell which of them hold what",
+                expected="server as NODE=HOST,NODE=HOST",
+                remedy="Name each node's own server by the node's name.",
+            )
 
 
 def _check_guesses(run: ImageRun, options: SnapshotOptions) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
-from tailer.image_state.snapshots import Snapshot
+from tailer.image_state.snapshots import Snapshot, done_of
 from tailer.images.merger import SECOND
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
@@ -33,6 +33,9 @@ _TURN_SECONDS: Final = 0.02
 """So long others have the state for themselves behind a piece, at most: as long as it took."""
 
 
+Show = Callable[[Snapshot], None]
+
+
 class _Part(NamedTuple):
     """What one reader reads: a range of a table."""
 
@@ -42,7 +45,8 @@ class _Part(NamedTuple):
 
 
 class SnapshotRun:
-    """Of one run. `nodes`: each with its server. `anew`: also where the last one is at its end."""
+    """Of one run. `nodes`: each with its server. `anew`: also where the last one is at its end. `show`: called behind
+    each piece with how far that table is; None for a sentence now and then."""
 
     def __init__(
         self,
@@ -54,9 +58,11 @@ class SnapshotRun:
         say: Say,
         *,
         anew: bool = False,
+        show: Show | None = None,
     ) -> None:
         self._stream, self._nodes, self._options, self._tokens = stream, nodes, options, tokens
         self._guard, self._say, self._anew = guard, say, anew
+        self._show = show or self._say_progress
         self._pace = Pace(options.rows_per_second)
         self._tables: Sequence[Table] = ()
         self._known, self._ending = threading.Event(), threading.Event()
@@ -117,7 +123,7 @@ class SnapshotRun:
         ]
         for each in tables if not self._options.partial else ():
             each.check()
-        begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables]
+        begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables if not each.is_gone()]
         # The next look at them is at what this one leaves open.
         self._anew = False
         self._parts = [_Part(each, *part) for each, now in begun if not now.ended for part in each.left()]
@@ -192,8 +198,8 @@ class SnapshotRun:
         low, high = part.range
         while low < high:
             seen = part.table.known()
-            if seen.facts.epoch != part.table.now.epoch:
-                # Changes were lost, and what is read before that is worth nothing: it is begun anew.
+            if seen.facts.dropped or seen.facts.epoch != part.table.now.epoch:
+                # Where changes were lost, what is read before that is worth nothing: it is begun anew.
                 return
             release, level = self._nodes.release, self._options.consistency
             reading = TableReading(session, seen.plan, release, level, self._pace.take)
@@ -216,17 +222,17 @@ class SnapshotRun:
             return now - before
 
     def _tell(self, now: Snapshot) -> None:
+        self._show(now)
         if now.ended:
-            self._say(
-                f"snapshot of {now.table}: {now.rows} rows, {size_text(now.bytes)}, {now.seconds:.1f} s, "
-                f"{len(now.plan)} ranges"
-            )
-        elif time.monotonic() - self._told >= TOLD_SECONDS:
+            self._say(sentence_of(now))
+
+    def _say_progress(self, now: Snapshot) -> None:
+        if not now.ended and time.monotonic() - self._told >= TOLD_SECONDS:
             self._told = time.monotonic()
             self._say(f"snapshot of {now.table}: {now.rows} rows so far, {done_of(now):.0%} of its tokens")
 
 
-def done_of(snapshot: Snapshot) -> float:
-    """How much of its tokens it has read, of 1."""
-    whole = sum(high - low for low, high in snapshot.plan)
-    return sum(high - low for low, high in snapshot.done) / whole if whole else 1.0
+def sentence_of(ended: Snapshot) -> str:
+    """What a snapshot came to."""
+    size, ranges = size_text(ended.bytes), len(ended.plan)
+    return f"snapshot of {ended.table}: {ended.rows} rows, {size}, {ended.seconds:.1f} s, {ranges} ranges"

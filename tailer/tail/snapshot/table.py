@@ -80,6 +80,11 @@ class TableSnapshot:
         self._work(work)
         return self.now
 
+    def is_gone(self) -> bool:
+        """Whether the log has told that the table was dropped."""
+        id = self._table.definition.id
+        return self._stream.read(lambda seen: (found := Tables(seen.store).get(id)) is not None and found.facts.dropped)
+
     def left(self) -> Iterator[tuple[int, Range]]:
         """The ranges that are to be read still, each with its number in the plan."""
         for number, whole in enumerate(self.now.plan):

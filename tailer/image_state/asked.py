@@ -1,0 +1,80 @@
+"""A snapshot that is asked of the process which has a state of images: by files beside it, for there is no other way.
+
+    who asks: `snapshot.asked`  ->  the process takes it, and says in `snapshot.answer` which tables, or why not
+
+How far it is stands in the state (`snapshots.py`). Chooses no table.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from tailer.on_disk import write_durably
+from tailer.state.modes import read_file
+from tailer.typed_decode import decode_json
+
+_ASKED: Final = "snapshot.asked"
+_ANSWER: Final = "snapshot.answer"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """`id`: random. `tables`: their names and globs; none for all."""
+
+    id: str
+    tables: tuple[str, ...] = ()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`id`: of what was asked. `tables`: the ids (32 hex digits) of those that are read. `reason`: why it cannot be
+    done, empty where it can."""
+
+    id: str
+    tables: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def ask(folder: Path, tables: tuple[str, ...]) -> Asked:
+    """Ask for them, in place of what was asked before and nobody took."""
+    asked = Asked(uuid4().hex, tables)
+    write_durably(folder / _ASKED, msgspec.json.encode(asked))
+    return asked
+
+
+def is_open(folder: Path) -> bool:
+    """Whether nobody has taken what was asked."""
+    return (folder / _ASKED).exists()
+
+
+def withdraw(folder: Path) -> None:
+    """It is asked no more."""
+    (folder / _ASKED).unlink(missing_ok=True)
+
+
+def take(folder: Path) -> Asked | None:
+    """What is asked, once; None for nothing."""
+    if not is_open(folder):
+        return None
+    with suppress(FileNotFoundError):
+        asked = decode_json(read_file(folder / _ASKED), Asked)
+        withdraw(folder)
+        return asked
+    return None
+
+
+def answer(folder: Path, given: Answer) -> None:
+    """Say what became of what was asked."""
+    write_durably(folder / _ANSWER, msgspec.json.encode(given))
+
+
+def answered(folder: Path, asked: Asked) -> Answer | None:
+    """What was said to it; None for nothing yet."""
+    try:
+        found = decode_json(read_file(folder / _ANSWER), Answer)
+    except FileNotFoundError:
+        return None
+    return found if found.id == asked.id else None

@@ -1,0 +1,33 @@
+"""The tables that a run has chosen, as its log defines them. Reads no server."""
+
+from __future__ import annotations
+
+from tailer.errors import UsageError
+from tailer.rebuild import Table
+from tailer.tail.tail import Tail
+
+
+def chosen_tables(tail: Tail, *, unmasked: bool) -> list[Table]:
+    """As they are now, without those that are masked; with `unmasked` UsageError for one, and where there is none."""
+    parts, history = tail.parts, tail.parts.definitions.history
+    found = []
+    for newest in parts.definitions.latest().values():
+        if newest.dropped or not parts.options.selection.wants(newest):
+            continue
+        if parts.masks.of(newest.name):
+            if unmasked:
+                raise UsageError(
+                    f"{newest.name} is masked, and a server's rows are not",
+                    remedy="Leave out --mask or the snapshot, or the table: --exclude.",
+                )
+            continue
+        earlier = [held for event in history.events for held in event.changed.values() if held.id == newest.id]
+        found.append(Table.of(newest, earlier, native=history.is_native(newest.id)))
+    if unmasked and not found:
+        raise UsageError(
+            "there is no table to begin with",
+            expected="a table with cdc = true that is chosen",
+            found=", ".join(parts.options.selection.tables) or "none with cdc = true",
+            remedy="Name the server, which tells its tables: --server HOST; or wait until there is one.",
+        )
+    return found

@@ -6,6 +6,7 @@ Of its `system.local`, `system.peers` and `system_schema.keyspaces`: what this n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
@@ -14,12 +15,13 @@ from tailer.schema.ring import MURMUR3, Host, Primaries, primaries
 from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
 
 _LOCAL = "SELECT cluster_name, data_center, rack, host_id, partitioner, tokens, release_version FROM system.local"
-_PEERS = "SELECT host_id, data_center, tokens, rack FROM system.peers"
+_PEERS = "SELECT host_id, data_center, tokens, rack, peer, rpc_address FROM system.peers"
 _KEYSPACES = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
 
 
 class ServerPlace(NamedTuple):
-    """One node as it sees itself, and the others. `release`: its own, such as `5.0.9`."""
+    """One node as it sees itself, and the others. `release`: its own, such as `5.0.9`. `addresses`: of the others, each
+    with the id of whose it is."""
 
     origin: Origin
     partitioner: str
@@ -27,6 +29,7 @@ class ServerPlace(NamedTuple):
     others: tuple[Host, ...]
     replications: Mapping[str, Mapping[str, str]]
     release: str = ""
+    addresses: Mapping[str, str] = MappingProxyType({})
 
     def primaries(self, server: object) -> Primaries:
         """What it is the first replica of. UsageError for a partitioner by whose tokens rows are not told apart."""
@@ -63,11 +66,12 @@ def place_of(session: Session, server: object) -> ServerPlace:
         partitioner,
         Host(str(id), dc, _tokens(tokens) if murmur3 else (), rack),
         # One without tokens has not joined; nor has one whose data centre nobody knows yet.
-        tuple(Host(str(id), dc, _tokens(ts), rack or "") for id, dc, ts, rack in peers if id and dc and ts)
+        tuple(Host(str(id), dc, _tokens(ts), rack or "") for id, dc, ts, rack, *_ in peers if id and dc and ts)
         if murmur3
         else (),
         {name: dict(replication) for name, replication in map(tuple, keyspaces)},
         release,
+        {str(address): str(id) for id, *_, peer, rpc in peers if id for address in (peer, rpc) if address},
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Collection, Mapping, Sequence
 
 from tailer.definitions.outside import server_of
-from tailer.errors import UsageError
+from tailer.errors import SystemFailedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.schema.ring import MURMUR3
 from tailer.schema.server import Server, open_session
@@ -28,15 +29,26 @@ class Nodes:
         self._place: ServerPlace | None = None
 
     def ask(self) -> None:
-        """Raises as `read_server`; UsageError for a ring that is none of Murmur3's tokens."""
+        """Of a server that is away its neighbours tell. Raises as `read_server` where none of them answers, or none
+        tells of another; UsageError for a ring that is none of Murmur3's tokens."""
+        away: dict[str, SystemFailedError] = {}
+        places: list[ServerPlace] = []
         for name, server in self.servers.items():
-            with open_session(server) as session:
-                self._place = place = place_of(session, server)
+            try:
+                with open_session(server) as session:
+                    place = place_of(session, server)
+            except SystemFailedError as error:
+                away[name] = error
+                continue
             if place.partitioner != MURMUR3:
                 raise UsageError(
                     "a snapshot goes by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
                 )
+            places.append(place)
             self._ids[name] = place.own.id
+        for name, fault in away.items():
+            self._ids[name] = _told(self.servers[name], places, fault)
+        self._place = min(places, key=lambda each: each.release) if places else None
 
     @property
     def asked(self) -> bool:
@@ -75,3 +87,15 @@ def range_of(token: int, ranges: Sequence[HeldRange]) -> HeldRange:
 def share(ranges: Collection[HeldRange]) -> float:
     """How much of the ring ranges are."""
     return sum(each.high - each.low for each in ranges) / 2**64
+
+
+def _told(server: Server, places: Sequence[ServerPlace], error: SystemFailedError) -> str:
+    """The id of a server that does not answer, as others know it; its error where none does."""
+    try:
+        addresses = {found[4][0] for found in socket.getaddrinfo(server.host, None)}
+    except OSError:
+        addresses = {server.host}
+    for place in places:
+        for address in addresses & place.addresses.keys():
+            return place.addresses[str(address)]
+    raise error

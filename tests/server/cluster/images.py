@@ -52,18 +52,21 @@ def imaged(cluster: Cluster, imaging: Imaging, rows: Sequence[str]) -> Imaged:
     imaging.stop()
     images = imaging.images()
     told = effects(entries_in_order(map(loads, rows), imaging.arrived()), TOLD)
-    return Imaged(images, different, torn(images), unlike(told, images), len(told.must), imaging.kills)
+    whole = torn(images, in_order=imaging.in_order)
+    return Imaged(images, different, whole, unlike(told, images), len(told.must), imaging.kills)
 
 
-def torn(images: Iterable[Image]) -> list[str]:
+def torn(images: Sequence[Image], *, in_order: bool) -> list[str]:
     """Where the chain is not whole: an image that does not begin where the one before of its row, or of its partition,
     ended. A row that has become known whole in between has nulls where nothing was known, and one whose table has got
-    or lost columns goes on in those that are there."""
+    or lost columns goes on in those that are there. `in_order`: those of other partitions, and of the table as a whole,
+    stand where they were merged."""
     rows: dict[str, Image] = {}
     seqs: dict[str, int] = {}
     altered: Counter[str] = Counter()
     shapes: dict[str, int] = {}
     found = []
+    reshaped = {image["table_id"] for image in images if image["op"] == "schema"}
     for image in images:
         altered[image["table_id"]] += image["op"] == "schema"
         partition, row = dumps([image["table_id"], image["partition_key"]]), dumps([image["table_id"], *row_of(image)])
@@ -73,7 +76,7 @@ def torn(images: Iterable[Image]) -> list[str]:
         if image["op"] in OF_ONE_ROW:
             last = rows.get(row, {"after": None, "complete": True})
             more_known, after = image["complete"] and not last["complete"], last["after"]
-            if shapes.get(row, 0) != altered[image["table_id"]]:
+            if shapes.get(row, 0) != altered[image["table_id"]] or (image["table_id"] in reshaped and not in_order):
                 after = _reshaped(after, image["before"])
             if not (_fits(after, image["before"]) if more_known else after == image["before"]):
                 found.append(f"{dumps(image)}: {dumps(last['after'])} was the row before")

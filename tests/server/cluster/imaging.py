@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tailer.image_state.file import ImageFile
 from tailer.image_state.identity import place_of
@@ -45,7 +45,10 @@ stream.put_place = put_place
 
 
 class Imaging(CommandFollower):
-    """A `CommandFollower` over all nodes, whose lines are images."""
+    """A `CommandFollower` over all nodes, whose lines are images. `in_order`: as they were merged, whichever partitions
+    they are of."""
+
+    in_order: ClassVar[bool] = True
 
     def __init__(self, work: Path) -> None:
         super().__init__("images", interrupted=False)
@@ -166,9 +169,10 @@ class ImageFollower(Imaging):
 
 
 class ImageQuery(Imaging, SparkCommand):
-    """`cdc-tail stream --image both`."""
+    """`cdc-tail stream --image both`: of each partition in their order."""
 
     what = "the images of a cluster"
+    in_order = False
 
     def __init__(self, work: Path) -> None:
         super().__init__(work)

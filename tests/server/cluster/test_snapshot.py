@@ -1,0 +1,122 @@
+"""Tables of three real nodes that were full before anybody looked, of which one is down when the snapshot is read.
+
+Others keep hints for it, of writes and of deletions that are older than the snapshot's floor: they come when it is
+back, and raise nothing that was deleted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.rebuilt import spelled
+from tests.oracle.jsontext import loads
+from tests.server.cluster.awaited import awaited
+from tests.server.cluster.cluster import Cluster, at_level
+from tests.server.followers import CommandFollower
+from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+DOWN = 2
+WRITES = 600
+REST_SECONDS = 120
+
+
+class AtQuorum:
+    """A session whose statements all are acknowledged by two of three."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def execute(self, statement: str) -> None:
+        self._session.execute(at_level(statement, "QUORUM"), timeout=30)
+
+
+class Following(CommandFollower):
+    """`cdc-tail follow --image` over all nodes, that begins with a snapshot of their servers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__("c", interrupted=False)
+        self._cluster = cluster
+
+    def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
+        nodes = self._cluster.nodes.values()
+        logs = ",".join(f"{node.name}={node.cdc_raw}" for node in nodes)
+        servers = ",".join(f"{node.name}={node.address}:{node.cql_port}" for node in nodes)
+        asked = ["--image", "after", "--from", "snapshot", "--snapshot-settle", "8", "--server", servers]
+        return ["follow", logs, "--output", "json", "--consumer", self.name, *asked]
+
+    def images(self) -> list[dict[str, Any]]:
+        return [loads(line) for line in self.rows()]
+
+    def said(self) -> str:
+        return self._errors.read_text()
+
+
+def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Path) -> None:
+    follower: Following | None = None
+    with Cluster(tmp_path) as cluster:
+        cluster.start()
+        with cluster.session() as session:
+            for statement in CREATE:
+                session.execute(statement.replace("'replication_factor': 1", "'replication_factor': 3"))
+            writer = Writer(AtQuorum(session), 3)
+            writer.write(WRITES)
+            cluster.sync()
+            cluster.nodes[DOWN].kill()
+            time.sleep(3)
+            # What it misses: updates of rows that it has, and deletions.
+            writer.write(WRITES)
+            stop = threading.Event()
+
+            def write() -> None:
+                while not stop.is_set():
+                    writer.write(5)
+                    time.sleep(0.05)
+
+            writing = threading.Thread(target=write)
+            writing.start()
+            try:
+                follower = Following(cluster)
+                follower.start(tmp_path, tmp_path)
+                last = f"snapshot of {KEYSPACE}.{TABLES[0]}: "
+                awaited(lambda: last in follower.said() or not follower.running, "the snapshot is read", 120)
+                cluster.nodes[DOWN].start_again()
+                cluster.await_all_up()
+                time.sleep(5)
+            finally:
+                stop.set()
+                writing.join()
+        cluster.await_no_hints()
+        cluster.sync()
+        deadline = time.monotonic() + REST_SECONDS
+        while True:
+            images = follower.images()
+            different = {table: folded(images, table) ^ selected(cluster, table) for table in TABLES}
+            if not any(different.values()) or not follower.running or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        follower.stop()
+    assert follower.failures == []
+    assert {table: rows for table, rows in different.items() if rows} == {}
+    late = [image for image in images if image["node"] == f"n{DOWN}"]
+    assert late, "hints were given to it"
+    assert not any(image["complete"] is False for image in newest(images)), "all of it is known whole"
+
+
+def selected(cluster: Cluster, table: str) -> set[str]:
+    return {spelled(loads(text)) for text in cluster.query(f"SELECT JSON * FROM {KEYSPACE}.{table}")}
+
+
+def newest(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each row the last one."""
+    found = {}
+    for image in images:
+        key = (image["table"], str(image["partition_key"]), str(image["clustering"]), image["is_static"])
+        found[key] = image
+    return list(found.values())

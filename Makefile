@@ -64,7 +64,7 @@ soak-streams:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_soak.py -s
 
 soak-images:
-	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/spark/test_images.py tests/golden/test_bucketed_images.py -s
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=7200 tests/spark/test_images.py tests/golden/test_bucketed_images.py -s
 
 soak-lakehouse:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(OLDEST)/bin/python -m pytest tests/spark/test_soak_lakehouse.py -s

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-harness soak-cluster
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-cluster
 .PHONY: demo test quick soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -32,7 +32,7 @@ quick: $(VENV)/.installed-dev
 COUNT ?= 50
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive harness cluster
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness cluster
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -89,6 +89,9 @@ soak-databases:
 
 soak-archive:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_archive.py
+
+soak-snapshot:
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=10 $(PYTEST) tests/server/test_snapshot.py tests/server/test_snapshot_kills.py tests/server/cluster/test_snapshot.py
 
 soak-harness:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_harness.py

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.amount import ALL
 from tests.helpers.cli import run_cli
 from tests.helpers.jvm.program import running
 from tests.helpers.rebuilt import spelled
@@ -136,7 +137,7 @@ def selected(session: Any, table: str) -> set[str]:
     return {spelled(loads(row[0])) for row in session.execute(f"SELECT JSON * FROM {KEYSPACE}.{table}")}
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=VERSIONS if ALL else ["4.0", "5.0"])
 def full(
     request: pytest.FixtureRequest, needs_server: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Node]:

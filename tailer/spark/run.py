@@ -165,13 +165,25 @@ def stop(session: SparkSession) -> None:
         session.stop()
 
 
+_CAUSE: Final = "Caused by: "
+
+
 def documented(error: BaseException) -> CdcError:
     """The documented error in something that Spark raised; else one that shows its first line."""
     text = str(error)
     found = find_error(text)
     if found is not None:
         return found
-    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    line = _first_sentence(text) or type(error).__name__
     if any(mark in text for mark in _SINK_MARKS):
         return SinkError(f"the query's sink failed: {line}")
     return SystemFailedError(f"the Spark query failed: {line}", remedy="CDC_TAIL_DEBUG=1 shows Spark's log.")
+
+
+def _first_sentence(text: str) -> str:
+    """The first line; with the last cause behind it where it only says that there is one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines or not lines[0].endswith(":"):
+        return lines[0] if lines else ""
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    return f"{lines[0]} {causes[-1] if causes else lines[1] if len(lines) > 1 else ''}".strip()

@@ -55,6 +55,15 @@ def test_one_server_for_several_nodes_is_refused(log: Log, tmp_path: Path) -> No
     assert "one server for several nodes does not tell which of them hold what" in result.err
 
 
+def test_each_node_has_its_own_server(log: Log, tmp_path: Path) -> None:
+    other = Log(tmp_path / "n2" / "cdc_raw")
+    other.write("a")
+    places = f"n1={log.path},n2={other.path}"
+    result = run_cli(["snapshot", places, "--consumer", "c", "--server", f"n1={NOBODY}"])
+    assert result.code == 2, result.err
+    assert "a value for node n2 too" in result.err
+
+
 def test_a_state_of_another_consumer_is_no_place_for_it(log: Log, tmp_path: Path) -> None:
     state = tmp_path / "images"
     with ImageFile(state) as file:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tailer.definitions.outside import server_of
 from tailer.errors import SystemFailedError, UsageError
-from tailer.options.tail import TailOptions
+from tailer.options.tail import TailOptions, of_node
 from tailer.schema.ring import MURMUR3
 from tailer.schema.server import Server, open_session
 from tailer.schema.server_place import ServerPlace, place_of
@@ -16,7 +16,7 @@ from tailer.snapshot.ranges import HeldRange, held_ranges
 
 def servers_of(options: Mapping[str, TailOptions]) -> dict[str, Server]:
     """By node its own server, of those that name one. UsageError where several nodes share one."""
-    found = {name: server_of(each) for name, each in options.items()}
+    found = {name: server_of(of_node(each)) for name, each in options.items()}
     return {name: server for name, server in found.items() if server is not None}
 
 

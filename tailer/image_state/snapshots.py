@@ -20,7 +20,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Of one table (its id 32 hex digits). `id`: random. `until`: its floor, in µs.
 
     `epoch`: of the table when it was begun; what is missing since makes it worthless. `plan`: the ranges that it reads,
-    by whose numbers rows are called. `done`: tokens that are merged. `ended`: all of the plan is.
+    by whose numbers images are called. `done`: tokens that are merged. `images`: how many came of it. `ended`: all of
+    the plan is merged.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     plan: list[Range]
     done: list[Range] = []
     rows: int = 0
+    images: int = 0
     bytes: int = 0
     seconds: float = 0.0
     ended: bool = False

@@ -111,7 +111,7 @@ class TableSnapshot:
             if not merged:
                 return []
             held = range_of(piece.found.high, self._ranges)
-            ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.rows))
+            ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.images))
             answer = Answer(now.until, self._nodes.follows(held), self._marks(transaction, merging, held), ids)
             images = merging.merger.served(known.id, piece.found, answer, merging.now_us)
             done = joined(now.done, (piece.found.low, piece.found.high))
@@ -119,6 +119,7 @@ class TableSnapshot:
                 now,
                 done=done,
                 rows=now.rows + piece.rows,
+                images=now.images + len(images),
                 bytes=now.bytes + piece.bytes,
                 seconds=now.seconds + seconds,
                 ended=not any(without(part, done) for part in now.plan),

@@ -172,7 +172,7 @@ class Snapshotted(Story):
         found = ServedRange(low, high, partitions)
         self._take(self.merger.merger.served(self._id, found, self._answer(self._until), self.now_us))
 
-    def again(self) -> None:
+    def serve_anew(self) -> None:
         """Another snapshot, of all."""
         self._until = self.base + 100
         self._left = list(RANGES)

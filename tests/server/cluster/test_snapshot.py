@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import loads
 from tests.server.cluster.awaited import awaited
-from tests.server.cluster.cluster import Cluster, at_level
+from tests.server.cluster.cluster import WAIT_SECONDS, Cluster, ClusterNode, at_level
 from tests.server.followers import CommandFollower
 from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded
 
@@ -69,7 +69,10 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
             writer.write(WRITES)
             cluster.sync()
             cluster.nodes[DOWN].kill()
-            time.sleep(3)
+            # Until then coordinators wait for it, and what is not acknowledged nobody can hold them to.
+            awaited(
+                lambda: not any(down(cluster) in seen.live for seen in up(cluster)), "it is seen down", WAIT_SECONDS
+            )
             # What it misses: updates of rows that it has, and deletions.
             writer.write(WRITES)
             stop = threading.Event()
@@ -107,6 +110,14 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
     late = [image for image in images if image["node"] == f"n{DOWN}"]
     assert late, "hints were given to it"
     assert not any(image["complete"] is False for image in newest(images)), "all of it is known whole"
+
+
+def down(cluster: Cluster) -> str:
+    return cluster.nodes[DOWN].address
+
+
+def up(cluster: Cluster) -> list[ClusterNode]:
+    return [node for node in cluster.nodes.values() if node.running]
 
 
 def selected(cluster: Cluster, table: str) -> set[str]:

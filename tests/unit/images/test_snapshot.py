@@ -151,7 +151,7 @@ def test_what_the_state_knew_wrongly_is_healed() -> None:
         story.next[node] += 1
     story.lose()
     assert sorted(key for _, key in rows(story)) == [(1, 1), (1, 2)]
-    story.again()
+    story.serve_anew()
     assert sorted(key for _, key in rows(story)) == [(1, 2), (2, 1)]
     ended(story)
 
@@ -160,7 +160,7 @@ def test_a_second_snapshot_of_what_is_known_tells_nothing() -> None:
     story = begun(WIDE, ([Set(ROW, {"a": 1, "m": (True, {"1": 2})}, insert=True), Set(STATIC, {"s": 2})], (0, 1, 2)))
     read(story)
     before = dict(story.seen.seqs)
-    story.again()
+    story.serve_anew()
     assert story.seen.seqs == before
     ended(story)
 

@@ -309,7 +309,7 @@ class Merger:
             for name in self._names(known):
                 part = self._partition(self._tables.of(known.id), name, now)
                 yield from voided(self._partition(old, name, now), part, cause, now)
-                part.save()
+                self._save(part)
 
     def _drop(self, table_id: str, now: int, cause: Cause) -> list[Image]:
         table = self._tables.get(table_id)

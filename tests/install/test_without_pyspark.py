@@ -20,7 +20,7 @@ from tests.install.environment import NODE, Environment, linked, requirements_of
 from tests.oracle import expected
 
 SPARK = ("stream", "demo")
-NEED_EXTRAS = ("compare", "images", "serve")
+NEED_EXTRAS = ("compare", "images", "serve", "snapshot")
 """Commands that are nothing without an extra; they say which."""
 
 RUN = "from tailer.cli.app import run; run()"
@@ -49,7 +49,14 @@ EXTRAS = {
     "deltalake": ("tailer.sinks.deltalake",),
     "duckdb": ("tailer.sinks.database.duckdb",),
     "fastavro": ("tailer.sinks.envelope.avro",),
-    "lmdb": ("tailer.cli.follow_images", "tailer.comparing.run", "tailer.image_state", "tailer.tail.images"),
+    "lmdb": (
+        "tailer.cli.follow_images",
+        "tailer.cli.snapshot_asked",
+        "tailer.comparing.run",
+        "tailer.image_state",
+        "tailer.tail.images",
+        "tailer.tail.snapshot",
+    ),
     "opentelemetry": ("tailer.metrics.otel",),
     "prometheus_client": ("tailer.metrics.prometheus",),
     "psycopg": ("tailer.sinks.database",),
@@ -174,6 +181,7 @@ def test_what_serves_a_log_says_what_to_install(node: Environment, fresh_folder:
         ["follow", "--image", "after", "--consumer", "c"],
         ["follow", "--image", "after", "--once"],
         ["compare", "--consumer", "c", "--table", "ks.t", "--server", "127.0.0.1"],
+        ["snapshot", "--consumer", "c", "--table", "ks.t", "--server", "127.0.0.1"],
     ],
 )
 def test_what_gives_images_says_what_to_install(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -150,6 +151,10 @@ class Snapshotted(Story):
         units = super()._alter(table)
         self._take(self.merger.define(table, self.now_us))
         self.seen.without(table.dropped)
+        for row, (definition, text) in self.seen.last.items():
+            if text is not None:
+                left = {name: value for name, value in json.loads(text).items() if name not in table.dropped}
+                self.seen.last[row] = definition, json.dumps(left)
         for row in list(self.seen.rows):
             if self.merger.shown(*row)[1] is None:
                 # All that was known of it was the column that is gone: whether it is there was not known.

@@ -1,4 +1,4 @@
-"""Tables of three real nodes that were full before anybody looked, of which one is down when the snapshot is read.
+"""Tables of three real nodes that were full before anybody followed them, of which one is down when they are read.
 
 Others keep hints for it, of writes and of deletions that are older than the snapshot's floor: they come when it is
 back, and raise nothing that was deleted.
@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from tailer.image_state.file import reading
+from tailer.image_state.identity import nodes_of
+from tests.helpers.cli import Result, run_cli
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import loads
 from tests.server.cluster.awaited import awaited
@@ -38,18 +41,22 @@ class AtQuorum:
 
 
 class Following(CommandFollower):
-    """`cdc-tail follow --image` over all nodes, that begins with a snapshot of their servers."""
+    """`cdc-tail follow --image` over all nodes, from the newest position of each."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__("c", interrupted=False)
         self._cluster = cluster
 
     def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
+        asked = ["--output", "json", "--image", "after", "--from", "latest", "--snapshot-settle", "8"]
+        return ["follow", *self.places(), *asked]
+
+    def places(self) -> list[str]:
+        """The logs, their servers, and whose images they are of."""
         nodes = self._cluster.nodes.values()
         logs = ",".join(f"{node.name}={node.cdc_raw}" for node in nodes)
         servers = ",".join(f"{node.name}={node.address}:{node.cql_port}" for node in nodes)
-        asked = ["--image", "after", "--from", "snapshot", "--snapshot-settle", "8", "--server", servers]
-        return ["follow", logs, "--output", "json", "--consumer", self.name, *asked]
+        return [logs, "--consumer", self.name, "--server", servers]
 
     def images(self) -> list[dict[str, Any]]:
         return [loads(line) for line in self.rows()]
@@ -59,7 +66,6 @@ class Following(CommandFollower):
 
 
 def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Path) -> None:
-    follower: Following | None = None
     with Cluster(tmp_path) as cluster:
         cluster.start()
         with cluster.session() as session:
@@ -68,6 +74,9 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
             writer = Writer(AtQuorum(session), 3)
             writer.write(WRITES)
             cluster.sync()
+            follower = Following(cluster)
+            follower.start(tmp_path, tmp_path)
+            awaited(lambda: stand(tmp_path, 3), "all nodes are followed", WAIT_SECONDS)
             cluster.nodes[DOWN].kill()
             # Until then coordinators wait for it, and what is not acknowledged nobody can hold them to.
             awaited(
@@ -85,10 +94,9 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
             writing = threading.Thread(target=write)
             writing.start()
             try:
-                follower = Following(cluster)
-                follower.start(tmp_path, tmp_path)
-                last = f"snapshot of {KEYSPACE}.{TABLES[0]}: "
-                awaited(lambda: last in follower.said() or not follower.running, "the snapshot is read", 120)
+                read = run_cli(["snapshot", *follower.places()])
+                assert read.code == 0, read.err
+                assert read.err.count("snapshot of ") == len(TABLES)
                 cluster.nodes[DOWN].start_again()
                 cluster.await_all_up()
                 time.sleep(5)
@@ -104,12 +112,24 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
             if not any(different.values()) or not follower.running or time.monotonic() > deadline:
                 break
             time.sleep(1)
+        compared = {table: compare(cluster, follower, table) for table in TABLES}
         follower.stop()
     assert follower.failures == []
     assert {table: rows for table, rows in different.items() if rows} == {}
     late = [image for image in images if image["node"] == f"n{DOWN}"]
     assert late, "hints were given to it"
-    assert not any(image["complete"] is False for image in newest(images)), "all of it is known whole"
+    for table, result in compared.items():
+        assert (table, result.code, result.lines) == (table, 0, []), result.err
+        assert "of which images know nothing" not in result.err
+
+
+def stand(folder: Path, nodes: int) -> bool:
+    """Whether so many nodes' logs are followed into the state that lies there."""
+    found = list(folder.glob("n1/cdc_raw.cdc_tail/images/c"))
+    if not found or not (found[0] / "data.mdb").exists():
+        return False
+    with reading(found[0]) as seen:
+        return sum(bool(node.folder) for node in nodes_of(seen).values()) == nodes
 
 
 def down(cluster: Cluster) -> str:
@@ -124,10 +144,10 @@ def selected(cluster: Cluster, table: str) -> set[str]:
     return {spelled(loads(text)) for text in cluster.query(f"SELECT JSON * FROM {KEYSPACE}.{table}")}
 
 
-def newest(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each row the last one."""
-    found = {}
-    for image in images:
-        key = (image["table"], str(image["partition_key"]), str(image["clustering"]), image["is_static"])
-        found[key] = image
-    return list(found.values())
+def compare(cluster: Cluster, follower: Following, table: str) -> Result:
+    """Whether all of a table is known, as all replicas have it."""
+    node = cluster.nodes[1]
+    logs, *consumer, _, _ = follower.places()
+    name = f"{KEYSPACE}.{table}".replace('"', "")
+    asked = ["--server", f"{node.address}:{node.cql_port}", "--table", name, "--consistency", "ALL", "--settle", "5"]
+    return run_cli(["compare", logs, *consumer, *asked, "--output", "json"])

@@ -100,7 +100,7 @@ def test_postgresql(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     import psycopg
 
     try:
-        server = Postgres(tmp_path)
+        server = Postgres()
         server.start()
     except UnavailableError as error:
         pytest.skip(str(error))

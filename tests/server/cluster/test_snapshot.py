@@ -23,7 +23,7 @@ from tests.server.cluster.cluster import WAIT_SECONDS, Cluster, ClusterNode, at_
 from tests.server.followers import CommandFollower
 from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.soak]
 
 DOWN = 2
 WRITES = 600

@@ -40,7 +40,7 @@ CLUSTERING = {"plain": "ck", '"Odd"': None, "counts": None, "bare": "ck"}
 STATIC = {"plain": {"s"}}
 KEYS = 40
 SETTLE_SECONDS = 2.0
-REST_SECONDS = 90.0
+REST_SECONDS = 180.0
 QUICK = "-XX:TieredStopAtLevel=1"
 
 

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 PAGES: Final = ROOT / "docs" / "tutorials"
 BLOCK: Final = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
-WAIT_SECONDS: Final = 60
+WAIT_SECONDS: Final = 120
 QUICK: Final = "-XX:TieredStopAtLevel=1"
 
 

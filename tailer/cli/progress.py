@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailer.cli.standard_error import STANDARD_ERROR
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from tailer.definitions.whole_folder import Progress
-    from tailer.image_state.snapshots import Snapshot
+    from tailer.image_state.snapshots import Show, Snapshot
     from tailer.segments.folder import LogFile
 
 
@@ -37,7 +37,7 @@ def progress_bar(what: str, logs: Mapping[int, LogFile]) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def snapshot_bars() -> Iterator[Callable[[Snapshot], None] | None]:
+def snapshot_bars() -> Iterator[Show | None]:
     """A bar for each table on standard error, told of how far it is; None where none may be drawn."""
     if not STANDARD_ERROR.draws():
         yield None

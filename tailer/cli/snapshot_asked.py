@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError, UsageError
-from tailer.image_state.asked import Answer, Asked, answered, ask, withdraw
+from tailer.image_state.asked import Asked, Reply, ask, replied, withdraw
 from tailer.image_state.file import reading
-from tailer.image_state.snapshots import Snapshot, snapshot_of, snapshots_in
+from tailer.image_state.snapshots import Show, Snapshot, snapshot_of, snapshots_in
 
 TAKEN_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 0.5
-
-Show = Callable[[Snapshot], None]
 
 
 def snapshot_elsewhere(folder: Path, tables: tuple[str, ...], show: Show) -> list[Snapshot]:
@@ -26,16 +23,16 @@ def snapshot_elsewhere(folder: Path, tables: tuple[str, ...], show: Show) -> lis
     """
     before = _held(folder)
     asked = ask(folder, tables)
-    answer = _answer(folder, asked)
-    if answer.reason:
-        raise UsageError(f"the process that has the state of images: {answer.reason}", file=str(folder))
+    reply = _reply(folder, asked)
+    if reply.reason:
+        raise UsageError(f"the process that has the state of images: {reply.reason}", file=str(folder))
     while True:
         with reading(folder) as seen:
-            found = [snapshot_of(seen, id) for id in answer.tables]
+            found = [snapshot_of(seen, id) for id in reply.tables]
         news = [each for each in found if each is not None and each.id not in before]
         for each in news:
             show(each)
-        if len(news) == len(answer.tables) and all(each.ended for each in news):
+        if len(news) == len(reply.tables) and all(each.ended for each in news):
             return news
         time.sleep(LOOK_SECONDS)
 
@@ -46,9 +43,9 @@ def _held(folder: Path) -> set[str]:
         return {each.id for each in snapshots_in(seen) if each.ended}
 
 
-def _answer(folder: Path, asked: Asked) -> Answer:
+def _reply(folder: Path, asked: Asked) -> Reply:
     deadline = time.monotonic() + TAKEN_SECONDS
-    while (found := answered(folder, asked)) is None:
+    while (found := replied(folder, asked)) is None:
         if time.monotonic() > deadline:
             withdraw(folder)
             raise RefusedError(

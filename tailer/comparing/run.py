@@ -21,7 +21,6 @@ from tailer.images.store import Store
 from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange, token_range
 from tailer.rebuild.table import DataColumn
-from tailer.schema.ring import MURMUR3
 from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
 from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_place import place_of as place_on_server
@@ -77,10 +76,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
 
 def _place(session: Session, server: Server) -> ServerPlace:
     place = place_on_server(session, server)
-    if place.partitioner != MURMUR3:
-        raise UsageError(
-            "tables are compared by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
-        )
+    place.check_tokens(server, "tables are compared by Murmur3's tokens")
     return place
 
 

@@ -1,6 +1,6 @@
 """A snapshot that is asked of the process which has a state of images: by files beside it, for there is no other way.
 
-    who asks: `snapshot.asked`  ->  the process takes it, and says in `snapshot.answer` which tables, or why not
+    who asks: `snapshot.asked`  ->  the process takes it, and says in `snapshot.reply` which tables, or why not
 
 How far it is stands in the state (`snapshots.py`). Chooses no table.
 """
@@ -19,7 +19,7 @@ from tailer.state.modes import read_file
 from tailer.typed_decode import decode_json
 
 _ASKED: Final = "snapshot.asked"
-_ANSWER: Final = "snapshot.answer"
+_REPLY: Final = "snapshot.reply"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
     tables: tuple[str, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """`id`: of what was asked. `tables`: the ids (32 hex digits) of those that are read. `reason`: why it cannot be
     done, empty where it can."""
 
@@ -66,15 +66,15 @@ def take(folder: Path) -> Asked | None:
     return None
 
 
-def answer(folder: Path, given: Answer) -> None:
+def reply(folder: Path, given: Reply) -> None:
     """Say what became of what was asked."""
-    write_durably(folder / _ANSWER, msgspec.json.encode(given))
+    write_durably(folder / _REPLY, msgspec.json.encode(given))
 
 
-def answered(folder: Path, asked: Asked) -> Answer | None:
+def replied(folder: Path, asked: Asked) -> Reply | None:
     """What was said to it; None for nothing yet."""
     try:
-        found = decode_json(read_file(folder / _ANSWER), Answer)
+        found = decode_json(read_file(folder / _REPLY), Reply)
     except FileNotFoundError:
         return None
     return found if found.id == asked.id else None

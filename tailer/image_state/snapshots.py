@@ -5,6 +5,7 @@ Values, and how they stand in a transaction. Asks no server.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -36,6 +37,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     bytes: int = 0
     seconds: float = 0.0
     ended: bool = False
+
+
+Show = Callable[[Snapshot], None]
+"""Told of how far a snapshot is."""
 
 
 def snapshot_of(transaction: Transaction, table_id: str) -> Snapshot | None:

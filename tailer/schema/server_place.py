@@ -31,6 +31,11 @@ class ServerPlace(NamedTuple):
     release: str = ""
     addresses: Mapping[str, str] = MappingProxyType({})
 
+    def check_tokens(self, server: object, what: str) -> None:
+        """UsageError, which says `what` goes by tokens, for a partitioner that is not Murmur3's."""
+        if self.partitioner != MURMUR3:
+            raise UsageError(what, file=str(server), expected=MURMUR3, found=self.partitioner)
+
     def primaries(self, server: object) -> Primaries:
         """What it is the first replica of. UsageError for a partitioner by whose tokens rows are not told apart."""
         if self.partitioner != MURMUR3:

@@ -6,7 +6,6 @@ which has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tailer.errors import UsageError
@@ -27,16 +26,12 @@ class WantedColumn(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """`texts`: what is asked for, as CQL, first the clustering. `columns`: those of static rows, and all others."""
+    """`texts`: what is asked for, as CQL, first the clustering. `static`, `regular`: the columns of static rows, and of all others."""
 
     texts: tuple[str, ...]
     clustering: int
     static: tuple[WantedColumn, ...]
     regular: tuple[WantedColumn, ...]
-
-    @property
-    def columns(self) -> Sequence[WantedColumn]:
-        return (*self.static, *self.regular)
 
 
 def wanted_of(plan: Plan, release: str) -> Wanted:

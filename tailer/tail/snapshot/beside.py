@@ -13,7 +13,8 @@ from typing import Final
 
 from tailer.errors import CdcError, UsageError
 from tailer.image_state import asked
-from tailer.image_state.asked import Answer, Asked
+from tailer.image_state.asked import Asked, Reply
+from tailer.image_state.snapshots import Show
 from tailer.images.tables import Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
@@ -23,7 +24,7 @@ from tailer.tail.follow import Say
 from tailer.tail.images.run import ImageRun
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.rereading import MOST_SECONDS, Rereading
-from tailer.tail.snapshot.run import Show, SnapshotRun
+from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.tail import Tail
 
@@ -112,13 +113,13 @@ class Beside:
                     found=", ".join(request.tables) or "all tables",
                 )
         except CdcError as error:
-            asked.answer(self._folder, Answer(request.id, reason=error.sentence()))
+            asked.reply(self._folder, Reply(request.id, reason=error.sentence()))
             return
         self._say(f"a snapshot is asked for: {', '.join(each.name for each in tables)}")
         self._snapshot = self._made(anew=True)
         self._snapshot.begin(tables)
         self._snapshot.start()
-        asked.answer(self._folder, Answer(request.id, tuple(each.definition.id for each in tables)))
+        asked.reply(self._folder, Reply(request.id, tuple(each.definition.id for each in tables)))
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens

@@ -6,9 +6,8 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 
 from tailer.definitions.outside import server_of
-from tailer.errors import SystemFailedError, UsageError
+from tailer.errors import SystemFailedError
 from tailer.options.tail import TailOptions, of_node
-from tailer.schema.ring import MURMUR3
 from tailer.schema.server import Server, open_session
 from tailer.schema.server_place import ServerPlace, place_of
 from tailer.snapshot.ranges import HeldRange, held_ranges
@@ -40,10 +39,7 @@ class Nodes:
             except SystemFailedError as error:
                 away[name] = error
                 continue
-            if place.partitioner != MURMUR3:
-                raise UsageError(
-                    "a snapshot goes by Murmur3's tokens", file=str(server), expected=MURMUR3, found=place.partitioner
-                )
+            place.check_tokens(server, "a snapshot goes by Murmur3's tokens")
             places.append(place)
             self._ids[name] = place.own.id
         for name, fault in away.items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
-from tailer.image_state.snapshots import Snapshot, done_of
+from tailer.image_state.snapshots import Show, Snapshot, done_of
 from tailer.images.merger import SECOND
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
@@ -31,9 +31,6 @@ _REFUSED_SECONDS: Final = 60.0
 """A table that its server refuses to read for so long is another one than the log tells of."""
 _TURN_SECONDS: Final = 0.02
 """So long others have the state for themselves behind a piece, at most: as long as it took."""
-
-
-Show = Callable[[Snapshot], None]
 
 
 class _Part(NamedTuple):

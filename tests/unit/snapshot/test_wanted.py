@@ -30,18 +30,19 @@ def test_newer_servers_tell_times_of_elements(release: str) -> None:
         '"l"', 'WRITETIME("l")', 'TTL("l")', '"f"', 'WRITETIME("f")', 'TTL("f")',
     )  # fmt: skip
     assert [column.column.name for column in wanted.static] == ["s"]
-    assert all(column.ttl == (column.written or 0) + 1 for column in wanted.columns)
+    assert all(column.ttl == (column.written or 0) + 1 for column in (*wanted.static, *wanted.regular))
 
 
 @pytest.mark.parametrize("release", ["4.0.19", "4.1.10"])
 def test_older_ones_of_whole_values_alone(release: str) -> None:
-    times = {column.column.name: column.written is not None for column in wanted_of(PLAN, release).columns}
+    wanted = wanted_of(PLAN, release)
+    times = {column.column.name: column.written is not None for column in (*wanted.static, *wanted.regular)}
     assert times == {"s": True, "Odd": True, "f": True, "l": False}
 
 
 def test_a_counter_has_no_ttl() -> None:
     plan = plan_of(Table.of(TableDefinition("2" * 32, "ks", "n", COUNTS, cdc=True, counter=True)))
-    assert [(each.written, each.ttl) for each in wanted_of(plan, "4.0.1").columns] == [(1, None)]
+    assert [(each.written, each.ttl) for each in wanted_of(plan, "4.0.1").regular] == [(1, None)]
 
 
 def test_a_release_that_is_none_is_refused() -> None:

@@ -55,6 +55,9 @@ def _old(facts: Facts, before: int, at: int) -> Facts:
 
 def _leave(part: Partition, row: Row, old: Facts, over: Iterable[Fact], before: View, told: Forgotten) -> None:
     """Leave `old` facts out, and what they and the deletions `over` the row outweigh."""
+    if before.guessed:
+        # What makes a guess unsure is all that tells so, until a server has answered.
+        return
     until = max((fact.write_ts for fact in over), default=NO_TIME - 1)
     beneath = outweighed_by(old, row.facts, part.table.plan)
     left = {

@@ -26,7 +26,8 @@ class WantedColumn(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """`texts`: what is asked for, as CQL, first the clustering. `static`, `regular`: the columns of static rows, and of all others."""
+    """`texts`: what is asked for, as CQL, first the clustering. `static`: the columns of static rows; `regular`: all
+    others."""
 
     texts: tuple[str, ...]
     clustering: int

@@ -7,6 +7,7 @@ that is known of it. Until then its images say that they are not complete.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Final
@@ -46,6 +47,7 @@ class Rereading:
     def __init__(self, stream: ImageStream, nodes: Nodes, options: SnapshotOptions, guard: Guard, say: Say) -> None:
         self._stream, self._nodes, self._options = stream, nodes, options
         self._guard, self._say = guard, say
+        self._servers = deque(nodes.servers.values())
         self._numbers = count(1)
         self._ending = threading.Event()
         self._failed: BaseException | None = None
@@ -90,11 +92,11 @@ class Rereading:
         try:
             if not self._nodes.asked:
                 self._nodes.ask()
-            for server in self._nodes.servers.values():
-                with open_session(server) as session:
-                    self._answer(due, raw(session))
-                return
+            with open_session(self._servers[0]) as session:
+                self._answer(due, raw(session))
         except (SystemFailedError, UsageError) as error:
+            # Another one may answer the next time.
+            self._servers.rotate()
             self._say(f"rows cannot be read again from their server: {error.sentence()}")
             self._ending.wait(RETRY_SECONDS)
 

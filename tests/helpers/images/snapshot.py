@@ -161,6 +161,9 @@ class Snapshotted(Story):
                 del self.seen.rows[row]
         return units
 
+    def forget(self) -> None:
+        self.merger.forget(self.now_us, self.read_past())
+
     def reopen(self) -> None:
         self.merger.opened_anew()
 

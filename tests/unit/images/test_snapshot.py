@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.images.parts import Add, Delete, Part, Set
 from tests.helpers.images.snapshot import Snapshotted
+from tests.helpers.images.story import GC
 from tests.helpers.images.tables import COUNTED, FLAT, STATIC, WIDE, ModelTable, list_id
 
 RELEASES = ("4.1.5", "5.0.9")
@@ -137,6 +138,22 @@ def test_a_list_that_changes_in_its_midst_is_read_again(release: str) -> None:
     story.write([Set((), {"l": (False, {list_id(1): None})}, 1)], on=(0, 1))
     story.read_all()
     assert rows(story) == {(1, ()): '{"k":1,"a":null,"t":null,"u":null}'}
+    story.answer()
+    assert rows(story) == {(1, ()): '{"k":1,"a":null,"t":null,"l":[2],"u":null}'}
+    ended(story)
+
+
+def test_what_makes_a_guess_unsure_is_not_forgotten() -> None:
+    """Nobody answers, and all tombstones are as old as they may get: the list is not told as it was."""
+    whole = Set((), {"l": (True, {list_id(1): 1, list_id(2): 2})}, 0)
+    story = begun(FLAT, ([whole], (0, 1, 2)))
+    read(story)
+    story.write([Set((), {"l": (False, {list_id(1): None})}, 1)], on=(0, 1))
+    story.read_all()
+    story.tick(2 * GC)
+    story.forget()
+    story.reopen()
+    assert story.merger.shown(1, ()) == (True, '{"k":1,"a":null,"t":null,"u":null}')
     story.answer()
     assert rows(story) == {(1, ()): '{"k":1,"a":null,"t":null,"l":[2],"u":null}'}
     ended(story)

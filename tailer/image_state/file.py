@@ -44,8 +44,9 @@ class ImageFile:
                 self._environment = lmdb.open(
                     str(folder), map_size=size, max_dbs=len(TABLES), max_readers=_READERS, mode=0o600
                 )
-            with _documented(folder):
-                self._tables = {name: self._environment.open_db(name) for name in TABLES}
+            # All at once: who looks on finds each of them, or no state yet.
+            with _documented(folder), self._environment.begin(write=True) as made:
+                self._tables = {name: self._environment.open_db(name, made) for name in TABLES}
         except BaseException:
             os.close(self._lock)
             raise
@@ -101,19 +102,26 @@ class ImageFile:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[Transaction]:
-    """A look at the file as it is now, beside whoever writes it. UsageError where there is none."""
-    if not (folder / FILE_NAME).is_file():
-        raise UsageError("there is no state of images", file=str(folder), remedy="Name the folder with --image-state.")
+    """A look at the file as it is now, beside whoever writes it. UsageError where there is none, or none yet."""
+    if not _bytes_of(folder):
+        raise _missing(folder)
     with _documented(folder):
         environment = lmdb.open(
             str(folder), map_size=2 * _bytes_of(folder) + FIRST_BYTES, max_dbs=len(TABLES), readonly=True, create=False
         )
         try:
-            tables = {name: environment.open_db(name, create=False) for name in TABLES}
+            try:
+                tables = {name: environment.open_db(name, create=False) for name in TABLES}
+            except lmdb.NotFoundError as error:
+                raise _missing(folder) from error
             with environment.begin() as transaction:
                 yield Transaction(transaction, tables)
         finally:
             environment.close()
+
+
+def _missing(folder: Path) -> UsageError:
+    return UsageError("there is no state of images", file=str(folder), remedy="Name the folder with --image-state.")
 
 
 def _bytes_of(folder: Path) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tailer.errors import UsageError
 from tailer.image_state.file import reading
 from tailer.image_state.snapshots import Snapshot, snapshots_in
 from tests.helpers.jvm.program import running
@@ -64,10 +65,11 @@ def kill(follower: Following) -> None:
 
 
 def snapshot(state: Path) -> Snapshot | None:
-    if not (state / "data.mdb").exists():
+    try:
+        with reading(state) as seen:
+            return next(iter(snapshots_in(seen)), None)
+    except UsageError:
         return None
-    with reading(state) as seen:
-        return next(iter(snapshots_in(seen)), None)
 
 
 def ended(state: Path, seconds: float) -> Snapshot:

@@ -6,11 +6,13 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from tailer.errors import RefusedError, UsageError
 from tailer.image_state import file as image_file
 from tailer.image_state.file import ImageFile, reading
+from tailer.image_state.folder import FILE_NAME
 from tailer.options.token_range import TokenRange
 from tailer.retention.move_consumer import seek_consumer
 from tailer.state.log_folder import state_folder
@@ -253,6 +255,20 @@ def test_the_state_is_beside_the_log_s(tmp_path: Path) -> None:
     folder = tmp_path / "n1" / "cdc_raw"
     found = images_folder([("n1", folder)], TailOptions(consumer="c"), None)
     assert found == state_folder(folder) / "images" / "c"
+
+
+def test_a_state_that_is_just_being_made_is_none_yet(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    (folder / FILE_NAME).touch()
+    with pytest.raises(UsageError, match="there is no state of images"), reading(folder):
+        pass
+    lmdb.open(str(folder), max_dbs=1).close()
+    with pytest.raises(UsageError, match="there is no state of images"), reading(folder):
+        pass
+    ImageFile(folder).close()
+    with reading(folder):
+        pass
 
 
 def test_a_finished_segment_of_another_run_is_read_on(tmp_path: Path) -> None:

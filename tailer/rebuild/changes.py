@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.rebuild.counters import shard_facts
-from tailer.rebuild.facts import Fact, Kind, Place, Stamp
+from tailer.rebuild.facts import Fact, Kind, Place, Stamp, by_age
 from tailer.rebuild.table import DataColumn, KeyColumn, Plan
 from tailer.types import Shape, murmur3_token
 from tailer.types.order import AFTER
@@ -28,6 +28,13 @@ ROWS: Final = b"\1"
 """Row keys begin with it; the clustering values in their order follow."""
 
 
+SNAPSHOT: Final = "snapshot"
+"""The `op` of a row that a server was asked for: all that it has."""
+
+SNAPSHOT_RANGE: Final = "snapshot_range"
+"""Says that all rows of a range of tokens were told."""
+
+
 class Changed(NamedTuple):
     """What one change row says: of which partition (token and key), of which row, and what."""
 
@@ -37,12 +44,12 @@ class Changed(NamedTuple):
 
 
 def changed(change: Mapping[str, Any], plan: Plan) -> Changed | None:
-    """The facts of a change row, given as the frame has it (JSON columns are text); None for truncate and schema.
+    """The facts of a change row, given as the frame has it (JSON columns are text); None for one of no row.
 
     DefinitionError for a row that does not fit the table's definition.
     """
     op = change["op"]
-    if op in ("truncate", "schema"):
+    if op in ("truncate", "schema", SNAPSHOT_RANGE):
         return None
     try:
         return _changed(op, change, plan)
@@ -114,7 +121,7 @@ def row_key_of(plan: Plan, values: Sequence[bytes | None]) -> tuple[bytes, bytes
 def _changed(op: str, change: Mapping[str, Any], plan: Plan) -> Changed:
     partition = partition_name(plan, change["token"], change["partition_key"])
     row, clustering = OWN, b""
-    if op in ("insert", "update", "delete_row") and not change["is_static"]:
+    if op in ("insert", "update", "delete_row", SNAPSHOT) and not change["is_static"]:
         row, clustering = row_key(plan, change["clustering"])
     stamp = Stamp(clustering, change["node"], change["segment"], change["offset"], change["write_ts"])
     if op == "delete_partition":
@@ -127,7 +134,17 @@ def _changed(op: str, change: Mapping[str, Any], plan: Plan) -> Changed:
     stamp = stamp._replace(ttl=change["ttl"], expires_at=change["expires_at"])
     facts = [Fact(Kind.LIVE, stamp)] if op == "insert" else []
     facts += _cells(plan, stamp, read_json(change["columns"]), read_json(change["cells"] or "{}"))
+    if op == SNAPSHOT and row != OWN and not plan.counters:
+        facts.append(_marker(facts, stamp))
     return Changed(partition, row, facts)
+
+
+def _marker(cells: Sequence[Fact], stamp: Stamp) -> Fact:
+    """That the row is there: as long as its oldest cell, of one age the one that lives longest."""
+    if not cells:
+        return Fact(Kind.LIVE, stamp)
+    oldest = min((fact.stamp for fact in cells), key=lambda own: by_age(own.write_ts, own.expires_at))
+    return Fact(Kind.LIVE, stamp._replace(write_ts=oldest.write_ts, ttl=oldest.ttl, expires_at=oldest.expires_at))
 
 
 def _pairs(columns: Sequence[KeyColumn], text: str | None) -> Iterator[tuple[KeyColumn, Any]]:

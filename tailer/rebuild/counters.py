@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tailer.rebuild.facts import Fact, Kind, Stamp
+from tailer.types.counter import Shard, ShardKind
 from tailer.types.encode import timeuuid_bytes
 
 _SHARD: Final = struct.Struct(">Bqq")
-_KINDS: Final = {"remote": 0, "local": 1, "global": 2}
+_NAMES: Final[tuple[ShardKind, ...]] = ("remote", "local", "global")
+_KINDS: Final = {name: number for number, name in enumerate(_NAMES)}
 
 
 def shard_facts(column: str, stamp: Stamp, shards: Iterable[Mapping[str, Any]]) -> list[Fact]:
@@ -25,6 +27,12 @@ def shard_facts(column: str, stamp: Stamp, shards: Iterable[Mapping[str, Any]]) 
         )
         for shard in shards
     ]
+
+
+def shard_of(path: bytes, value: bytes) -> Shard:
+    """The shard that is such a fact."""
+    kind, clock, total = _SHARD.unpack(value)
+    return Shard(path, _NAMES[kind], clock, total)
 
 
 def shard_rank(fact: Fact) -> tuple[int, int, int]:

@@ -24,6 +24,9 @@ class Kind(IntEnum):
 
 DELETIONS: Final = frozenset({Kind.ROW_GONE, Kind.RANGE_GONE, Kind.PARTITION_GONE})
 
+_FOR_EVER: Final = 2**63
+"""Behind all seconds."""
+
 Place = tuple[int, int]
 """Segment and offset."""
 
@@ -80,3 +83,8 @@ def fixed_order(fact: Fact) -> Rank:
     kind, stamp, column, path, value = fact
     *rest, ttl, expires_at = stamp
     return kind, column, path, *rest, -1 if ttl is None else ttl, -1 if expires_at is None else expires_at, value
+
+
+def by_age(write_ts: int, expires_at: int | None) -> tuple[int, int]:
+    """An order of cells by age; of one age what lives longest is first."""
+    return write_ts, -_FOR_EVER if expires_at is None else -expires_at

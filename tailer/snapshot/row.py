@@ -14,7 +14,7 @@ from tailer.images.facts import Fact
 from tailer.images.guesses import guessed_counter, guessed_id, guessed_marker
 from tailer.images.served import ServedRow
 from tailer.rebuild.changes import OWN, row_key_of
-from tailer.rebuild.facts import Kind
+from tailer.rebuild.facts import Kind, by_age
 from tailer.rebuild.table import Plan
 from tailer.snapshot.wanted import Wanted, WantedColumn
 from tailer.types import Shape
@@ -25,8 +25,6 @@ Values = Sequence[bytes | None]
 _LIVE, _CELL = int(Kind.LIVE), int(Kind.CELL)
 _INT: Final = Struct(">i").unpack
 _LONG: Final = Struct(">q").unpack
-_LAST: Final = 2**63
-"""Behind all seconds."""
 
 
 class RowReader:
@@ -104,9 +102,5 @@ def _marker(cells: Sequence[Fact], until: int) -> Fact:
     """Certain where nothing else keeps the row; else one that goes with its oldest cell."""
     if not cells:
         return Fact(_LIVE, "", b"", b"", until)
-    oldest = min(cells, key=_age)
+    oldest = min(cells, key=lambda cell: by_age(cell.write_ts, cell.expires_at))
     return guessed_marker(oldest.write_ts, oldest.ttl, oldest.expires_at)
-
-
-def _age(cell: Fact) -> tuple[int, int]:
-    return cell.write_ts, -_LAST if cell.expires_at is None else -cell.expires_at

@@ -12,6 +12,7 @@ that no element names are remote. k < 0 means |k| elements.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 from tailer.types.jsontext import EMPTY
@@ -55,8 +56,13 @@ def counter_json(value: bytes) -> str:
     """JSON of a counter context: an array of its shards."""
     if not value:
         return EMPTY
-    shards = (
+    return shards_json(read_shards(value))
+
+
+def shards_json(shards: Iterable[Shard]) -> str:
+    """The same of some shards."""
+    texts = (
         f'{{"shard":{uuid_json(shard.id)},"kind":"{shard.kind}","clock":{shard.clock},"total":{shard.total}}}'
-        for shard in read_shards(value)
+        for shard in shards
     )
-    return f"[{','.join(shards)}]"
+    return f"[{','.join(texts)}]"

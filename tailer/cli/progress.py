@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from tailer.definitions.whole_folder import Progress
-    from tailer.image_state.snapshots import Show, Snapshot
     from tailer.segments.folder import LogFile
+    from tailer.snapshot.progress import Show, Snapshot
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def snapshot_bars() -> Iterator[Show | None]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from tailer.image_state.snapshots import done_of
+    from tailer.snapshot.progress import done_of
 
     columns = (TextColumn("{task.description}"), BarColumn(None), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}

@@ -9,7 +9,8 @@ from typing import Final
 from tailer.errors import RefusedError, UsageError
 from tailer.image_state.asked import Asked, Reply, ask, replied, withdraw
 from tailer.image_state.file import reading
-from tailer.image_state.snapshots import Show, Snapshot, snapshot_of, snapshots_in
+from tailer.image_state.snapshots import snapshot_of, snapshots_in
+from tailer.snapshot.progress import Show, Snapshot
 
 TAKEN_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 0.5

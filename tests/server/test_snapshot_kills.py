@@ -14,7 +14,8 @@ import pytest
 
 from tailer.errors import UsageError
 from tailer.image_state.file import reading
-from tailer.image_state.snapshots import Snapshot, snapshots_in
+from tailer.image_state.snapshots import snapshots_in
+from tailer.snapshot.progress import Snapshot
 from tests.helpers.jvm.program import running
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import dumps, loads

@@ -14,12 +14,12 @@ from typing import Final
 from tailer.errors import CdcError, UsageError
 from tailer.image_state import asked
 from tailer.image_state.asked import Asked, Reply
-from tailer.image_state.snapshots import Show
 from tailer.images.tables import Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.schema.selection import Selection
 from tailer.schema.server import Server
+from tailer.snapshot.progress import Show
 from tailer.tail.follow import Say
 from tailer.tail.images.run import ImageRun
 from tailer.tail.snapshot.nodes import Nodes

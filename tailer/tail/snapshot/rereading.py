@@ -28,9 +28,9 @@ from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.in_state import Guard, TableSnapshot
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.run import RETRY_SECONDS
-from tailer.tail.snapshot.table import Guard, TableSnapshot
 from tailer.types.parts import parts_of
 
 LOOK_SECONDS: Final = 1.0

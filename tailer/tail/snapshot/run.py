@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
-from tailer.image_state.snapshots import Show, Snapshot, done_of
 from tailer.images.merger import SECOND
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
@@ -17,12 +16,13 @@ from tailer.schema.server import Server, Session, open_session
 from tailer.schema.server_rows import raw
 from tailer.sinks.text import size_text
 from tailer.snapshot.pace import Pace
+from tailer.snapshot.progress import Show, Snapshot, done_of
 from tailer.snapshot.ranges import Range
 from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.in_state import Guard, TableSnapshot
 from tailer.tail.snapshot.nodes import Nodes
-from tailer.tail.snapshot.table import Guard, TableSnapshot
 
 RETRY_SECONDS: Final = 5.0
 TOLD_SECONDS: Final = 10.0

@@ -13,7 +13,7 @@ import msgspec
 from tailer.errors import UsageError
 from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
-from tailer.image_state.snapshots import Snapshot, put_snapshot, snapshot_of
+from tailer.image_state.snapshots import put_snapshot, snapshot_of
 from tailer.images import Image
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.merger import SECOND
@@ -22,6 +22,7 @@ from tailer.images.tables import KnownTable, Tables
 from tailer.options.token_range import TokenRange
 from tailer.planning.two_positions import offset_of_text
 from tailer.rebuild import Table
+from tailer.snapshot.progress import Snapshot
 from tailer.snapshot.ranges import HeldRange, Range, cut, joined, within, without
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging

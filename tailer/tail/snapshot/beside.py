@@ -22,6 +22,7 @@ from tailer.schema.server import Server
 from tailer.snapshot.progress import Show
 from tailer.tail.follow import Say
 from tailer.tail.images.run import ImageRun
+from tailer.tail.snapshot.in_state import InState
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.rereading import MOST_SECONDS, Rereading
 from tailer.tail.snapshot.run import SnapshotRun
@@ -123,8 +124,8 @@ class Beside:
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens
-        stream, options = self._run.stream, self._options
-        return SnapshotRun(stream, self._nodes, options, tokens, self._guard, self._say, anew=anew, show=self._show)
+        target, options = InState(self._run.stream, self._guard), self._options
+        return SnapshotRun(target, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
 
     def _guard(self) -> Lock:
         return self.at_target

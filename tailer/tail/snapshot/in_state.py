@@ -1,16 +1,14 @@
-"""The snapshot of one table: begun or gone on with, and its pieces merged. Reads no server."""
+"""The snapshot of one table in a state of images: begun or gone on with, and its pieces merged. Reads no server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
-from typing import Final
 from uuid import uuid4
 
 import msgspec
 
-from tailer.errors import UsageError
 from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import put_snapshot, snapshot_of
@@ -23,44 +21,45 @@ from tailer.options.token_range import TokenRange
 from tailer.planning.two_positions import offset_of_text
 from tailer.rebuild import Table
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.ranges import HeldRange, Range, cut, joined, within, without
+from tailer.snapshot.ranges import HeldRange, Range, joined
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
-from tailer.tail.snapshot.nodes import Nodes, range_of, share
+from tailer.tail.snapshot.nodes import Nodes, range_of
+from tailer.tail.snapshot.table import Ranges, is_ended, left_of
 
 Guard = Callable[[], AbstractContextManager[object]]
 """Held while the state is worked on, and images are handed over."""
 
-_PARTS: Final = 64
-"""A table is read in so many ranges at least."""
+
+class InState:
+    """A Target: the state of a run of images."""
+
+    def __init__(self, stream: ImageStream, guard: Guard) -> None:
+        self.wall = stream.wall
+        self._stream, self._guard = stream, guard
+
+    def stands(self) -> bool:
+        return all(self._stream.followed(name).folder for name in self._stream.nodes)
+
+    def table(self, table: Table, nodes: Nodes, settle_seconds: float) -> TableInState:
+        return TableInState(self._stream, self._guard, nodes, table, settle_seconds)
 
 
-class TableSnapshot:
-    """`settle_seconds`: see `--snapshot-settle`. `now`: what is known of how far it is."""
+class TableInState:
+    """A TableSnapshot. `settle_seconds`: see `--snapshot-settle`."""
 
     def __init__(self, stream: ImageStream, guard: Guard, nodes: Nodes, table: Table, settle_seconds: float) -> None:
         self._stream, self._guard, self._nodes = stream, guard, nodes
         self._table = table
         self._settle = settle_seconds
-        self._ranges: Sequence[HeldRange] = nodes.ranges(table.definition.keyspace)
+        self._ranges = Ranges(nodes, table)
         self.now: Snapshot
 
     def check(self) -> None:
-        """UsageError where nodes hold rows of it that are not followed."""
-        missing = [each for each in self._ranges if not self._nodes.follows(each)]
-        if missing:
-            raise UsageError(
-                f"{self._table.name}: not all replicas of {share(missing):.0%} of its tokens are followed",
-                expected="every node that holds rows of it, each with its own server: NODE=HOST,NODE=HOST",
-                found=", ".join(self._nodes.servers),
-                remedy="Follow the others too, or have such rows read as well, and marked: --partial.",
-            )
+        self._ranges.check()
 
     def begin(self, tokens: TokenRange | None, *, anew: bool) -> Snapshot:
-        """The one that is not at its end yet, or a new one: where there never was one, where changes were lost since,
-        or (`anew`) where the last one is at its end."""
-
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
             known, images = merging.merger.table(self._table.definition.id), list[Image]()
             if known is None:
@@ -70,8 +69,7 @@ class TableSnapshot:
             found = snapshot_of(transaction, known.id)
             if found is None or found.epoch != known.facts.epoch or (found.ended and anew):
                 until = merging.now_us + int(self._settle * SECOND / 2)
-                parts = cut(self._ranges, _PARTS)
-                plan = [part for each in parts for part in within([(each.low, each.high)], tokens)]
+                plan = self._ranges.plan(tokens)
                 found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
                 put_snapshot(transaction, found)
                 begin_floors(transaction, self._stream.where)
@@ -82,25 +80,16 @@ class TableSnapshot:
         return self.now
 
     def is_gone(self) -> bool:
-        """Whether the log has told that the table was dropped."""
         id = self._table.definition.id
         return self._stream.read(lambda seen: (found := Tables(seen.store).get(id)) is not None and found.facts.dropped)
 
     def left(self) -> Iterator[tuple[int, Range]]:
-        """The ranges that are to be read still, each with its number in the plan."""
-        for number, whole in enumerate(self.now.plan):
-            for part in without(whole, self.now.done):
-                yield number, part
+        return left_of(self.now)
 
     def known(self) -> KnownTable:
-        """The table as the state has it now."""
         return self._stream.read(lambda seen: Tables(seen.store).of(self._table.definition.id))
 
     def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
-        """Merge what was read of range `number`; False where the table is another one by now than when reading began.
-
-        `seconds`: what it took since the piece before.
-        """
         merged = False
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
@@ -111,9 +100,9 @@ class TableSnapshot:
             merged = now.id == self.now.id and _version(known) == _version(seen)
             if not merged:
                 return []
-            held = range_of(piece.found.high, self._ranges)
+            held = range_of(piece.found.high, self._ranges.held)
             ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.images))
-            answer = Answer(now.until, self._nodes.follows(held), self._marks(transaction, merging, held), ids)
+            answer = Answer(now.until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
             images = merging.merger.served(known.id, piece.found, answer, merging.now_us)
             done = joined(now.done, (piece.found.low, piece.found.high))
             self.now = msgspec.structs.replace(
@@ -123,7 +112,7 @@ class TableSnapshot:
                 images=now.images + len(images),
                 bytes=now.bytes + piece.bytes,
                 seconds=now.seconds + seconds,
-                ended=not any(without(part, done) for part in now.plan),
+                ended=is_ended(now, done),
             )
             put_snapshot(transaction, self.now)
             return images
@@ -133,8 +122,8 @@ class TableSnapshot:
 
     def answer(self, transaction: Transaction, merging: Merging, token: int, until: int, ids: Iterator[str]) -> Answer:
         """How far a later answer counts that is of a token."""
-        held = range_of(token, self._ranges)
-        return Answer(until, self._nodes.follows(held), self._marks(transaction, merging, held), ids)
+        held = range_of(token, self._ranges.held)
+        return Answer(until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
 
     def _marks(self, transaction: Transaction, merging: Merging, held: HeldRange) -> Marks:
         """Those who hold a range vouch for what is read of it, until they truncate it from where they stand now on."""

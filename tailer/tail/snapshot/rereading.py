@@ -28,7 +28,7 @@ from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
-from tailer.tail.snapshot.in_state import Guard, TableSnapshot
+from tailer.tail.snapshot.in_state import Guard, TableInState
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.run import RETRY_SECONDS
 from tailer.types.parts import parts_of
@@ -112,7 +112,7 @@ class Rereading:
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
         found = [(each, _read(reading, each, table)) for each in due]
-        snapshot = TableSnapshot(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
+        snapshot = TableInState(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
             images: list[Image] = []

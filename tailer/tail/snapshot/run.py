@@ -20,9 +20,8 @@ from tailer.snapshot.progress import Show, Snapshot, done_of
 from tailer.snapshot.ranges import Range
 from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
-from tailer.tail.images.stream import ImageStream
-from tailer.tail.snapshot.in_state import Guard, TableSnapshot
 from tailer.tail.snapshot.nodes import Nodes
+from tailer.tail.snapshot.table import TableSnapshot, Target
 
 RETRY_SECONDS: Final = 5.0
 TOLD_SECONDS: Final = 10.0
@@ -47,18 +46,17 @@ class SnapshotRun:
 
     def __init__(
         self,
-        stream: ImageStream,
+        target: Target,
         nodes: Nodes,
         options: SnapshotOptions,
         tokens: TokenRange | None,
-        guard: Guard,
         say: Say,
         *,
         anew: bool = False,
         show: Show | None = None,
     ) -> None:
-        self._stream, self._nodes, self._options, self._tokens = stream, nodes, options, tokens
-        self._guard, self._say, self._anew = guard, say, anew
+        self._target, self._nodes, self._options, self._tokens = target, nodes, options, tokens
+        self._say, self._anew = say, anew
         self._show = show or self._say_progress
         self._pace = Pace(options.rows_per_second)
         self._tables: Sequence[Table] = ()
@@ -94,7 +92,7 @@ class SnapshotRun:
     def _run(self) -> None:
         try:
             self._known.wait()
-            while not self._ending.is_set() and not self._all_stand():
+            while not self._ending.is_set() and not self._target.stands():
                 self._ending.wait(_LOOK_SECONDS)
             self._until_it_answers(self._nodes.ask)
             while not self._ending.is_set() and self._open():
@@ -108,16 +106,10 @@ class SnapshotRun:
         self._failed = self._failed or error
         self._ending.set()
 
-    def _all_stand(self) -> bool:
-        """Whether every node's consumer stands somewhere, and holds what is behind that."""
-        return all(self._stream.followed(name).folder for name in self._stream.nodes)
-
     def _open(self) -> bool:
         """Plan what is to be read; whether there is anything."""
-        tables = [
-            TableSnapshot(self._stream, self._guard, self._nodes, table, self._options.snapshot_settle)
-            for table in self._tables
-        ]
+        settle = self._options.snapshot_settle
+        tables = [self._target.table(table, self._nodes, settle) for table in self._tables]
         for each in tables if not self._options.partial else ():
             each.check()
         begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables if not each.is_gone()]
@@ -132,7 +124,7 @@ class SnapshotRun:
     def _settle(self, until: int) -> None:
         """Wait until all that was written before the nodes stood is where reads find it."""
         while not self._ending.is_set():
-            left = until / SECOND + self._options.snapshot_settle / 2 - self._stream.wall()
+            left = until / SECOND + self._options.snapshot_settle / 2 - self._target.wall()
             if left <= 0:
                 return
             self._ending.wait(min(left, 1.0))

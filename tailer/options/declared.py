@@ -111,8 +111,9 @@ TAIL: Final = (
     Option(
         "start", kinds.START, "segment:offset, earliest, latest, a time (2026-11-20T10:00Z), or a node's JSON.", WHAT,
         "earliest", "from", _ROWS,
-        "startingOffsets", more="`earliest`, `latest`, `segment:offset`, [a time](retention.md#from-a-time), or an "
-        "[offset's JSON](spark.md#offsets-and-resuming); counts for a new checkpoint only",
+        "startingOffsets", more="`earliest`, `latest`, [`snapshot`](snapshot.md#in-spark), `segment:offset`, "
+        "[a time](retention.md#from-a-time), or an [offset's JSON](spark.md#offsets-and-resuming); counts for a new "
+        "checkpoint only",
     ),
     Option("until", kinds.POSITION, "Stop before this position.", WHAT, None, "until", ("follow",)),
     Option(

@@ -33,6 +33,11 @@ class SnapshotOptions:
         return self.older == "reread"
 
 
+NO_WISHES: Final = SnapshotOptions()
+"""All by their defaults."""
+
+
 def snapshot_options(values: Mapping[str, Any]) -> SnapshotOptions:
     """Those among other options."""
-    return SnapshotOptions(**{field.name: values[field.name] for field in fields(SnapshotOptions)})
+    names = {field.name for field in fields(SnapshotOptions)}
+    return SnapshotOptions(**{name: values[name] for name in names & values.keys()})

@@ -15,6 +15,7 @@ from tailer.options.declared import Option
 from tailer.options.declared_commands import TABLE
 from tailer.options.kinds import NODE, TIME
 from tailer.options.log_place import LogPlace, log_place
+from tailer.options.snapshot import FROM, NO_WISHES, SnapshotOptions, snapshot_options
 from tailer.options.sources import SETTINGS, unknown
 from tailer.options.tail import TailOptions, check_own_servers, tail_options
 
@@ -42,6 +43,7 @@ class SourceOptions:
     reads the files. `wait_seconds`: how long one look waits for new data; `tick_seconds`: 0 = never.
     `change_columns`: rows have the columns of a change feed too. `on_node_lost`: None takes the default by the number
     of nodes. `node_wait`: seconds that a batch which was handed out waits for its node. `removed`: nodes that left.
+    `snapshots`: the tables are read first, as `snapshot` says; `spool`: where such rows wait, None for the usual place.
     """
 
     places: tuple[tuple[str, LogPlace], ...]
@@ -56,6 +58,9 @@ class SourceOptions:
     on_node_lost: str | None = None
     node_wait: float = 0.0
     removed: tuple[str, ...] = ()
+    snapshots: bool = False
+    snapshot: SnapshotOptions = NO_WISHES
+    spool: Path | None = None
 
     @property
     def waits(self) -> bool:
@@ -112,7 +117,15 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         settings = server_settings(file)
         path = path or str(settings.folder)
         values["keystore"] = values["keystore"] or settings.keystore_at
-    places, tail = places_of(path, values["node"]), tail_options(values, program=PROGRAM)
+    snapshots = values["start"] == FROM
+    # What comes before the newest position the snapshot has.
+    start = {"start": "latest"} if snapshots else {}
+    places, tail = places_of(path, values["node"]), tail_options(values, program=PROGRAM, **start)
+    if snapshots and tail.table is not None:
+        raise UsageError(
+            "a snapshot's rows are of the generic form",
+            remedy="Leave out `table`; images of them have the table's own columns: images(…, table=…).",
+        )
     if len(places) > 1:
         check_own_servers(tail)
     return SourceOptions(
@@ -128,6 +141,9 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         on_node_lost=values["on_node_lost"],
         node_wait=values["node_wait"],
         removed=values["removed_nodes"],
+        snapshots=snapshots,
+        snapshot=snapshot_options(values),
+        spool=values["spool"],
     )
 
 

@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
+
+import msgspec
 
 from tailer.images.facts import Fact
 from tailer.images.served import ServedRow
 from tailer.images.text import RowText
-from tailer.rebuild.changes import OWN, SNAPSHOT, token_of
+from tailer.rebuild.changes import OWN, SNAPSHOT, SNAPSHOT_RANGE, token_of
 from tailer.rebuild.counters import shard_of
-from tailer.rebuild.facts import Kind
+from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.table import DataColumn, Plan
 from tailer.rows.batch import Row
 from tailer.rows.generic.collections import multi_texts
 from tailer.rows.generic.times import Cell, RowTimes, difference
 from tailer.scan.index import CELL_EXPIRING
+from tailer.snapshot.served_range import ReadRange, range_text
 from tailer.types import Shape, quote
 from tailer.types.counter import shards_json
 
@@ -31,39 +34,41 @@ FIRST_ROW: Final = 2_000_000
 _LIVE: Final = int(Kind.LIVE)
 
 
-class Place(NamedTuple):
-    """A node, and a place in its log."""
-
-    node: str
-    segment: int
-    offset: int
-
-
 class SnapshotRows:
     """Of one range of a table. `event`: what its events are called, but for their numbers. `until`: its floor, in µs.
-    `place`: a node that holds the range, and where its log stood when it was read: a TRUNCATE that comes later takes
-    the row."""
+    `node`: one that holds the range, and the `place` to which its log had been read before: a TRUNCATE that comes later
+    takes the row."""
 
-    def __init__(self, plan: Plan, event: str, until: int, place: Place) -> None:
+    def __init__(self, plan: Plan, event: str, until: int, node: str, place: Place) -> None:
         self._plan = plan
         self._text = RowText(plan)
         definition = plan.table.definition
         self._keyspace, self._table, self._id = definition.keyspace, definition.table, str(UUID(definition.id))
-        self._event, self._until, self._place = event, until, place
+        self._event, self._until, self._node, self._place = event, until, node, place
 
     def row(self, partition: bytes, served: ServedRow, number: int) -> Row:
         """One row, of a number that no other one of the snapshot has."""
         cells = [fact for fact in served.facts if fact.kind != _LIVE]
         times = _newest(cells, self._until)
-        node, segment, offset = self._place
+        segment, offset = self._place
         columns, differing = self._columns(cells, times)
         clustering = None if served.key == OWN else self._text.clustering(served.clustering)
         write_ts, ttl, expires_at = times
         return (
-            node, self._keyspace, self._table, self._id, SNAPSHOT,
+            self._node, self._keyspace, self._table, self._id, SNAPSHOT,
             "{" + self._text.partition_key(partition) + "}", None if clustering is None else "{" + clustering + "}",
             served.key == OWN, columns, None, write_ts, ttl, expires_at, differing,
             token_of(partition), segment, offset, FIRST_ROW + number, f"{self._event}:{number}", None, None,
+        )  # fmt: skip
+
+    def range(self, told: ReadRange, number: int) -> Row:
+        """That all rows of a range were told, with the definition that they were read by."""
+        segment, offset = self._place
+        definition = msgspec.json.encode(self._plan.table.definition).decode()
+        return (
+            self._node, self._keyspace, self._table, self._id, SNAPSHOT_RANGE,
+            None, None, False, definition, range_text(told), None, None, None, None,
+            None, segment, offset, FIRST_ROW + number, f"{self._event}:{number}", None, None,
         )  # fmt: skip
 
     def _columns(self, cells: Sequence[Fact], times: RowTimes) -> tuple[str, str | None]:

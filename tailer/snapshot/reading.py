@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tailer.images.served import ServedRange, ServedRows
 from tailer.rebuild.table import Plan
@@ -13,9 +13,6 @@ from tailer.schema.server_rows import Consistency
 from tailer.snapshot.partitions import AskedTable, RawPartition
 from tailer.snapshot.row import RowReader
 from tailer.snapshot.wanted import wanted_of
-
-PIECE_ROWS: Final = 500
-"""Rows that are merged in one transaction, but for a partition that has more: rows of the log wait as long."""
 
 
 class ReadPiece(NamedTuple):
@@ -46,7 +43,7 @@ class TableReading:
         self._rows = RowReader(plan, wanted)
         self._asked = AskedTable(session, plan, wanted.texts, consistency, taken=self._taken)
 
-    def pieces(self, low: int, high: int, until: int, most: int = PIECE_ROWS) -> Iterator[ReadPiece]:
+    def pieces(self, low: int, high: int, until: int, most: int) -> Iterator[ReadPiece]:
         """Of a range of tokens, each of so many rows at most unless one token has more."""
         for piece in self._asked.pieces(low, high, most):
             size, self._bytes = self._bytes, 0

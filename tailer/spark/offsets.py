@@ -2,6 +2,7 @@
 
     {"v":2,"t":tick,"nodes":{"local":{"j":12,"s":segment,"o":offset,"done":false,"p":[[id,offset]],"id":"…"}}}
 
+A snapshot that rows begin with is `"snap":{"id":"…","n":pieces,"end":false}`, and the version 4.
 A node that left for good is `"n4":{"removed":"…"}`, with the id that its offsets had; such an offset has version 3.
 Keys and nodes stand in fixed order: Spark compares offsets as text.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +23,18 @@ from tailer.versions import Version, check_version
 Json = dict[str, Any]
 
 
+WITH_SNAPSHOT: Final = 4
+"""The version of an offset of a query that begins with a snapshot."""
+
+
+class SnapshotOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a snapshot was handed out. `id`: of its spool. `n`: so many pieces. `end`: these are all."""
+
+    id: str
+    n: int
+    end: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
     """`tick` counts offsets that were handed out to keep Spark's workers alive. `removed`: nodes that left for good,
@@ -30,26 +43,31 @@ class SourceOffset:
     tick: int
     nodes: Mapping[str, NodeOffset]
     removed: Mapping[str, str] = field(default_factory=dict)
+    snapshot: SnapshotOffset | None = None
 
     def as_json(self) -> Json:
         told = {name: {REMOVED: id} for name, id in self.removed.items()}
         told |= {name: node.as_json() for name, node in self.nodes.items()}
         version = VERSION if any(node.id for node in self.nodes.values()) else WITHOUT_ID
+        version = WITH_REMOVED if self.removed else version
+        snapshot = {} if self.snapshot is None else {"snap": msgspec.to_builtins(self.snapshot)}
         return {
-            "v": WITH_REMOVED if self.removed else version,
+            "v": WITH_SNAPSHOT if snapshot else version,
             "t": self.tick,
             "nodes": {name: told[name] for name in sorted(told)},
+            **snapshot,
         }
 
 
 def decode_offset(data: Any) -> SourceOffset:
     """The offset of a JSON object. RefusedError for one that this version has not written."""
     try:
-        check_version(convert(data["v"], Version), WITH_REMOVED, "the offset")
+        check_version(convert(data["v"], Version), WITH_SNAPSHOT, "the offset")
         held = {str(name): node for name, node in data["nodes"].items()}
         removed = {name: convert(node[REMOVED], str) for name, node in held.items() if REMOVED in node}
         nodes = {name: decode_node_offset(node) for name, node in held.items() if name not in removed}
-        return SourceOffset(convert(data["t"], int), nodes, removed)
+        snapshot = convert(data["snap"], SnapshotOffset) if "snap" in data else None
+        return SourceOffset(convert(data["t"], int), nodes, removed, snapshot)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",

@@ -17,12 +17,14 @@ from tailer.errors import CdcError, RefusedError, SystemFailedError
 from tailer.options.amounts import moment_of
 from tailer.options.log_place import LogPlace
 from tailer.options.to_spark import SourceOptions
+from tailer.rebuild.facts import Place
 from tailer.schema.typed import TypedTable
 from tailer.spark.backlog import BACKLOG, GIVEN_UP, LOST, NodeProgress
 from tailer.spark.node import Node
-from tailer.spark.nodes import Nodes
+from tailer.spark.nodes import SLICE_SECONDS, Nodes
 from tailer.spark.offsets import Json, SourceOffset, decode_offset
 from tailer.spark.query_node import QueryNode
+from tailer.spark.query_snapshot import QuerySnapshot
 from tailer.spark.removed_nodes import RemovedNodes
 from tailer.state.offset import NodeOffset
 from tailer.tail.away import reason
@@ -68,6 +70,7 @@ class Planner:
         self._first: Json | None = None
         self._available_now = False
         self._told: set[str] = set()
+        self._snapshot = QuerySnapshot(options, self._read_to, say, clock)
 
     def initial(self) -> Json:
         """`initialOffset`: the same each time, until a query has moved on from it. Nodes that are away come later."""
@@ -78,7 +81,8 @@ class Planner:
         missing = [name for name in work if name not in found]
         if missing and (not later or not found):
             raise self._missed(missing[0])
-        self._first = SourceOffset(0, found).as_json()
+        snapshot = self._snapshot.initial(found) if self._options.snapshots else None
+        self._first = SourceOffset(0, found, snapshot=snapshot).as_json()
         return self._first
 
     def prepare_available_now(self) -> None:
@@ -93,11 +97,12 @@ class Planner:
         """
         came = start or self._last_end or self.initial()
         self._stand(decode_offset(came))
+        self._tell_tables()
         budget = max_bytes or UNLIMITED
         if self._available_now:
             return self._next_of_now(came, budget)
         deadline = self._clock() + self._options.wait_seconds
-        found = self._nodes.find(budget, min(deadline, self._tick_due()))
+        found = self._find(budget, min(deadline, self._tick_due()))
         self._check_new()
         if self._removed.settle() or found:
             if self._clock() - self._silent_taken >= SILENT_TAKEN_SECONDS:
@@ -122,7 +127,8 @@ class Planner:
         known = {name: node.progress for name, node in nodes.items() if node.progress is not None}
         if not known:
             return None
-        far = SourceOffset(self._tick, {name: each.newest for name, each in known.items()}, self._removed.ids)
+        newest = {name: each.newest for name, each in known.items()}
+        far = SourceOffset(self._tick, newest, self._removed.ids, self._snapshot.handed)
         lost = {name: round(seconds) for name, seconds in self._nodes.lost.seconds().items()}
         return {
             **far.as_json(),
@@ -152,18 +158,44 @@ class Planner:
             for name, at in last.nodes.items()
             if name in first.nodes and first.nodes[name] != at and self._removed.reads(name, at)
         }
-        return self._jobs(spans) or [b""] * self._options.min_partitions
+        jobs = [*self._snapshot.jobs(first.snapshot, last.snapshot), *self._jobs(spans)]
+        return jobs or [b""] * self._options.min_partitions
 
     def commit(self, end: Json) -> None:
         """`commit`: the consumers may move to `end`. Of nodes that do not answer they do when those are back."""
-        ends = decode_offset(end).nodes
+        offset = decode_offset(end)
+        ends = offset.nodes
         for name, node in self._nodes.all.items():
             node.commit(ends.get(name))
         self._nodes.save(ends, TELL_SECONDS)
+        self._snapshot.commit(offset.snapshot)
 
     def close(self) -> None:
         """Give the consumers' locks back. Nothing is lost without: a process that ends does the same."""
+        self._snapshot.close()
         self._nodes.close()
+
+    def _find(self, budget: int, until: float) -> bool:
+        """Wait for something to hand out: rows of the logs, or of the snapshot."""
+        while True:
+            read = self._snapshot.offer(budget)
+            now = self._clock()
+            slice_ = min(until, now + SLICE_SECONDS) if self._snapshot.active else until
+            found = self._nodes.find(budget, now if read else slice_)
+            if found or read or self._clock() >= until:
+                return found or read
+
+    def _tell_tables(self) -> None:
+        """Have the snapshot know the tables, by the first node that answers."""
+        if self._snapshot.needs_tables():
+            found = self._nodes.ask(dict.fromkeys(self._nodes.all, Node.tables), TELL_SECONDS)
+            for tables in list(found.values())[:1]:
+                self._snapshot.take_tables(tables)
+
+    def _read_to(self) -> dict[str, Place]:
+        """Where the log of each node that stands is read to."""
+        standing = {name: node.at for name, node in list(self._nodes.all.items())}
+        return {name: (at.s, at.o) for name, at in standing.items() if at is not None}
 
     @property
     def _may_come_later(self) -> bool:
@@ -210,6 +242,7 @@ class Planner:
         self._check_nodes(offset)
         self._tick = offset.tick
         self._removed.take(offset)
+        self._snapshot.stand(offset.snapshot)
         for name, at in offset.nodes.items():
             if name in self._places:
                 self._node(name).stand(at)
@@ -262,7 +295,7 @@ class Planner:
         self._woken = self._clock()
         ends = {name: node.at for name, node in self._nodes.all.items()}
         held = {name: end for name, end in ends.items() if end is not None}
-        return SourceOffset(self._tick, held, self._removed.ids).as_json()
+        return SourceOffset(self._tick, held, self._removed.ids, self._snapshot.handed).as_json()
 
     def _tick_due(self) -> float:
         seconds = self._options.tick_seconds
@@ -283,6 +316,12 @@ class Planner:
                 nodes.all[name].take_frozen(found.get(name, False))
             if not all(found.values()):
                 nodes.pause()
+        while self._snapshot.active:
+            if self._snapshot.offer(budget):
+                return self._hand_out()
+            nodes.pause()
+            self._check_parent()
+            self._tell_tables()
         while not nodes.look(budget, wait):
             if not any(node.looked is not None and node.looked.waiting for node in nodes.active):
                 if self._removed.settle():

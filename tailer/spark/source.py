@@ -64,6 +64,10 @@ class CdcTailSource(DataSource):
 
         with told():
             self._check_schema(schema)
+            if self._parsed.snapshots:
+                raise UsageError(
+                    "startingOffsets=snapshot is for streams", remedy="A batch read is of the log alone: leave it out."
+                )
         return CdcTailReader(self._parsed, schema)
 
     def _check_schema(self, schema: StructType) -> None:

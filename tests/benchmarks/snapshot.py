@@ -62,7 +62,7 @@ from tests.benchmarks.snapshot import plan
 with open_session(Server({host!r}, {port})) as session:
     reading = TableReading(raw(session), plan(), "5.0.9", "LOCAL_QUORUM")
     begun = time.perf_counter()
-    count = sum(piece.rows for piece in reading.pieces(-2**63, 2**63 - 1, 0))
+    count = sum(piece.rows for piece in reading.pieces(-2**63, 2**63 - 1, 0, 500))
     print(count, time.perf_counter() - begun)
 """
 

@@ -5,19 +5,27 @@ Bucket 0 of a table tells what becomes of the table as a whole; truncates and de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import count
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.images import Image, Merger, Settings
+from tailer.images.marks import Mark, united
 from tailer.images.merger import SECOND
+from tailer.images.served import Answer, ServedRange
+from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table
+from tailer.rebuild.changes import SNAPSHOT, SNAPSHOT_RANGE, truncation
 from tailer.schema.model import TableDefinition
+from tailer.snapshot.served_range import ReadRange, range_of_change
 from tailer.spark.images.aging import Aging
 from tailer.spark.images.copies import Change, told_once
-from tailer.spark.images.job import Job
+from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
 from tailer.typed_decode import decode_json, decode_msgpack
@@ -26,20 +34,27 @@ from tailer.versions import Versioned, check_version
 VERSION: Final = 1
 """Of all that is kept in the state: which bucket a partition is in, too."""
 
+WITH_FLOORS: Final = 2
+"""The version of a state into which a snapshot was read."""
+
 _ABOUT: Final = b"bucket"
 _AT_ONCE: Final = 1000
+SERVED: Final = (SNAPSHOT, SNAPSHOT_RANGE)
+_TOKEN: Final = itemgetter("token")
 _DASH: Final = "-"
 
 
 class _About(msgspec.Struct, frozen=True):
     """`started_us`: when the bucket was first asked for. `followed`: the nodes of all starts since. `shown`: those
-    whose log has shown the table's CREATE. `defined`: whether the table's definition is known."""
+    whose log has shown the table's CREATE. `defined`: whether the table's definition is known. `truncated`: by node
+    what a TRUNCATE left nothing before."""
 
     v: int
     started_us: int
     followed: frozenset[str]
     shown: frozenset[str] = frozenset()
     defined: bool = False
+    truncated: dict[str, Spot] = {}
 
 
 class Bucket:
@@ -68,7 +83,10 @@ class Bucket:
     def take(self, changes: Iterable[Change]) -> list[Image]:
         """The images of a batch's rows; first those of what has expired by now."""
         images = self._expire()
-        entries = told_once(changes)
+        logged, served = list[Change](), list[Change]()
+        for change in changes:
+            (served if change["op"] in SERVED else logged).append(change)
+        entries = told_once(logged)
         definitions = [row for told in entries for row in told.rows if row["op"] == "schema" and row["columns"]]
         # What other nodes' logs show behind rows of this one is as sure by now.
         images += self._shown(definitions)
@@ -81,8 +99,10 @@ class Bucket:
             else:
                 self._be_defined()
                 images += self._merger.entry(told.rows, self._now_us, told.copies)
+                self._note_truncate(told.rows[0])
                 if self._aging is not None:
                     self._aging.note(told.rows)
+        images += self._read(served)
         return self._own(images)
 
     def expire(self) -> list[Image]:
@@ -148,6 +168,44 @@ class Bucket:
         """Whether the logs of all nodes have shown the table's CREATE."""
         return self._about.shown >= frozenset(self._job.nodes)
 
+    def _note_truncate(self, change: Change) -> None:
+        found = truncation(change)
+        if found is not None:
+            node, before = found
+            before = max(before, self._about.truncated.get(node, before))
+            self._keep(truncated={**self._about.truncated, node: before})
+
+    def _read(self, served: Sequence[Change]) -> list[Image]:
+        """The images of what a server had, range by range."""
+        rows = sorted((each for each in served if each["op"] == SNAPSHOT), key=_TOKEN)
+        images: list[Image] = []
+        for change in served:
+            if change["op"] == SNAPSHOT_RANGE:
+                told = range_of_change(change)
+                ends = (bisect_right(rows, edge, key=_TOKEN) for edge in (told.low, told.high))
+                images += self._read_range(told, change, rows[slice(*ends)])
+        return images
+
+    def _read_range(self, told: ReadRange, change: Change, rows: Sequence[Change]) -> list[Image]:
+        if any(before > told.places.get(node, before) for node, before in self._about.truncated.items()):
+            # What is there now was written behind the TRUNCATE, and the log tells all of that.
+            return []
+        images = self._define(self._table_of(change))
+        self._keep(v=WITH_FLOORS)
+        known = self._merger.table(self._id)
+        assert known is not None, "it was just defined"
+        if known.facts.dropped:
+            return []
+        if self._aging is not None:
+            self._aging.note(rows)
+        found = ServedRange(told.low, told.high, served_rows(rows, known.plan))
+        marks = united([(Mark(self._merger.number(node), place),) for node, place in told.places.items()])
+        # What was lost since then, or never followed, would be missing without a trace.
+        lost = known.facts.epoch > 1 and told.until < known.facts.complete_since
+        complete = told.complete and not lost and frozenset(told.nodes) == frozenset(self._job.nodes)
+        ids = (f"{change['event_id']}/{self._number}.{at}" for at in count())
+        return images + self._merger.served(self._id, found, Answer(told.until, complete, marks, ids), self._now_us)
+
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)
         self._store.put_meta(_ABOUT, _ENCODER.encode(self._about))
@@ -155,7 +213,7 @@ class Bucket:
 
 def _known(packed: bytes) -> _About:
     """RefusedError for what a later version keeps."""
-    check_version(decode_msgpack(packed, Versioned).v, VERSION, "the state of images", file="checkpoint")
+    check_version(decode_msgpack(packed, Versioned).v, WITH_FLOORS, "the state of images", file="checkpoint")
     return decode_msgpack(packed, _About)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,8 +35,8 @@ class MapStore:
         self, table_id: str, partition: bytes, row: bytes, value: bytes, *, due: int | None, was_due: int | None
     ) -> None:
         head = self._of(partition)
-        if not head:
-            self._order = None
+        if not head and self._order is not None:
+            insort(self._order, partition)
         head.put(row, Row(due, value))
         if due != was_due:
             self._not_due(partition, row, was_due)

@@ -61,7 +61,7 @@ class Beside:
         self._ended: float | None = None
         self._looked = clock()
         if begins:
-            self._check_servers()
+            self._nodes.check(self._run.stream.nodes)
         elif not servers:
             _check_guesses(run, options)
         self._snapshot = self._made(anew=anew) if begins else None
@@ -105,7 +105,7 @@ class Beside:
     def _take(self, request: Asked) -> None:
         """A snapshot that somebody asks for while the run goes on."""
         try:
-            self._check_servers()
+            self._nodes.check(self._run.stream.nodes)
             tables = [each for each in self._tables if Selection(request.tables).names(each.definition)]
             if not tables:
                 raise UsageError(
@@ -129,22 +129,6 @@ class Beside:
 
     def _guard(self) -> Lock:
         return self.at_target
-
-    def _check_servers(self) -> None:
-        servers = self._nodes.servers
-        lacking = [name for name in self._run.stream.nodes if name not in servers]
-        if lacking:
-            raise UsageError(
-                "a snapshot is read from the servers of its nodes",
-                expected="--server HOST, or NODE=HOST,NODE=HOST for several nodes",
-                found=f"none of {', '.join(lacking)}",
-            )
-        if len(set(servers.values())) < len(servers):
-            raise UsageError(
-                "one server for several nodes does not tell which of them hold what",
-                expected="server as NODE=HOST,NODE=HOST",
-                remedy="Name each node's own server by the node's name.",
-            )
 
 
 def _check_guesses(run: ImageRun, options: SnapshotOptions) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
+from typing import Final
 from uuid import uuid4
 
 import msgspec
@@ -28,12 +29,17 @@ from tailer.tail.images.stream import ImageStream
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, is_ended, left_of
 
+PIECE_ROWS: Final = 500
+"""Rows that are merged in one transaction, but for a partition that has more: rows of the log wait as long."""
+
 Guard = Callable[[], AbstractContextManager[object]]
 """Held while the state is worked on, and images are handed over."""
 
 
 class InState:
     """A Target: the state of a run of images."""
+
+    piece_rows = PIECE_ROWS
 
     def __init__(self, stream: ImageStream, guard: Guard) -> None:
         self.wall = stream.wall

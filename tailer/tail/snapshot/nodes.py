@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tailer.definitions.outside import server_of
-from tailer.errors import SystemFailedError
+from tailer.errors import SystemFailedError, UsageError
 from tailer.options.tail import TailOptions, of_node
 from tailer.schema.server import Server, open_session
 from tailer.schema.server_place import ServerPlace, place_of
@@ -26,6 +26,22 @@ class Nodes:
         self.servers = servers
         self._ids: dict[str, str] = {}
         self._place: ServerPlace | None = None
+
+    def check(self, names: Iterable[str]) -> None:
+        """UsageError unless each of these nodes has a server of its own."""
+        lacking = [name for name in names if name not in self.servers]
+        if lacking:
+            raise UsageError(
+                "a snapshot is read from the servers of its nodes",
+                expected="--server HOST, or NODE=HOST,NODE=HOST for several nodes",
+                found=f"none of {', '.join(lacking)}",
+            )
+        if len(set(self.servers.values())) < len(self.servers):
+            raise UsageError(
+                "one server for several nodes does not tell which of them hold what",
+                expected="server as NODE=HOST,NODE=HOST",
+                remedy="Name each node's own server by the node's name.",
+            )
 
     def ask(self) -> None:
         """Of a server that is away its neighbours tell. Raises as `read_server` where none of them answers, or none

@@ -192,7 +192,7 @@ class SnapshotRun:
                 return
             release, level = self._nodes.release, self._options.consistency
             reading = TableReading(session, seen.plan, release, level, self._pace.take)
-            for piece in reading.pieces(low, high, part.table.now.until):
+            for piece in reading.pieces(low, high, part.table.now.until, self._target.piece_rows):
                 began = time.monotonic()
                 if self._ending.is_set() or not part.table.merge(part.number, piece, seen, self._since_last()):
                     break

@@ -50,9 +50,11 @@ class TableSnapshot(Protocol):
 
 
 class Target(Protocol):
-    """Where a run's snapshots go. `wall`: seconds since the epoch."""
+    """Where a run's snapshots go. `wall`: seconds since the epoch. `piece_rows`: so many rows at most are one piece,
+    but for a partition that has more."""
 
     wall: Callable[[], float]
+    piece_rows: int
 
     def stands(self) -> bool:
         """Whether every node's consumer stands somewhere, and holds what is behind that."""

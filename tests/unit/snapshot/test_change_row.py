@@ -14,7 +14,7 @@ from tailer.rebuild.changes import token_part
 from tailer.rebuild.table import Plan, plan_of
 from tailer.rows.batch import COLUMNS
 from tailer.schema.model import Column, TableDefinition, TypeField
-from tailer.snapshot.change_row import FIRST_ROW, Place, SnapshotRows
+from tailer.snapshot.change_row import FIRST_ROW, SnapshotRows
 from tailer.snapshot.row import RowReader
 from tailer.snapshot.wanted import wanted_of
 from tailer.types.parts import framed
@@ -60,7 +60,7 @@ def collection(parts: Sequence[bytes | None]) -> bytes:
 
 
 def changes_of(plan: Plan, rows: Sequence[Values], release: str = "5.0.9") -> list[dict[str, object]]:
-    made = SnapshotRows(plan, "snapshot:abc:3", UNTIL, Place("n1", 17, 400))
+    made = SnapshotRows(plan, "snapshot:abc:3", UNTIL, "n1", (17, 400))
     served = RowReader(plan, wanted_of(plan, release)).rows(rows, SECOND, UNTIL)
     return [dict(zip(COLUMNS, made.row(NAME, row, at), strict=True)) for at, row in enumerate(served)]
 

@@ -1,0 +1,131 @@
+"""Rows of a snapshot on disk, from the moment when they were read until whoever wants them has them.
+
+    spool.json       how far each table is, and up to which piece there are files
+    piece-17.arrow   change rows of one stretch of tokens, and behind them the row that tells its range
+
+A piece counts once `spool.json` says so; what was read twice was given once. Knows no server and no consumer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+import msgspec
+
+from tailer.on_disk import NEW, put_in_place, write_durably
+from tailer.rows.batch import ChangeBatch, Row
+from tailer.snapshot.progress import Snapshot
+from tailer.typed_decode import decode_json
+from tailer.versions import Versioned, check_version
+
+if TYPE_CHECKING:
+    import pyarrow
+
+VERSION: Final = 1
+_FILE: Final = "spool.json"
+
+
+class Spooled(msgspec.Struct, frozen=True):
+    """`id`: random, of all tables together. `since`: where the logs were when it began, as their reader writes it.
+    `tables`: by id as digits. `sizes`: bytes of the pieces that are there, of which the last one has number `last`."""
+
+    v: int
+    id: str
+    since: str
+    tables: dict[str, Snapshot] = {}
+    last: int = 0
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def given(self) -> int:
+        """Up to which number pieces are there no more."""
+        return self.last - len(self.sizes)
+
+
+class Spool:
+    """A folder, made when something is put there. One process at a time has it, one thread at a time is in it."""
+
+    def __init__(self, folder: Path) -> None:
+        """RefusedError for what a later version keeps."""
+        self.folder = folder
+        try:
+            held = (folder / _FILE).read_bytes()
+        except FileNotFoundError:
+            self.now: Spooled | None = None
+            return
+        check_version(decode_json(held, Versioned).v, VERSION, "the spool of a snapshot", file=str(folder / _FILE))
+        self.now = decode_json(held, Spooled)
+
+    @property
+    def known(self) -> Spooled:
+        assert self.now is not None, "it was begun"
+        return self.now
+
+    def begin(self, since: str) -> Spooled:
+        """A new one, in place of what there was."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._keep(Spooled(VERSION, uuid4().hex[:12], since))
+        for path in self.folder.glob("piece-*"):
+            path.unlink()
+        return self.known
+
+    def put_table(self, snapshot: Snapshot) -> None:
+        """How far a table is."""
+        self._keep(msgspec.structs.replace(self.known, tables={**self.known.tables, snapshot.table_id: snapshot}))
+
+    def add(self, rows: Sequence[Row], snapshot: Snapshot) -> None:
+        """One more piece, and how far its table is with it."""
+        now = self.known
+        path = self.path(now.last + 1)
+        size = _write(path, rows)
+        tables = {**now.tables, snapshot.table_id: snapshot}
+        self._keep(msgspec.structs.replace(now, tables=tables, last=now.last + 1, sizes=(*now.sizes, size)))
+
+    def taken(self, number: int) -> None:
+        """Pieces up to a number are where they are wanted."""
+        now = self.known
+        gone = range(now.given + 1, min(number, now.last) + 1)
+        if gone:
+            self._keep(msgspec.structs.replace(now, sizes=now.sizes[len(gone) :]))
+            for each in gone:
+                self.path(each).unlink(missing_ok=True)
+
+    def size(self, number: int) -> int:
+        """Bytes of a piece that is there."""
+        return self.known.sizes[number - self.known.given - 1]
+
+    def path(self, number: int) -> Path:
+        """The file of a piece."""
+        return self.folder / f"piece-{number}.arrow"
+
+    def _keep(self, now: Spooled) -> None:
+        write_durably(self.folder / _FILE, msgspec.json.encode(now))
+        self.now = now
+
+
+def read_piece(data: pyarrow.Buffer | bytes) -> pyarrow.RecordBatch:
+    """The rows of a piece, by the bytes of its file."""
+    import pyarrow
+
+    reader: Any = pyarrow.ipc.open_file(pyarrow.py_buffer(data))
+    return reader.get_batch(0)
+
+
+def _write(path: Path, rows: Sequence[Row]) -> int:
+    import pyarrow
+
+    batch = ChangeBatch.of(rows).to_arrow()
+    temporary = path.with_name(path.name + NEW)
+    with temporary.open("wb") as out:
+        options: Any = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+        with pyarrow.ipc.new_file(out, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+        out.flush()
+        os.fsync(out.fileno())
+        size = out.tell()
+    put_in_place(temporary, path)
+    return size

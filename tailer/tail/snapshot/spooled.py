@@ -1,0 +1,136 @@
+"""The snapshot of tables into a spool: rows as change rows, and behind those of each stretch of tokens its range.
+
+Reads no server, and merges nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from tailer.images.tables import KnownTable, TableFacts
+from tailer.options.token_range import TokenRange
+from tailer.rebuild import Table
+from tailer.rebuild.facts import Place
+from tailer.rows.batch import Row
+from tailer.snapshot.change_row import SnapshotRows
+from tailer.snapshot.progress import Snapshot
+from tailer.snapshot.ranges import HeldRange, Range, joined
+from tailer.snapshot.reading import ReadPiece
+from tailer.snapshot.served_range import ReadRange
+from tailer.snapshot.spool import Spool
+from tailer.tail.snapshot.nodes import Nodes, range_of
+from tailer.tail.snapshot.table import Ranges, is_ended, left_of
+
+PIECE_ROWS: Final = 5_000
+
+Places = Callable[[], Mapping[str, Place]]
+"""Where the log of each node that stands is read to."""
+
+_SECOND: Final = 1_000_000
+
+
+class InSpool:
+    """A Target. `nodes`: all that are followed. `places`: asked in other threads. One thread at a time is in the spool,
+    which holds `lock`."""
+
+    piece_rows = PIECE_ROWS
+
+    def __init__(self, spool: Spool, lock: Lock, nodes: Sequence[str], places: Places) -> None:
+        self.wall = time.time
+        self.spool, self.lock = spool, lock
+        self.nodes = tuple(nodes)
+        self.places = places
+        self._tables: dict[str, Table] = {}
+
+    def define(self, tables: Sequence[Table]) -> None:
+        """The tables as the logs define them now; those that are missing are gone."""
+        self._tables = {table.definition.id: table for table in tables}
+
+    def newest(self, table: Table) -> Table | None:
+        """A table as it is now; None for one that was dropped."""
+        return self._tables.get(table.definition.id)
+
+    def stands(self) -> bool:
+        return self.places().keys() >= set(self.nodes)
+
+    def table(self, table: Table, nodes: Nodes, settle_seconds: float) -> TableInSpool:
+        return TableInSpool(self, nodes, table, settle_seconds)
+
+
+class TableInSpool:
+    """A TableSnapshot."""
+
+    def __init__(self, into: InSpool, nodes: Nodes, table: Table, settle_seconds: float) -> None:
+        self._into, self._nodes, self._table = into, nodes, table
+        self._settle = settle_seconds
+        self._ranges = Ranges(nodes, table)
+        self._places: Mapping[str, Place] = into.places()
+        self.now: Snapshot
+
+    def check(self) -> None:
+        self._ranges.check()
+
+    def begin(self, tokens: TokenRange | None, *, anew: bool) -> Snapshot:
+        spool, id = self._into.spool, self._table.definition.id
+        with self._into.lock:
+            found = spool.known.tables.get(id)
+            if found is None:
+                until = int((self._into.wall() + self._settle / 2) * _SECOND)
+                found = Snapshot(uuid4().hex[:12], self._table.name, id, until, 1, self._ranges.plan(tokens))
+                spool.put_table(found)
+        self.now = found
+        return found
+
+    def is_gone(self) -> bool:
+        return self._into.newest(self._table) is None
+
+    def left(self) -> Iterator[tuple[int, Range]]:
+        return left_of(self.now)
+
+    def known(self) -> KnownTable:
+        newest = self._into.newest(self._table)
+        self._places = self._into.places()
+        facts = TableFacts(newest or self._table, cdc=True, whole=False, complete_since=0, dropped=newest is None)
+        return KnownTable(facts)
+
+    def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
+        with self._into.lock:
+            now = self._into.spool.known.tables[self._table.definition.id]
+            rows = list(self._rows(number, piece, seen, now))
+            done = joined(now.done, (piece.found.low, piece.found.high))
+            self.now = msgspec.structs.replace(
+                now,
+                done=done,
+                rows=now.rows + piece.rows,
+                images=now.images + len(rows),
+                bytes=now.bytes + piece.bytes,
+                seconds=now.seconds + seconds,
+                ended=is_ended(now, done),
+            )
+            self._into.spool.add(rows, self.now)
+        return True
+
+    def _rows(self, number: int, piece: ReadPiece, seen: KnownTable, now: Snapshot) -> Iterator[Row]:
+        held, event = range_of(piece.found.high, self._ranges.held), f"snapshot:{now.id}:{number}"
+        places = self._places_of(held)
+        first = min(places) if places else self._into.nodes[0]
+        made = SnapshotRows(seen.plan, event, now.until, first, self._places[first])
+        at = now.images
+        for partition, rows in piece.found.partitions.items():
+            for row in rows.values():
+                yield made.row(partition, row, at)
+                at += 1
+        range_ = ReadRange(
+            piece.found.low, piece.found.high, now.until, self._ranges.follows(held), self._into.nodes, places
+        )
+        yield made.range(range_, at)
+
+    def _places_of(self, held: HeldRange) -> dict[str, Place]:
+        """Where the nodes stood that hold a range, when it was read."""
+        return {name: self._places[name] for name in self._nodes.holders(held)}

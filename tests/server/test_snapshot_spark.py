@@ -1,0 +1,127 @@
+"""A Spark query of images that begins with a snapshot of a real server, is killed in its midst, and goes on: what it
+knows whole is what SELECT shows.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.jvm.program import running
+from tests.oracle.jsontext import dumps, loads
+from tests.server.cluster.spark_command import SparkCommand
+from tests.server.harness import Node
+from tests.server.test_snapshot import CREATE, QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, folded, selected
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
+
+WHOLE = ("plain", "bare")
+"""Of the others Spark cannot tell what a change makes of their lists and counters."""
+ROWS_A_SECOND = 40
+
+
+class SparkFollowing(SparkCommand):
+    """`cdc-tail stream --image` that begins with a snapshot."""
+
+    what = "a snapshot by Spark"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__("spark", interrupted=False)
+        self._how = {"start_new_session": True}
+        self._server = f"{node.address}:{node.cql_port}"
+
+    def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
+        asked = ["--from", "snapshot", "--server", self._server, "--snapshot-settle", str(SETTLE_SECONDS)]
+        asked += ["--rows-per-second", str(ROWS_A_SECOND), "--incomplete", "--image", "after"]
+        into = ["--to", "console", "--output", "json", "--checkpoint", str(work / "checkpoint")]
+        return ["stream", str(cdc_raw), "--consumer", self.name, *asked, *into, "--option", "tickSeconds=1"]
+
+    def kill(self) -> None:
+        """Driver, JVM and workers at once."""
+        process = self._process
+        assert process is not None, "it runs"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        # A torn line is cut off, as whoever goes on with such a file does.
+        os.truncate(self._out, self._out.read_bytes().rfind(b"\n") + 1)
+        self._run()
+
+    def said(self) -> str:
+        return self._errors.read_text()
+
+
+@pytest.fixture(scope="module")
+def full(server_here: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("cassandra")
+    with running(Node(folder, heap="512m", options=[QUICK])) as node:
+        with node.session() as session:
+            for statement in CREATE:
+                session.execute(statement)
+            Writer(session, 1).write(1000)
+        node.sync()
+        yield node
+
+
+def known(images: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], set[str]]:
+    """Each image once, and the keys of rows of which the last one says that they are known in part."""
+    once: dict[str, dict[str, Any]] = {}
+    parts: dict[str, bool] = {}
+    for image in images:
+        row = dumps([image["table"], image["partition_key"], image["clustering"]])
+        # What comes again is the same.
+        assert once.setdefault(dumps([row, image["seq"]]), image) == image
+        parts[row] = not image["complete"]
+    ordered = sorted(once.values(), key=lambda image: int(image["seq"]))
+    return ordered, {row for row, part in parts.items() if part}
+
+
+def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) -> None:
+    follower = SparkFollowing(full)
+    stop = threading.Event()
+
+    def write() -> None:
+        with full.session() as session:
+            writer = Writer(session, 2)
+            while not stop.is_set():
+                writer.write(5)
+                time.sleep(0.05)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        follower.start(full.cdc_raw, tmp_path)
+        deadline = time.monotonic() + REST_SECONDS
+        while not any('"snapshot:' in line for line in follower.rows()):
+            assert time.monotonic() < deadline, follower.said()
+            time.sleep(0.2)
+        follower.kill()
+        time.sleep(10)
+    finally:
+        stop.set()
+        writing.join()
+    full.sync()
+    deadline = time.monotonic() + REST_SECONDS
+    try:
+        with full.session() as session:
+            differing: dict[str, set[str]] = {"": {""}}
+            while any(differing.values()) and time.monotonic() < deadline:
+                time.sleep(2)
+                images, parts = known([loads(line) for line in follower.rows()])
+                differing = {table: folded(images, table) ^ selected(session, table) for table in WHOLE}
+                # Rows that only a guessed marker keeps say that they are known in part.
+                guessed = {loads(row)[1]["a"] for row in parts if loads(row)[0] == "plain"}
+                differing["plain"] = {row for row in differing["plain"] if loads(row)["a"] not in guessed}
+    finally:
+        follower.stop()
+    assert follower.failures == []
+    assert differing == {table: set() for table in WHOLE}, follower.said()
+    assert len(parts) < len({dumps([each["table"], each["partition_key"]]) for each in images}) / 4
+    ids = [image["event_id"] for image in images if (image["event_id"] or "").startswith("snapshot:")]
+    assert len(ids) == len(set(ids)) > 0

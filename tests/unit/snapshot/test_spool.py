@@ -1,0 +1,71 @@
+"""What was read of a snapshot stands in a folder until it is taken, whoever is killed in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tailer.errors import RefusedError
+from tailer.rows.batch import Row
+from tailer.snapshot.progress import Snapshot
+from tailer.snapshot.spool import Spool, read_piece
+
+TABLE = Snapshot("abc", "ks.t", "0" * 32, 5, 1, [(0, 10)])
+
+
+def row(number: int) -> Row:
+    key = f'{{"id":{number}}}'
+    return (
+        "n1", "ks", "t", "id", "snapshot", key, None, False, "{}", None, 1, None, None, None,
+        number, 1, 2, number, f"snapshot:abc:0:{number}", None, None,
+    )  # fmt: skip
+
+
+def keys(spool: Spool, number: int) -> list[str]:
+    return read_piece(spool.path(number).read_bytes()).column("partition_key").to_pylist()
+
+
+def test_pieces_stand_until_they_are_taken(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.begin("n1=1:0")
+    spool.put_table(TABLE)
+    for number in range(3):
+        spool.add([row(number), row(number + 10)], msgspec.structs.replace(TABLE, rows=2 * (number + 1)))
+    spool.taken(1)
+    again = Spool(tmp_path / "spool")
+    assert (again.known.last, again.known.given, again.known.since) == (3, 1, "n1=1:0")
+    assert again.known.tables["0" * 32].rows == 6
+    assert [path.name for path in sorted((tmp_path / "spool").glob("piece-*"))] == ["piece-2.arrow", "piece-3.arrow"]
+    assert keys(again, 3) == ['{"id":2}', '{"id":12}']
+    assert again.size(2) == again.path(2).stat().st_size
+    again.taken(9)
+    assert again.known.given == 3
+
+
+def test_what_was_written_and_not_noted_is_written_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    noted = spool.begin("")
+    spool.add([row(1)], TABLE)
+    # As if it had been killed between the two.
+    spool.now = noted
+    spool._keep(noted)
+    again = Spool(tmp_path)
+    again.add([row(2)], TABLE)
+    assert keys(again, 1) == ['{"id":2}']
+
+
+def test_another_one_takes_its_place(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert spool.now is None
+    first = spool.begin("")
+    spool.add([row(1)], TABLE)
+    assert spool.begin("").id != first.id
+    assert (spool.known.last, list(tmp_path.glob("piece-*"))) == (0, [])
+
+
+def test_what_a_later_version_keeps_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "spool.json").write_text('{"v":2}')
+    with pytest.raises(RefusedError, match="the spool of a snapshot"):
+        Spool(tmp_path)

@@ -121,11 +121,8 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     # What comes before the newest position the snapshot has.
     start = {"start": "latest"} if snapshots else {}
     places, tail = places_of(path, values["node"]), tail_options(values, program=PROGRAM, **start)
-    if snapshots and tail.table is not None:
-        raise UsageError(
-            "a snapshot's rows are of the generic form",
-            remedy="Leave out `table`; images of them have the table's own columns: images(…, table=…).",
-        )
+    if snapshots:
+        _check_snapshot(tail)
     if len(places) > 1:
         check_own_servers(tail)
     return SourceOptions(
@@ -145,6 +142,14 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         snapshot=snapshot_options(values),
         spool=values["spool"],
     )
+
+
+def _check_snapshot(tail: TailOptions) -> None:
+    if tail.table is not None:
+        raise UsageError(
+            "a snapshot's rows are of the generic form",
+            remedy="Leave out `table`; images of them have the table's own columns: images(…, table=…).",
+        )
 
 
 def spark_texts(values: Mapping[str, Any]) -> dict[str, str]:

@@ -135,10 +135,10 @@ class JobPacker:
 
 def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     """The rows of a partition, as record batches of the form that was pinned for it. Raises the documented errors."""
-    if is_piece(value):
-        yield from read_piece_job(value)
-        return
-    job = decode_msgpack(value, Job)
+    return read_piece_job(value) if is_piece(value) else _read_log(decode_msgpack(value, Job))
+
+
+def _read_log(job: Job) -> Iterator[pyarrow.RecordBatch]:
     task = ReadTask(
         job.node,
         Span(*job.span),

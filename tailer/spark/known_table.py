@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.named_tables import nothing_defines
 from tailer.definitions.whole_folder import Learnt, learn
+from tailer.options.tail import of_node
 from tailer.options.to_spark import PROGRAM, SourceOptions, parse_options
 from tailer.planning.history_held import check_held, held_log
 from tailer.position import Position
@@ -42,7 +43,7 @@ class Folders:
         self._keys = source.tail.keys()
         self.learnt: list[tuple[NodeLog, Learnt]] = []
         for node, place in source.places:
-            options = source.of(node, once=True)
+            options = of_node(source.of(node, once=True))
             log = node_log(place, options)
             self.learnt.append((log, learn(log, options, self._keys)))
 

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.helpers.jvm.program import running
 from tests.oracle.jsontext import dumps, loads
-from tests.server.cluster.spark_command import SparkCommand
+from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.server.harness import Node
 from tests.server.test_snapshot import CREATE, QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, folded, selected
 
@@ -24,24 +24,32 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
 
 WHOLE = ("plain", "bare")
 """Of the others Spark cannot tell what a change makes of their lists and counters."""
-ROWS_A_SECOND = 40
 
 
 class SparkFollowing(SparkCommand):
-    """`cdc-tail stream --image` that begins with a snapshot."""
+    """`cdc-tail stream --image` that begins with a snapshot. `places`: the logs, and what else says where they are."""
 
     what = "a snapshot by Spark"
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, places: Sequence[str], settle: float = SETTLE_SECONDS, rows_a_second: int = 40) -> None:
         super().__init__("spark", interrupted=False)
         self._how = {"start_new_session": True}
-        self._server = f"{node.address}:{node.cql_port}"
+        self._places = places
+        self._asked = ["--snapshot-settle", str(settle), "--rows-per-second", str(rows_a_second), "--incomplete"]
 
     def arguments(self, cdc_raw: Path, work: Path) -> list[str]:
-        asked = ["--from", "snapshot", "--server", self._server, "--snapshot-settle", str(SETTLE_SECONDS)]
-        asked += ["--rows-per-second", str(ROWS_A_SECOND), "--incomplete", "--image", "after"]
-        into = ["--to", "console", "--output", "json", "--checkpoint", str(work / "checkpoint")]
-        return ["stream", str(cdc_raw), "--consumer", self.name, *asked, *into, "--option", "tickSeconds=1"]
+        self.checkpoint = Checkpoint(work / "checkpoint")
+        asked = ["--from", "snapshot", *self._asked, "--image", "after"]
+        into = ["--to", "console", "--output", "json", "--checkpoint", str(self.checkpoint.folder)]
+        return ["stream", *self._places, "--consumer", self.name, *asked, *into, "--option", "tickSeconds=1"]
+
+    def stands(self) -> bool:
+        """Whether its first offset is on the way."""
+        return any((self.checkpoint.folder / "offsets").glob("[0-9]*"))
+
+    def is_read(self) -> bool:
+        """Whether all of the snapshot is committed."""
+        return self.checkpoint.newest().get("snap", {}).get("end", False) is True
 
     def kill(self) -> None:
         """Driver, JVM and workers at once."""
@@ -82,8 +90,14 @@ def known(images: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], set[str]]
     return ordered, {row for row, part in parts.items() if part}
 
 
+def without(rows: set[str], parts: set[str]) -> set[str]:
+    """Rows of `plain` but for those of partitions that are known in part: a guessed marker may keep some."""
+    guessed = {loads(row)[1]["a"] for row in parts if loads(row)[0] == "plain"}
+    return {row for row in rows if loads(row)["a"] not in guessed}
+
+
 def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) -> None:
-    follower = SparkFollowing(full)
+    follower = SparkFollowing([str(full.cdc_raw), "--server", f"{full.address}:{full.cql_port}"])
     stop = threading.Event()
 
     def write() -> None:
@@ -115,9 +129,7 @@ def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) ->
                 time.sleep(2)
                 images, parts = known([loads(line) for line in follower.rows()])
                 differing = {table: folded(images, table) ^ selected(session, table) for table in WHOLE}
-                # Rows that only a guessed marker keeps say that they are known in part.
-                guessed = {loads(row)[1]["a"] for row in parts if loads(row)[0] == "plain"}
-                differing["plain"] = {row for row in differing["plain"] if loads(row)["a"] not in guessed}
+                differing["plain"] = without(differing["plain"], parts)
     finally:
         follower.stop()
     assert follower.failures == []

@@ -29,6 +29,11 @@ class Checkpoint:
         commits = self._commits()
         return self._planned(commits[-1]) if commits else {}
 
+    def newest(self) -> Mapping[str, Any]:
+        """The offset of the newest batch that was committed; nothing before there is one."""
+        commits = self._commits()
+        return self._offset(commits[-1]) if commits else {}
+
     def ends(self) -> list[dict[str, Position]]:
         """Of each batch that was committed, in their order, the place behind it in each node's log, but for nodes that
         left the query."""
@@ -44,8 +49,12 @@ class Checkpoint:
         return sorted(int(file.name) for file in (self.folder / "commits").glob("[0-9]*"))
 
     def _planned(self, number: int) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self._offset(number)["nodes"]
+        return found
+
+    def _offset(self, number: int) -> Mapping[str, Any]:
         offset = (self.folder / "offsets" / str(number)).read_text().splitlines()[-1]
-        found: Mapping[str, Mapping[str, Any]] = json.loads(offset)["nodes"]
+        found: Mapping[str, Any] = json.loads(offset)
         return found
 
 

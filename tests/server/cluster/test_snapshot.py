@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cluster import WAIT_SECONDS, Cluster, ClusterNode, at_level
 from tests.server.followers import CommandFollower
 from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded
+from tests.server.test_snapshot_spark import WHOLE, SparkFollowing, known, without
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.soak]
 
@@ -69,40 +72,18 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
     with Cluster(tmp_path) as cluster:
         cluster.start()
         with cluster.session() as session:
-            for statement in CREATE:
-                session.execute(statement.replace("'replication_factor': 1", "'replication_factor': 3"))
-            writer = Writer(AtQuorum(session), 3)
-            writer.write(WRITES)
-            cluster.sync()
+            writer = filled(cluster, session)
             follower = Following(cluster)
             follower.start(tmp_path, tmp_path)
             awaited(lambda: stand(tmp_path, 3), "all nodes are followed", WAIT_SECONDS)
-            cluster.nodes[DOWN].kill()
-            # Until then coordinators wait for it, and what is not acknowledged nobody can hold them to.
-            awaited(
-                lambda: not any(down(cluster) in seen.live for seen in up(cluster)), "it is seen down", WAIT_SECONDS
-            )
+            lose_one(cluster)
             # What it misses: updates of rows that it has, and deletions.
             writer.write(WRITES)
-            stop = threading.Event()
-
-            def write() -> None:
-                while not stop.is_set():
-                    writer.write(5)
-                    time.sleep(0.05)
-
-            writing = threading.Thread(target=write)
-            writing.start()
-            try:
+            with written(writer):
                 read = run_cli(["snapshot", *follower.places()])
                 assert read.code == 0, read.err
                 assert read.err.count("snapshot of ") == len(TABLES)
-                cluster.nodes[DOWN].start_again()
-                cluster.await_all_up()
-                time.sleep(5)
-            finally:
-                stop.set()
-                writing.join()
+                give_back(cluster)
         cluster.await_no_hints()
         cluster.sync()
         deadline = time.monotonic() + REST_SECONDS
@@ -121,6 +102,78 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
     for table, result in compared.items():
         assert (table, result.code, result.lines) == (table, 0, []), result.err
         assert "of which images know nothing" not in result.err
+
+
+@pytest.mark.spark
+def test_so_they_do_not_in_spark(server_here: None, tmp_path: Path) -> None:
+    """The node is lost between the place where its log stands and the floor, which lies twenty seconds behind that."""
+    with Cluster(tmp_path) as cluster:
+        cluster.start()
+        with cluster.session() as session:
+            writer = filled(cluster, session)
+            follower = SparkFollowing(Following(cluster).places(), settle=40.0, rows_a_second=200)
+            follower.start(tmp_path, tmp_path)
+            awaited(follower.stands, "all nodes are followed", WAIT_SECONDS)
+            lose_one(cluster)
+            writer.write(WRITES)
+            with written(writer):
+                awaited(follower.is_read, "the tables are read", REST_SECONDS)
+                give_back(cluster)
+        cluster.await_no_hints()
+        cluster.sync()
+        deadline = time.monotonic() + REST_SECONDS
+        while True:
+            images, parts = known([loads(line) for line in follower.rows()])
+            different = {table: folded(images, table) ^ selected(cluster, table) for table in WHOLE}
+            different["plain"] = without(different["plain"], parts)
+            if not any(different.values()) or not follower.running or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        follower.stop()
+    assert follower.failures == []
+    assert {table: rows for table, rows in different.items() if rows} == {}, follower.said()
+    assert [image for image in images if image["node"] == f"n{DOWN}"], "hints were given to it"
+
+
+def filled(cluster: Cluster, session: Any) -> Writer:
+    """Tables that were written, and deleted from, before anybody looked."""
+    for statement in CREATE:
+        session.execute(statement.replace("'replication_factor': 1", "'replication_factor': 3"))
+    writer = Writer(AtQuorum(session), 3)
+    writer.write(WRITES)
+    cluster.sync()
+    return writer
+
+
+def lose_one(cluster: Cluster) -> None:
+    cluster.nodes[DOWN].kill()
+    # Until then coordinators wait for it, and what is not acknowledged nobody can hold them to.
+    awaited(lambda: not any(down(cluster) in seen.live for seen in up(cluster)), "it is seen down", WAIT_SECONDS)
+
+
+def give_back(cluster: Cluster) -> None:
+    cluster.nodes[DOWN].start_again()
+    cluster.await_all_up()
+    time.sleep(5)
+
+
+@contextmanager
+def written(writer: Writer) -> Iterator[None]:
+    """While the tables are written to."""
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            writer.write(5)
+            time.sleep(0.05)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writing.join()
 
 
 def stand(folder: Path, nodes: int) -> bool:

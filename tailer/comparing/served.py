@@ -39,7 +39,7 @@ class ServedTable:
     def pieces(self, low: int, high: int, most: int = PIECE_ROWS) -> Iterator[Piece]:
         """Of a range of tokens, each of so many rows at most unless one token has more."""
         for piece in self._asked.pieces(low, high, most):
-            yield Piece(piece.low, piece.high, [self._partition(each) for each in piece.partitions])
+            yield Piece(piece.low, piece.high, [self._partition(each) for each in self._asked.partitions(piece.rows)])
 
     def partition(self, name: bytes) -> ServedPartition | None:
         """One partition as it is now; None where it has no row."""

@@ -33,6 +33,7 @@ _SOURCES: Final = {
     ),
     "tailer.rebuild": ("facts",),
     "tailer.images": ("packed",),
+    "tailer.snapshot.compiled": ("split",),
     "tailer.image_state.compiled": (
         "above", "elements", "facts", "image", "keys", "merge", "pack", "standing", "values", "view", "work",
     ),

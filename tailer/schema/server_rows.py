@@ -6,7 +6,8 @@ In the native protocol (version 4) a value has the bytes that the log has of a f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal, cast
+from struct import Struct
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from tailer.schema.server import Session
 from tailer.types.cql_name import quoted_name
@@ -16,12 +17,34 @@ Row = tuple[bytes | None, ...]
 
 Consistency = Literal["ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL"]
 
+_LENGTH: Final = Struct(">i").unpack_from
+
 PAGE_ROWS: Final = 2_000
 """Rows that the server sends at once."""
 
 
+class Page(NamedTuple):
+    """So many rows of so many columns as the server sent them: each value behind its length, i32, below 0 for null."""
+
+    size: int
+    columns: int
+    data: bytes
+
+    def rows(self) -> Iterator[Row]:
+        """The rows one by one."""
+        at, data = 0, self.data
+        for _ in range(self.size):
+            row: list[bytes | None] = []
+            for _ in range(self.columns):
+                (length,) = _LENGTH(data, at)
+                at += 4
+                row.append(data[at : at + length] if length >= 0 else None)
+                at += max(length, 0)
+            yield tuple(row)
+
+
 def raw(session: Session) -> Session:
-    """The same session, from here on for `read_rows` alone."""
+    """The same session, from here on for the functions of this module alone."""
     from cassandra.protocol import ResultMessage, _ProtocolHandler
 
     class RawRows(ResultMessage):  # type: ignore[misc]  # the driver has no types
@@ -33,7 +56,7 @@ def raw(session: Session) -> Session:
             count = int.from_bytes(f.read(4), "big")
             self.column_names = [column[2] for column in columns]
             self.column_types = [column[3] for column in columns]
-            self.parsed_rows = [tuple(self.recv_row(f, len(columns))) for _ in range(count)]
+            self.parsed_rows = [Page(count, len(columns), f.read())]
 
     class RawProtocol(_ProtocolHandler):  # type: ignore[misc]
         message_types_by_opcode: Final = {**_ProtocolHandler.message_types_by_opcode, ResultMessage.opcode: RawRows}
@@ -42,7 +65,7 @@ def raw(session: Session) -> Session:
     return session
 
 
-def read_rows(session: Session, query: str, consistency: Consistency, page_rows: int = PAGE_ROWS) -> Iterator[Row]:
+def read_pages(session: Session, query: str, consistency: Consistency, page_rows: int = PAGE_ROWS) -> Iterator[Page]:
     """What a query gives over a `raw` session, page by page. The driver's errors as they are."""
     from cassandra import ConsistencyLevel
     from cassandra.query import SimpleStatement
@@ -66,7 +89,8 @@ def read_rows_by(
     bound: Any = BoundStatement(prepared[query], consistency_level=getattr(ConsistencyLevel, consistency))
     # They have the bytes already that a bind would make of them.
     bound.values = list(values)
-    yield from session.execute(bound, timeout=None)  # type: ignore[arg-type]
+    for page in session.execute(bound, timeout=None):  # type: ignore[arg-type]
+        yield from page.rows()
 
 
 def quoted_names(names: Sequence[str]) -> str:

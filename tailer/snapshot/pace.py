@@ -8,7 +8,10 @@ from collections.abc import Callable
 from typing import Final
 
 _AHEAD_SECONDS: Final = 0.05
-"""What may come at once."""
+"""What may come at once, where rows are taken one by one."""
+
+_AT_ONCE_SECONDS: Final = 0.25
+"""So long what is taken at once may take."""
 
 
 class Pace:
@@ -26,13 +29,17 @@ class Pace:
         self._lock = threading.Lock()
         self._next = clock()
 
-    def take(self) -> None:
-        """One row; returns when it may be taken."""
+    def at_once(self, most: int) -> int:
+        """How many rows may be asked for at once."""
+        return most if not self._seconds else max(1, min(most, int(_AT_ONCE_SECONDS / self._seconds)))
+
+    def take(self, rows: int = 1) -> None:
+        """So many rows; returns when they may be taken."""
         if not self._seconds:
             return
         with self._lock:
             now = self._clock()
-            self._next = max(self._next, now - _AHEAD_SECONDS) + self._seconds
+            self._next = max(self._next, now - _AHEAD_SECONDS) + rows * self._seconds
             wait = self._next - now
         if wait > _AHEAD_SECONDS:
             self._sleep(wait - _AHEAD_SECONDS / 2)

@@ -106,17 +106,17 @@ class TableInState:
             merged = now.id == self.now.id and _version(known) == _version(seen)
             if not merged:
                 return []
-            held = range_of(piece.found.high, self._ranges.held)
+            held = range_of(piece.high, self._ranges.held)
             ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.images))
             answer = Answer(now.until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
-            images = merging.merger.served(known.id, piece.found, answer, merging.now_us)
-            done = joined(now.done, (piece.found.low, piece.found.high))
+            images = merging.merger.served(known.id, piece.found(), answer, merging.now_us)
+            done = joined(now.done, (piece.low, piece.high))
             self.now = msgspec.structs.replace(
                 now,
                 done=done,
                 rows=now.rows + piece.rows,
                 images=now.images + len(images),
-                bytes=now.bytes + piece.bytes,
+                bytes=now.bytes + piece.size,
                 seconds=now.seconds + seconds,
                 ended=is_ended(now, done),
             )

@@ -191,12 +191,12 @@ class SnapshotRun:
                 # Where changes were lost, what is read before that is worth nothing: it is begun anew.
                 return
             release, level = self._nodes.release, self._options.consistency
-            reading = TableReading(session, seen.plan, release, level, self._pace.take)
+            reading = TableReading(session, seen.plan, release, level, self._pace)
             for piece in reading.pieces(low, high, part.table.now.until, self._target.piece_rows):
                 began = time.monotonic()
                 if self._ending.is_set() or not part.table.merge(part.number, piece, seen, self._since_last()):
                     break
-                low = piece.found.high
+                low = piece.high
                 yield low
                 self._tell(part.table.now)
                 self._ending.wait(min(time.monotonic() - began, _TURN_SECONDS))

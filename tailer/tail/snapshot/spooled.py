@@ -103,13 +103,13 @@ class TableInSpool:
         with self._into.lock:
             now = self._into.spool.known.tables[self._table.definition.id]
             rows = list(self._rows(number, piece, seen, now))
-            done = joined(now.done, (piece.found.low, piece.found.high))
+            done = joined(now.done, (piece.low, piece.high))
             self.now = msgspec.structs.replace(
                 now,
                 done=done,
                 rows=now.rows + piece.rows,
                 images=now.images + len(rows),
-                bytes=now.bytes + piece.bytes,
+                bytes=now.bytes + piece.size,
                 seconds=now.seconds + seconds,
                 ended=is_ended(now, done),
             )
@@ -117,18 +117,16 @@ class TableInSpool:
         return True
 
     def _rows(self, number: int, piece: ReadPiece, seen: KnownTable, now: Snapshot) -> Iterator[Row]:
-        held, event = range_of(piece.found.high, self._ranges.held), f"snapshot:{now.id}:{number}"
+        held, event = range_of(piece.high, self._ranges.held), f"snapshot:{now.id}:{number}"
         places = self._places_of(held)
         first = min(places) if places else self._into.nodes[0]
         made = SnapshotRows(seen.plan, event, now.until, first, self._places[first])
         at = now.images
-        for partition, rows in piece.found.partitions.items():
+        for partition, rows in piece.found().partitions.items():
             for row in rows.values():
                 yield made.row(partition, row, at)
                 at += 1
-        range_ = ReadRange(
-            piece.found.low, piece.found.high, now.until, self._ranges.follows(held), self._into.nodes, places
-        )
+        range_ = ReadRange(piece.low, piece.high, now.until, self._ranges.follows(held), self._into.nodes, places)
         yield made.range(range_, at)
 
     def _places_of(self, held: HeldRange) -> dict[str, Place]:

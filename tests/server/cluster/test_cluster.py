@@ -94,8 +94,9 @@ def test_images_add_up_to_what_select_shows(seen: Seen) -> None:
 def test_each_write_has_its_image_once(seen: Seen) -> None:
     assert seen.images.must > 500
     assert seen.images.unlike == []
-    # One for many copies.
-    assert len(seen.images.images) < len(seen.entries) < seen.rows
+    # One for many copies; a deletion of several rows has one for each of them, and what expires is no write.
+    causes = {image["event_id"] for image in seen.images.images if image["event_id"]}
+    assert len(causes) < len(seen.entries) < seen.rows
 
 
 def test_hints_bring_the_node_what_it_missed(seen: Seen) -> None:

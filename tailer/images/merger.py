@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -190,10 +190,19 @@ class Merger:
             part.save()
         return told
 
-    def served(self, table_id: str, found: ServedRange, answer: Answer, now_us: int) -> list[Image]:
-        """All that a server has of some tokens, in place of what was known until then; later it has a floor there."""
+    def held(self, table_id: str, low: int, high: int) -> list[bytes]:
+        """The names of the partitions that the state has, of the tokens above `low` and up to `high`."""
+        return list(self._names(self._tables.of(table_id), behind_token(low), behind_token(high)))
+
+    def served(
+        self, table_id: str, found: ServedRange, answer: Answer, now_us: int, held: Collection[bytes] | None = None
+    ) -> list[Image]:
+        """All that a server has of some tokens, in place of what was known until then; later it has a floor there.
+
+        `held`: of them the partitions that are to be looked at besides those that were found; None: all there are.
+        """
         now, table, images = self.begin(now_us), self._tables.of(table_id), list[Image]()
-        held = self._names(table, behind_token(found.low), behind_token(found.high))
+        held = self.held(table_id, found.low, found.high) if held is None else held
         for name in sorted({*held, *found.partitions}):
             part = self._partition(table, name, now)
             images += expired(part, part.due(), now)

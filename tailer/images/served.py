@@ -41,6 +41,21 @@ class ServedRange(NamedTuple):
     partitions: Mapping[bytes, ServedRows]
 
 
+@dataclass
+class EventIds:
+    """Ids of events, numbered from `number` on."""
+
+    prefix: str
+    number: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.number += 1
+        return f"{self.prefix}{self.number - 1}"
+
+
 @dataclass(frozen=True)
 class Answer:
     """How far a server's answer counts. `until`: in µs; all of that time or older is in it, or it is gone.
@@ -52,7 +67,7 @@ class Answer:
     until: int
     complete: bool
     marks: Marks
-    event_ids: Iterator[str]
+    event_ids: EventIds
 
 
 def serve(part: Partition, rows: ServedRows, answer: Answer, now_us: int) -> list[Image]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tailer.jit.addresses import address_of
-from tailer.jit.ready import twin_now
+from tailer.jit.ready import expect, twin_now
 from tailer.schema.server_rows import Page, Row
 
 Numbers = npt.NDArray[np.int64]
@@ -69,6 +69,7 @@ NO_ROWS: Final = RawRows(b"", np.empty((0, 1, 2), np.int64))
 def split(page: Page) -> RawRows:
     """Where the values of a page stand."""
     values = np.empty((page.size, page.columns, 2), np.int64)
+    expect(len(page.data))
     compiled: Any = twin_now(_COMPILED)
     if compiled is None:
         _split(page, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailer.images.served import ServedRange, ServedRows
@@ -39,12 +39,11 @@ class ReadPiece:
         """How many their values and times have."""
         return self.raw.bytes_behind(1)
 
-    def found(self, but: Collection[bytes] = ()) -> ServedRange:
-        """All of it, but for some partitions, as facts."""
+    def found(self, rows: RawRows | None = None) -> ServedRange:
+        """All of it, or `rows` of some partitions, as facts."""
         partitions = {
             each.name: self.reading.served(each, self.second, self.until)
-            for each in self.reading.asked.partitions(self.raw)
-            if each.name not in but
+            for each in self.reading.asked.partitions(self.raw if rows is None else rows)
         }
         return ServedRange(self.low, self.high, partitions)
 

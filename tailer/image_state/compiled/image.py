@@ -132,12 +132,30 @@ def _put_cause(work: int, pos: int, offset: int, number: int) -> int:
 
 
 @compiled
+def put_served_cause(work: int, pos: int, number: int) -> int:
+    """That an image is of no change row, and the id of its event."""
+    for _ in range(4):
+        store(pos, _NIL)
+        pos += 1
+    length = get(work, w.EVENT_LENGTH)
+    size = length + put_number(pos, number) - pos
+    pos = put_copy(_put_head(pos, size), get(work, w.EVENT), length)
+    return put_number(pos, number)
+
+
+@compiled
 def put_image(
     work: int, pos: int, table: int, token: int, keys: Any, texts: Any, swept: bool, times: Any, place: Any
 ) -> int:
-    """The image of the row at hand; there must be room. `keys`: the texts of key and clustering; `texts`: of the row
-    before and after, each with its length; `times`: write_ts, seq, seq before; `place`: the change row's offset and
-    number."""
+    """The image of the row at hand; there must be room. `place`: the change row's offset and number; for the others see
+    `put_what`."""
+    return _put_cause(work, put_what(work, pos, table, token, keys, texts, swept, times), *place)
+
+
+@compiled
+def put_what(work: int, pos: int, table: int, token: int, keys: Any, texts: Any, swept: bool, times: Any) -> int:
+    """What an image says but for its cause. `keys`: the texts of key and clustering; `texts`: of the row before and
+    after, each with its length; `times`: write_ts, seq, seq before."""
     key, key_length, clustering, clustering_length = keys
     before, before_length, after, after_length = texts
     write_ts, seq, prev_seq = times
@@ -159,5 +177,4 @@ def put_image(
     else:
         store(pos, _NIL)
         pos += 1
-    pos = _put_flag(pos, get(now, w.V_COMPLETE))
-    return _put_cause(work, pos, *place)
+    return _put_flag(pos, get(now, w.V_COMPLETE))

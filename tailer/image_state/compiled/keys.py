@@ -27,10 +27,10 @@ PARTITION_MAX: Final = 240
 ROW_MAX: Final = 229
 """Longer names are cut in their keys, which is left to the plain merge (`image_state.keys`)."""
 
-_ID: Final = 16
+ID: Final = 16
 _TOKEN: Final = 8
 _LENGTH: Final = 4
-_ROWS: Final = 1
+ROWS: Final = 1
 
 
 @compiled
@@ -39,7 +39,7 @@ def _fixed(work: int, field: int, row: int) -> int:
 
 
 @compiled
-def _put_escaped(pos: int, byte: int) -> int:
+def put_escaped(pos: int, byte: int) -> int:
     store(pos, byte)
     if byte:
         return pos + 1
@@ -48,23 +48,30 @@ def _put_escaped(pos: int, byte: int) -> int:
 
 
 @compiled
-def _put_part(pos: int, at: int, length: int) -> int:
+def put_part(pos: int, at: int, length: int) -> int:
     """A key column behind its length."""
     for place in range(_LENGTH):
-        pos = _put_escaped(pos, (length >> (8 * (_LENGTH - 1 - place))) & 0xFF)
+        pos = put_escaped(pos, (length >> (8 * (_LENGTH - 1 - place))) & 0xFF)
     for byte_at in range(at, at + length):
-        pos = _put_escaped(pos, load(byte_at))
+        pos = put_escaped(pos, load(byte_at))
+    return pos
+
+
+@compiled
+def put_token(pos: int, token: int) -> int:
+    """A token, in the order of tokens."""
+    for at in range(_TOKEN):
+        byte = (token >> (8 * (_TOKEN - 1 - at))) & 0xFF
+        pos = put_escaped(pos, byte ^ 0x80 if at == 0 else byte)
     return pos
 
 
 @compiled
 def _put_partition(work: int, table: int, update: int, token: int, pos: int) -> int:
     """What the keys of a partition begin with; LEFT."""
-    pos = put_copy(pos, get(table, w.T_ID), _ID)
+    pos = put_copy(pos, get(table, w.T_ID), ID)
     limit = pos + PARTITION_MAX
-    for at in range(_TOKEN):
-        byte = (token >> (8 * (_TOKEN - 1 - at))) & 0xFF
-        pos = _put_escaped(pos, byte ^ 0x80 if at == 0 else byte)
+    pos = put_token(pos, token)
     at = get(work, w.DATA) + get(update, ln.U_KEY)
     end = at + get(update, ln.U_KEY_LENGTH)
     count, column = get(table, w.T_KEY_COUNT), get(table, w.T_KEY)
@@ -75,7 +82,7 @@ def _put_partition(work: int, table: int, update: int, token: int, pos: int) -> 
             at = start + length + 1
         if length > PARTITION_MAX or not is_usual(get(column, w.C_KIND), start, length):
             return LEFT
-        pos = _put_part(pos, start, length)
+        pos = put_part(pos, start, length)
         if pos > limit:
             return LEFT
         column += w.COLUMN_BYTES
@@ -91,7 +98,7 @@ def _put_row(work: int, table: int, line: int, pos: int) -> int:
     if get(line, ln.R_VALUES_N) != count:
         return LEFT
     limit = pos + ROW_MAX
-    store(pos, _ROWS)
+    store(pos, ROWS)
     pos += 1
     value, column = get(work, w.VALUES) + ln.VALUE_BYTES * get(line, ln.R_VALUES), get(table, w.T_CLUSTERING)
     for _ in range(count):
@@ -112,7 +119,7 @@ def _is_usual_path(work: int, column: int, cell: int) -> bool:
     shape, length = get(column, w.C_SHAPE), get(cell, ln.C_PATH_LENGTH)
     if shape == SIMPLE or get(cell, ln.C_FLAGS) & COMPLEX_DELETION:
         return True
-    if shape == LIST and length != _ID:
+    if shape == LIST and length != ID:
         return False
     if shape == SET and get(cell, ln.C_VALUE_LENGTH) > 0:
         return False
@@ -150,7 +157,7 @@ def _is_behind(begin: int, end: int, other: int, other_end: int) -> bool:
 
 
 @compiled
-def _same(begin: int, end: int, other: int, other_end: int) -> bool:
+def same_key(begin: int, end: int, other: int, other_end: int) -> bool:
     if end - begin != other_end - other:
         return False
     for at in range(end - begin):
@@ -176,7 +183,7 @@ def _add(work: int, row: int, unit: int, partition: int, line: int) -> int:
     if get(partition, w.P_KEY_END) == 0:
         give(partition, w.P_KEY, begin)
         give(partition, w.P_KEY_END, end)
-    elif not _same(begin, end, get(partition, w.P_KEY), get(partition, w.P_KEY_END)):
+    elif not same_key(begin, end, get(partition, w.P_KEY), get(partition, w.P_KEY_END)):
         # Two keys of one token.
         return LEFT
     last, last_end = get(partition, w.P_ROW_KEY), get(partition, w.P_ROW_KEY_END)

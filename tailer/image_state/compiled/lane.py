@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tailer.image_state.compiled import work as w
-from tailer.image_state.compiled.elements import PATH_ROOM
 from tailer.image_state.compiled.keys import KEY_ROOM, put_keys
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL, find_news, merge_all
+from tailer.image_state.compiled.room import Buffer, scratch
 from tailer.image_state.compiled.tables import MergeTables, tables_of
 from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Merger
@@ -52,44 +52,6 @@ class Room(NamedTuple):
 
 
 _ROOM: Final = Room()
-
-
-class _Buffer:
-    """A place to write to, one piece after another, all of which stay where they are."""
-
-    def __init__(self, block: Numbers, at: int, size: int) -> None:
-        self._block, self._at = block, at
-        self._size = size
-        self.pieces: list[Bytes] = []
-        self.used: list[int] = []
-        self.more()
-
-    def more(self) -> None:
-        """Another piece, twice as large."""
-        self._end()
-        piece = np.empty(self._size, np.uint8)
-        self._size *= 2
-        self.pieces.append(piece)
-        self._block[self._at : self._at + 2] = address_of(piece), address_of(piece) + len(piece)
-
-    def joined(self) -> bytes:
-        """All that was written."""
-        self._end()
-        return b"".join(piece[:used].tobytes() for piece, used in zip(self.pieces, self.used, strict=True))
-
-    def offsets(self, addresses: Numbers) -> Numbers:
-        """Where in all that was written these places are; of no use for others."""
-        self._end()
-        begins = np.array([address_of(piece) for piece in self.pieces])
-        order = np.argsort(begins)
-        number = order[np.maximum(np.searchsorted(begins[order], addresses, side="right") - 1, 0)]
-        before = np.cumsum(self.used) - self.used
-        found: Numbers = addresses - begins[number] + before[number]
-        return found
-
-    def _end(self) -> None:
-        if len(self.used) < len(self.pieces):
-            self.used.append(int(self._block[self._at]) - address_of(self.pieces[-1]))
 
 
 def is_for(batch: ArrayBatch) -> bool:
@@ -237,7 +199,7 @@ class _Batch:
         self._stored: list[Bytes] = []
         self._in_order: list[list[int]] = []
         self._fetch(sorted(slot_of))
-        self._scratch = _scratch(block)
+        self._scratch = scratch(block)
         find_news(address_of(block))
         news = np.flatnonzero(partitions[:, w.P_NEWS])
         headers = [keys[begin:end] for begin, end in (partitions[news][:, (w.P_KEY, w.P_KEY_END)] - base).tolist()]
@@ -263,9 +225,9 @@ class _Batch:
         block = self._block
         self._images = np.empty((len(self._ops), w.IMAGE_WIDTH), np.int64)
         block[w.IMAGES] = address_of(self._images)
-        self._kept = _Buffer(block, w.STATE, max(room.state, 2 * sum(map(len, self._stored))))
-        self.out = _Buffer(block, w.OUT, room.out)
-        text = _Buffer(block, w.TEXT, room.text)
+        self._kept = Buffer(block, w.STATE, max(room.state, 2 * sum(map(len, self._stored))))
+        self.out = Buffer(block, w.OUT, room.out)
+        text = Buffer(block, w.TEXT, room.text)
         while (full := merge_all(address_of(block))) != DONE:
             {STATE_FULL: self._kept, OUT_FULL: self.out}.get(full, text).more()
         self.count = int(block[w.IMAGE_COUNT])
@@ -343,25 +305,3 @@ def _numbered(tables: Any, tokens: Any) -> tuple[Numbers, int]:
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(new) - 1
     return numbers, int(new.sum())
-
-
-def _scratch(block: Numbers) -> Sequence[Numbers]:
-    """Room for the row at hand."""
-    sizes = {
-        w.FACTS: w.FACT_BYTES * w.FACTS_MAX,
-        w.TOLD: w.FACT_BYTES * w.FACTS_MAX,
-        w.SETS: w.SET_BYTES * w.SETS_MAX,
-        w.ABOVE: w.FACT_BYTES * w.FACTS_MAX,
-        w.ABOVE_SETS: w.SET_BYTES * w.SETS_MAX,
-        w.ORDER: 8 * w.FACTS_MAX,
-        w.BEFORE: w.VIEW_BYTES,
-        w.AFTER: w.VIEW_BYTES,
-        w.ROW_CLUSTERING: KEY_ROOM,
-        # Of the row before and after.
-        w.ELEMENTS: 2 * 8 * w.FACTS_MAX,
-        w.PATHS: 2 * PATH_ROOM,
-    }
-    made = [np.empty(size // 8, np.int64) for size in sizes.values()]
-    for field, array in zip(sizes, made, strict=True):
-        block[field] = address_of(array)
-    return made

@@ -68,7 +68,7 @@ def _all_count(work: int) -> bool:
 
 
 @compiled
-def _keep_all(work: int) -> None:
+def keep_all(work: int) -> None:
     for number in range(get(work, w.FACT_COUNT)):
         fact = fact_at(work, number)
         give(fact, w.F_STATE, get(fact, w.F_STATE) | w.KEPT)
@@ -102,7 +102,7 @@ def _place(work: int) -> None:
 
 
 @compiled
-def _next_due(work: int) -> None:
+def next_due(work: int) -> None:
     """The second at which something in the row expires next."""
     due = found = 0
     for number in range(get(work, w.FACT_COUNT)):
@@ -155,7 +155,7 @@ def _text(work: int, texts: int, ends: int, row: int) -> Any:
 
 
 @compiled
-def _texts(work: int, table: int, key: int, key_length: int, more: int, more_length: int) -> Any:
+def row_texts(work: int, table: int, key: int, key_length: int, more: int, more_length: int) -> Any:
     """The JSON of the row before and after, each with its length, 0 where it is not there; NO_ROOM or LEFT at first."""
     begun = get(work, w.TEXT)
     middle = begun
@@ -191,7 +191,7 @@ def _aged(work: int, slot: int) -> int:
     begun = get(work, w.STATE)
     if begun + room(work) > get(work, w.STATE_LIMIT):
         return NO_ROOM
-    _keep_all(work)
+    keep_all(work)
     return pack(work, begun)
 
 
@@ -228,7 +228,7 @@ def _merge(work: int, op: int) -> int:
         if add_told(work, offset) < 0:
             return LEFT
         give(work, w.PLACED, get(work, w.SECOND))
-        _keep_all(work)
+        keep_all(work)
         begun = get(work, w.STATE)
         if begun + room(work) > get(work, w.STATE_LIMIT):
             return STATE_FULL
@@ -252,7 +252,7 @@ def _merge_facts(work: int, op: int, slot: int, header: int, offset: int) -> int
         return LEFT
     stand(work)
     _place(work)
-    _next_due(work)
+    next_due(work)
     count, alive, write_ts, swept, late = _effect(work, table)
     if look(work, table, get(work, w.AFTER), w.VISIBLE, header_gone, header_complete) < 0:
         return LEFT
@@ -282,7 +282,7 @@ def _tell_image(work: int, op: int, header: int, swept: bool, write_ts: int, off
     table, row = get(op, w.O_TABLE), get(op, w.O_ROW)
     key, key_length = _text(work, w.KEY_TEXT, w.KEY_ENDS, row)
     clustering, clustering_length = _text(work, w.CLUSTERING_TEXT, w.CLUSTERING_ENDS, row)
-    texts = _texts(work, table, key, key_length, clustering, clustering_length)
+    texts = row_texts(work, table, key, key_length, clustering, clustering_length)
     if texts[0] == NO_ROOM:
         return TEXT_FULL
     if texts[0] == LEFT:

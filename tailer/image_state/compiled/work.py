@@ -19,8 +19,10 @@ from tailer.types.compiled.plan import WORD
     GONE, COMPLETE, HAS_DUE, DUE, PLACED, AGED, CLUSTERING, CLUSTERING_LENGTH, FACTS, FACT_COUNT, SETS, SET_COUNT,
     TOLD, TOLD_COUNT, ORDER, BEFORE, AFTER, ROW_CLUSTERING, UNIT,
     ABOVE, ABOVE_COUNT, ABOVE_SETS, ELEMENTS, ELEMENT_COUNT, PATHS,
+    # Of rows that a server has; see `served`.
+    SERVED,
     SIZE,
-) = range(65)  # fmt: skip
+) = range(66)  # fmt: skip
 
 # An operation: one line of the index, and its first change row.
 O_ROW, O_LINE, O_TABLE, O_PARTITION, O_UNIT, O_SLOT, O_KEY, O_KEY_END = range(8)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import count
 from operator import itemgetter
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from tailer.errors import DefinitionError
 from tailer.images import Image, Merger, Settings
 from tailer.images.marks import Mark, united
 from tailer.images.merger import SECOND
-from tailer.images.served import Answer, ServedRange
+from tailer.images.served import Answer, EventIds, ServedRange
 from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table
 from tailer.rebuild.changes import SNAPSHOT, SNAPSHOT_RANGE, truncation
@@ -203,7 +202,7 @@ class Bucket:
         # What was lost since then, or never followed, would be missing without a trace.
         lost = known.facts.epoch > 1 and told.until < known.facts.complete_since
         complete = told.complete and not lost and frozenset(told.nodes) == frozenset(self._job.nodes)
-        ids = (f"{change['event_id']}/{self._number}.{at}" for at in count())
+        ids = EventIds(f"{change['event_id']}/{self._number}.")
         return images + self._merger.served(self._id, found, Answer(told.until, complete, marks, ids), self._now_us)
 
     def _keep(self, **changed: Any) -> None:

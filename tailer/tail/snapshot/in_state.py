@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import count
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
@@ -14,10 +13,12 @@ from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import put_snapshot, snapshot_of
 from tailer.images import Image
+from tailer.images.encoded import EncodedImages
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.merger import SECOND
-from tailer.images.served import Answer
+from tailer.images.served import Answer, EventIds
 from tailer.images.tables import KnownTable, Tables
+from tailer.jit.ready import twin_now
 from tailer.options.token_range import TokenRange
 from tailer.planning.two_positions import offset_of_text
 from tailer.rebuild import Table
@@ -29,7 +30,9 @@ from tailer.tail.images.stream import ImageStream
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, is_ended, left_of
 
-PIECE_ROWS: Final = 500
+_COMPILED: Final = "tailer.image_state.compiled.served_lane"
+
+PIECE_ROWS: Final = 1_000
 """Rows that are merged in one transaction, but for a partition that has more: rows of the log wait as long."""
 
 Guard = Callable[[], AbstractContextManager[object]]
@@ -98,18 +101,18 @@ class TableInState:
     def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
         merged = False
 
-        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+        def work(transaction: Transaction, merging: Merging) -> EncodedImages:
             nonlocal merged
             known, now = merging.merger.table(self.now.table_id), snapshot_of(transaction, self.now.table_id)
             assert known is not None, "it was defined"
             assert now is not None, "it was begun"
             merged = now.id == self.now.id and _version(known) == _version(seen)
             if not merged:
-                return []
+                return EncodedImages()
             held = range_of(piece.high, self._ranges.held)
-            ids = (f"snapshot:{now.id}:{number}:{at}" for at in count(now.images))
+            ids = EventIds(f"snapshot:{now.id}:{number}:", now.images)
             answer = Answer(now.until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
-            images = merging.merger.served(known.id, piece.found(), answer, merging.now_us)
+            images = _served(merging, known, piece, answer)
             done = joined(now.done, (piece.low, piece.high))
             self.now = msgspec.structs.replace(
                 now,
@@ -126,7 +129,7 @@ class TableInState:
         self._work(work)
         return merged
 
-    def answer(self, transaction: Transaction, merging: Merging, token: int, until: int, ids: Iterator[str]) -> Answer:
+    def answer(self, transaction: Transaction, merging: Merging, token: int, until: int, ids: EventIds) -> Answer:
         """How far a later answer counts that is of a token."""
         held = range_of(token, self._ranges.held)
         return Answer(until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
@@ -141,9 +144,21 @@ class TableInState:
             marks.append((Mark(merging.merger.number(name), (at.segment, at.offset)),))
         return united(marks)
 
-    def _work(self, work: Callable[[Transaction, Merging], Sequence[Image]]) -> None:
+    def _work(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
         with self._guard():
             self._stream.work(work)
+
+
+def _served(merging: Merging, known: KnownTable, piece: ReadPiece, answer: Answer) -> EncodedImages:
+    """The images of a piece: by compiled code as far as that can, by `Merger` where it cannot."""
+    merger, images = merging.merger, EncodedImages()
+    held = merger.held(known.id, piece.low, piece.high)
+    compiled: Any = twin_now(_COMPILED)
+    left = piece.raw
+    if compiled is not None and compiled.is_for(known, piece, answer):
+        left = compiled.serve(merger, merging.store, known, piece, answer, held, merging.now_us, images)
+    images.add(merger.served(known.id, piece.found(left), answer, merging.now_us, held))
+    return images
 
 
 def _version(table: KnownTable) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from tailer.errors import SystemFailedError, UsageError
@@ -18,7 +18,7 @@ from tailer.images import Image
 from tailer.images.guesses import SLACK_SECONDS
 from tailer.images.merger import SECOND
 from tailer.images.questions import Open, Questions
-from tailer.images.served import ServedRows
+from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild.changes import OWN, token_of
@@ -48,7 +48,7 @@ class Rereading:
         self._stream, self._nodes, self._options = stream, nodes, options
         self._guard, self._say = guard, say
         self._servers = deque(nodes.servers.values())
-        self._numbers = count(1)
+        self._events = EventIds("", 1)
         self._ending = threading.Event()
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="cdc-tail-rereading", daemon=True)
@@ -125,9 +125,9 @@ class Rereading:
         with self._guard():
             self._stream.work(work)
 
-    def _ids(self) -> Iterator[str]:
-        run = f"snapshot:again:{int(self._stream.wall())}"
-        return (f"{run}:{number}" for number in self._numbers)
+    def _ids(self) -> EventIds:
+        self._events.prefix = f"snapshot:again:{int(self._stream.wall())}:"
+        return self._events
 
 
 def _at(each: Open) -> int:

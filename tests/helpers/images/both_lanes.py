@@ -16,7 +16,7 @@ from tailer.images.encoded import EncodedImages
 from tailer.images.facts import Fact
 from tailer.images.guesses import guessed_id, guessed_marker
 from tailer.images.marks import Mark
-from tailer.images.served import Answer, ServedRange, ServedRow, ServedRows
+from tailer.images.served import Answer, EventIds, ServedRange, ServedRow, ServedRows
 from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
@@ -137,7 +137,7 @@ class Lanes:
                 assert table is not None, "it was defined"
                 names = list(_partitions(lane.store, id))
                 rows = {name: served(table, self.until) for name in names if token_of(name) <= high}
-                answer = Answer(self.until, True, (Mark(0, (7, 40)), Mark(1, (7, 80))), map(str, itertools.count()))
+                answer = Answer(self.until, True, (Mark(0, (7, 40)), Mark(1, (7, 80))), EventIds(""))
                 images += lane.merger.served(id, ServedRange(TOKEN_MIN, high, rows), answer, now_us)
             made.append(images)
         assert made[0] == made[1]

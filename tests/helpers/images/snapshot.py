@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tailer.images.marks import Mark
 from tailer.images.merger import SECOND
-from tailer.images.served import Answer, ServedRange, ServedRow, ServedRows
+from tailer.images.served import Answer, EventIds, ServedRange, ServedRow, ServedRows
 from tailer.rebuild.changes import OWN, partition_name, token_of
 from tailer.rebuild.table import Plan, plan_of
 from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
@@ -134,7 +134,7 @@ class Snapshotted(Story):
         self._release = release
         self._until = self.base - 1
         self._left = list(RANGES)
-        self._events = (f"snapshot:1:{number}" for number in itertools.count())
+        self._events = EventIds("snapshot:1:")
         self.merger = Merged(table, list(self.next), False, self.now_us, rereads=rereads)
         self.seen = Seen()
         self.asked = 0

@@ -28,8 +28,9 @@ TOLD_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.1
 _REFUSED_SECONDS: Final = 60.0
 """A table that its server refuses to read for so long is another one than the log tells of."""
+_TURN: Final = 0.125
 _TURN_SECONDS: Final = 0.02
-"""So long others have the state for themselves behind a piece, at most: as long as it took."""
+"""So long others have the state for themselves behind a piece: by a share of what it took, and at most."""
 
 
 class _Part(NamedTuple):
@@ -199,7 +200,7 @@ class SnapshotRun:
                 low = piece.high
                 yield low
                 self._tell(part.table.now)
-                self._ending.wait(min(time.monotonic() - began, _TURN_SECONDS))
+                self._ending.wait(min(_TURN * (time.monotonic() - began), _TURN_SECONDS))
             if self._ending.is_set():
                 return
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -20,7 +21,7 @@ from tailer.rebuild.facts import Place
 from tailer.rows.batch import Row
 from tailer.snapshot.change_row import SnapshotRows
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.ranges import HeldRange, Range, joined
+from tailer.snapshot.ranges import Range, joined
 from tailer.snapshot.reading import ReadPiece
 from tailer.snapshot.served_range import ReadRange
 from tailer.snapshot.spool import Spool
@@ -70,7 +71,8 @@ class TableInSpool:
         self._into, self._nodes, self._table = into, nodes, table
         self._settle = settle_seconds
         self._ranges = Ranges(nodes, table)
-        self._places: Mapping[str, Place] = into.places()
+        # Of each look at the table: several readers look, each before it reads.
+        self._read_to: WeakKeyDictionary[KnownTable, Mapping[str, Place]] = WeakKeyDictionary()
         self.now: Snapshot
 
     def check(self) -> None:
@@ -95,9 +97,10 @@ class TableInSpool:
 
     def known(self) -> KnownTable:
         newest = self._into.newest(self._table)
-        self._places = self._into.places()
         facts = TableFacts(newest or self._table, cdc=True, whole=False, complete_since=0, dropped=newest is None)
-        return KnownTable(facts)
+        known = KnownTable(facts)
+        self._read_to[known] = self._into.places()
+        return known
 
     def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
         with self._into.lock:
@@ -118,9 +121,10 @@ class TableInSpool:
 
     def _rows(self, number: int, piece: ReadPiece, seen: KnownTable, now: Snapshot) -> Iterator[Row]:
         held, event = range_of(piece.high, self._ranges.held), f"snapshot:{now.id}:{number}"
-        places = self._places_of(held)
+        read_to = self._read_to[seen]
+        places = {name: read_to[name] for name in self._nodes.holders(held)}
         first = min(places) if places else self._into.nodes[0]
-        made = SnapshotRows(seen.plan, event, now.until, first, self._places[first])
+        made = SnapshotRows(seen.plan, event, now.until, first, read_to[first])
         at = now.images
         for partition, rows in piece.found().partitions.items():
             for row in rows.values():
@@ -128,7 +132,3 @@ class TableInSpool:
                 at += 1
         range_ = ReadRange(piece.low, piece.high, now.until, self._ranges.follows(held), self._into.nodes, places)
         yield made.range(range_, at)
-
-    def _places_of(self, held: HeldRange) -> dict[str, Place]:
-        """Where the nodes stood that hold a range, when it was read."""
-        return {name: self._places[name] for name in self._nodes.holders(held)}

@@ -1,0 +1,111 @@
+"""The snapshot of a table into a spool: which rows a piece has, with which places, and how far the table is with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tailer.rebuild import Table
+from tailer.rebuild.facts import Place
+from tailer.rebuild.table import plan_of
+from tailer.schema.model import Column, TableDefinition
+from tailer.schema.server_rows import Page
+from tailer.snapshot.ranges import HeldRange
+from tailer.snapshot.raw_rows import split
+from tailer.snapshot.reading import ReadPiece, TableReading
+from tailer.snapshot.spool import Spool, read_piece
+from tailer.tail.snapshot.spooled import InSpool
+from tests.oracle.jsontext import loads
+from tests.unit.snapshot.test_change_row import i32, i64
+from tests.unit.snapshot.test_raw_rows import page
+
+ID = "0" * 31 + "1"
+LOW, HIGH = -(2**63), 2**63 - 1
+COLUMNS = (Column("id", "partition_key", "int", 0), Column("v", "regular", "int"))
+TABLE = Table.of(TableDefinition(ID, "ks", "t", COLUMNS, cdc=True))
+
+
+class OneRange:
+    """What is asked of `Nodes`: all of the ring is held by two nodes, one of which is not followed."""
+
+    def __init__(self, *, followed: bool = True) -> None:
+        self.servers = {"n1": None}
+        self._followed = followed
+
+    def ranges(self, keyspace: str) -> list[HeldRange]:
+        return [HeldRange(LOW, HIGH, frozenset("ab"))]
+
+    def holders(self, held: HeldRange) -> list[str]:
+        return ["n1"]
+
+    def follows(self, held: HeldRange) -> bool:
+        return self._followed
+
+
+def piece(low: int, high: int, tokens: list[int]) -> ReadPiece:
+    session: Any = None
+    reading = TableReading(session, plan_of(TABLE), "5.0.9", "ONE")
+    rows = [(i64(token), i32(token), i32(7), i64(50), None) for token in tokens]
+    found: Page = page(rows, 5)
+    return ReadPiece(low, high, split(found), 100, 0, reading)
+
+
+def into(folder: Path, places: Iterator[dict[str, Place]]) -> InSpool:
+    spool = Spool(folder)
+    if spool.now is None:
+        spool.begin("")
+    made = InSpool(spool, Lock(), ["n1"], lambda: next(places))
+    made.define([TABLE])
+    return made
+
+
+def told(spool: Spool, number: int) -> list[dict[str, Any]]:
+    return read_piece(spool.path(number).read_bytes()).to_pylist()
+
+
+def test_each_reader_s_rows_have_the_place_from_before_it_read(tmp_path: Path) -> None:
+    places = iter([{"n1": (1, 10)}, {"n1": (1, 90)}])
+    target = into(tmp_path, places)
+    nodes: Any = OneRange(followed=False)
+    table = target.table(TABLE, nodes, 30.0)
+    table.begin(None, anew=False)
+    first, later = table.known(), table.known()
+    assert table.merge(1, piece(0, 9, [4, 5]), later, 1.0)
+    assert table.merge(0, piece(LOW, 0, [-3]), first, 1.0)
+    assert [
+        (row["op"], row["token"], row["offset"], row["event_id"].split(":")[2:]) for row in told(target.spool, 1)
+    ] == [
+        ("snapshot", 4, 90, ["1", "0"]),
+        ("snapshot", 5, 90, ["1", "1"]),
+        ("snapshot_range", None, 90, ["1", "2"]),
+    ]
+    assert [row["offset"] for row in told(target.spool, 2)] == [10, 10]
+    (*_, range_) = told(target.spool, 2)
+    told_of = loads(range_["range"])
+    assert (told_of["low"], told_of["high"], told_of["complete"], told_of["places"]) == (LOW, 0, False, {"n1": [1, 10]})
+
+
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    nodes: Any = OneRange()
+    for done in ([(LOW, 0)], [(0, HIGH)]):
+        target = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+        table = target.table(TABLE, nodes, 30.0)
+        begun = table.begin(None, anew=False)
+        assert not begun.ended
+        for low, high in done:
+            table.merge(0, piece(low, high, []), table.known(), 1.0)
+    again = into(tmp_path, iter([{"n1": (1, 10)}] * 9)).table(TABLE, nodes, 30.0)
+    assert again.begin(None, anew=False).ended
+    assert list(again.left()) == []
+
+
+def test_a_table_that_the_log_has_not_any_more_is_gone(tmp_path: Path) -> None:
+    target = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+    nodes: Any = OneRange()
+    table = target.table(TABLE, nodes, 30.0)
+    assert not table.is_gone()
+    target.define([])
+    assert table.is_gone()
+    assert table.known().facts.dropped

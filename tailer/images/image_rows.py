@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -32,7 +33,7 @@ class ImageRows:
     """Images in a batch. `before`: whether that column is shown; it is null without."""
 
     def __init__(self, images: Sequence[Image], *, before: bool = True) -> None:
-        self.images = images if before else [msgspec.structs.replace(each, before=None) for each in images]
+        self.images = images if before else [_without_before(each) for each in images]
 
     def __len__(self) -> int:
         return len(self.images)
@@ -43,7 +44,7 @@ class ImageRows:
 
     def json_lines(self) -> bytes:
         """One JSON object an image, each ended by a newline; columns that hold JSON are nested in it."""
-        return _ENCODER.encode_lines([_nested(image) for image in self.images])
+        return _ENCODER.encode_lines([_line_of(image) for image in self.images])
 
     def to_arrow(self) -> pyarrow.RecordBatch:
         import pyarrow
@@ -55,15 +56,31 @@ class ImageRows:
 
     def rows_by_table(self) -> Mapping[TableName, int]:
         """How many images are of each table."""
-        return Counter(TableName(f"{image.keyspace}.{image.table}", image.table_id) for image in self.images)
+        counts = Counter(map(_TABLE, self.images))
+        return {TableName(f"{keyspace}.{table}", id): count for (keyspace, table, id), count in counts.items()}
 
 
-def _nested(image: Image) -> dict[str, Any]:
-    line = {name: getattr(image, name) for name in COLUMNS}
-    for name in _TEXTS:
-        if line[name] is not None:
-            line[name] = msgspec.Raw(line[name].encode())
-    return line
+_Line: Final = msgspec.defstruct(
+    "_Line",
+    [(name, msgspec.Raw | None if name in _TEXTS else Any) for name in COLUMNS],
+)
+"""An image with its JSON as what it is: a struct, for which msgspec writes a line in half the time of a dictionary."""
+
+_VALUES: Final = attrgetter(*COLUMNS)
+_TABLE: Final = attrgetter("keyspace", "table", "table_id")
+_PLACES: Final = tuple(COLUMNS.index(name) for name in _TEXTS)
+
+
+def _line_of(image: Image) -> msgspec.Struct:
+    values = [*_VALUES(image)]
+    for at in _PLACES:
+        if (text := values[at]) is not None:
+            values[at] = msgspec.Raw(text)
+    return _Line(*values)
+
+
+def _without_before(image: Image) -> Image:
+    return image if image.before is None else msgspec.structs.replace(image, before=None)
 
 
 _ENCODER: Final = msgspec.json.Encoder()

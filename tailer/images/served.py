@@ -55,6 +55,10 @@ class EventIds:
         self.number += 1
         return f"{self.prefix}{self.number - 1}"
 
+    def pass_over(self, ids: int) -> None:
+        """So many were given by somebody else."""
+        self.number += ids
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -35,7 +35,8 @@ _SOURCES: Final = {
     "tailer.images": ("packed",),
     "tailer.snapshot.compiled": ("split",),
     "tailer.image_state.compiled": (
-        "above", "elements", "facts", "image", "keys", "merge", "pack", "served", "standing", "values", "view", "work",
+        "above", "elements", "facts", "image", "keys", "merge", "pack", "served", "served_block", "served_keys",
+        "standing", "values", "view", "work",
     ),
 }  # fmt: skip
 

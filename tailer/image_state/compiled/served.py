@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from tailer.image_state.compiled import served_block as d
 from tailer.image_state.compiled import work as w
 from tailer.image_state.compiled.elements import value_at
 from tailer.image_state.compiled.facts import CELL, HEAD, LIVE, fact_at
 from tailer.image_state.compiled.image import NUMBERS_ROOM, put_served_cause, put_what
 from tailer.image_state.compiled.keys import (
-    ID,
-    PARTITION_MAX,
     ROW_MAX,
     ROWS,
-    put_part,
-    put_token,
-    same_key,
 )
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL, TEXT_FULL, keep_all, next_due, row_texts
 from tailer.image_state.compiled.pack import pack, put_word64, room
+from tailer.image_state.compiled.served_block import length_of, place_of
 from tailer.image_state.compiled.values import is_usual, put_component
 from tailer.image_state.compiled.view import look
 from tailer.images import packed as p
@@ -33,125 +30,11 @@ from tailer.rows.generic.compiled.tables import SIMPLE
 from tailer.types.compiled.digits import LEFT, NO_ROOM, put_copy, read_signed
 from tailer.types.compiled.values import put_label, put_null, put_value
 
-# What is served: where values are, of how many rows and columns, and which columns tell of what. `D_MARK`: the value
-# of a guessed marker. `D_MARKS`: who vouches for all of it, as the marks of a fact.
-(
-    D_DATA, D_VALUES, D_ROWS, D_COLUMNS, D_KEYS, D_CLUSTERING, D_REGULAR, D_REGULAR_COUNT, D_STATIC, D_STATIC_COUNT,
-    D_UNTIL, D_ANSWERED, D_COMPLETE, D_MARK, D_MARKS, D_PARTITIONS, D_PARTITION_COUNT, D_LINES, D_LINE_COUNT,
-    D_KEY_TEXT, D_KEY_TEXT_LENGTH, D_TEXT, D_SEQ, D_NUMBER, D_NEXT,
-    D_SIZE,
-) = range(26)  # fmt: skip
-
-# Of a wanted column the numbers of its value, its time and its TTL, below 0 for none, and its own among the regular.
-R_VALUE, R_WRITTEN, R_TTL, R_COLUMN = range(4)
-WANTED_BYTES: Final = 4 * 8
-
-# A partition: its first row and the one behind its last; where its keys begin stands in KEYS.
-G_BEGIN, G_END, G_LEFT, G_KEY, G_KEY_END = range(5)
-PARTITION_WIDTH: Final = 5
-PARTITION_BYTES: Final = PARTITION_WIDTH * 8
-
-# What is to be kept under a key: of the row, or of the header.
-L_KEY, L_KEY_END, L_AT, L_END, L_HAS_DUE, L_DUE, L_BASE = range(7)
-LINE_WIDTH: Final = 7
-LINE_BYTES: Final = LINE_WIDTH * 8
-
 KEY_TEXT_ROOM: Final = 1 << 16
 ROW_KEY_ROOM: Final = 1024
 
 _SEQ: Final = 16
 _OPEN, _CLOSE, _COMMA = 0x7B, 0x7D, 0x2C
-_VALUE: Final = 16
-
-
-@compiled
-def _value(work: int, served: int, row: int, column: int) -> int:
-    """Where it stands which value and how long it is."""
-    return get(served, D_VALUES) + _VALUE * (row * get(served, D_COLUMNS) + column)
-
-
-@compiled
-def _length(work: int, served: int, row: int, column: int) -> int:
-    return get(_value(work, served, row, column), 1)
-
-
-@compiled
-def _at(work: int, served: int, row: int, column: int) -> int:
-    return get(served, D_DATA) + get(_value(work, served, row, column), 0)
-
-
-@compiled
-def _same_partition(work: int, served: int, row: int, other: int) -> bool:
-    for column in range(get(served, D_KEYS) + 1):
-        at, length = _at(work, served, row, column), _length(work, served, row, column)
-        there = _at(work, served, other, column)
-        if not same_key(at, at + length, there, there + _length(work, served, other, column)):
-            return False
-    return True
-
-
-@compiled
-def _put_base(work: int, served: int, table: int, row: int, begin: int) -> int:
-    """What the keys of a row's partition begin with; LEFT."""
-    pos = put_copy(begin, get(table, w.T_ID), ID)
-    limit = pos + PARTITION_MAX
-    pos = put_token(pos, read_signed(_at(work, served, row, 0), 8))
-    for number in range(get(served, D_KEYS)):
-        at, length = _at(work, served, row, 1 + number), _length(work, served, row, 1 + number)
-        kind = get(get(table, w.T_KEY) + w.COLUMN_BYTES * number, w.C_KIND)
-        if length < 0 or length > PARTITION_MAX or not is_usual(kind, at, length):
-            return LEFT
-        pos = put_part(pos, at, length)
-        if pos > limit:
-            return LEFT
-    store(pos, 0)
-    store(pos + 1, 0)
-    return pos + 2
-
-
-@compiled
-def _has_static(work: int, served: int, row: int) -> bool:
-    for number in range(get(served, D_STATIC_COUNT)):
-        if _length(work, served, row, get(get(served, D_STATIC), number)) >= 0:
-            return True
-    return False
-
-
-@entry_point
-def find_partitions(work: int) -> int:
-    """Puts down the partitions of all rows, with what their keys begin with; how many there are.
-
-    Left are those whose token another one has too, and those with a static row.
-    """
-    served, table = get(work, w.SERVED), get(work, w.TABLES)
-    count = 0
-    pos = get(work, w.KEYS)
-    for row in range(get(served, D_ROWS)):
-        if row > 0 and _same_partition(work, served, row, row - 1):
-            continue
-        part = get(served, D_PARTITIONS) + PARTITION_BYTES * count
-        left = 1 if _has_static(work, served, row) else 0
-        if row > 0:
-            before = part - PARTITION_BYTES
-            give(before, G_END, row)
-            at, there = _at(work, served, row, 0), _at(work, served, row - 1, 0)
-            if same_key(at, at + 8, there, there + 8):
-                left = 1
-                give(before, G_LEFT, 1)
-        end = _put_base(work, served, table, row, pos)
-        if end < 0:
-            left, end = 1, pos
-        give(part, G_BEGIN, row)
-        give(part, G_LEFT, left)
-        give(part, G_KEY, pos)
-        give(part, G_KEY_END, end)
-        pos = end
-        count += 1
-    if count > 0:
-        give(get(served, D_PARTITIONS) + PARTITION_BYTES * (count - 1), G_END, get(served, D_ROWS))
-    give(work, w.KEYS_END, pos)
-    give(served, D_PARTITION_COUNT, count)
-    return count
 
 
 @compiled
@@ -169,11 +52,11 @@ def _put_members(work: int, served: int, row: int, first: int, count: int, colum
         pos = put_label(pos, limit, get(column, w.C_LABEL), get(column, w.C_LABEL_LENGTH))
         if pos < 0:
             return pos
-        length = _length(work, served, row, first + number)
+        length = length_of(served, row, first + number)
         if length < 0:
             pos = put_null(pos)
         else:
-            at = _at(work, served, row, first + number)
+            at = place_of(served, row, first + number)
             pos = put_value(get(work, w.WRITER), pos, limit, get(column, w.C_TYPE), at, length)
         if pos < 0:
             return pos
@@ -197,10 +80,10 @@ def _new_fact(work: int, served: int, number: int, kind: int, ts: int, ttl: int)
     give(fact, w.F_TS, ts)
     give(fact, w.F_HAS, p.HAS_TTL | p.HAS_EXPIRY if ttl >= 0 else 0)
     give(fact, w.F_TTL, max(ttl, 0))
-    give(fact, w.F_EXPIRES, get(served, D_ANSWERED) + ttl if ttl >= 0 else 0)
+    give(fact, w.F_EXPIRES, get(served, d.D_ANSWERED) + ttl if ttl >= 0 else 0)
     give(fact, w.F_ARRIVAL, get(work, w.SECOND))
     give(fact, w.F_STATE, w.VISIBLE | w.KEPT)
-    source = get(served, D_MARKS)
+    source = get(served, d.D_MARKS)
     for at in range(1 + w.MARK_WIDTH * get(source, 0)):
         give(fact, w.F_MARKS_N + at, get(source, at))
     give(work, w.FACT_COUNT, number + 1)
@@ -212,29 +95,29 @@ def _tell_row(work: int, served: int, table: int, row: int) -> int:
     """The facts of a row are those of the row at hand; the newest time among them. LEFT in FACT_COUNT where it is not
     for here."""
     give(work, w.FACT_COUNT, 0)
-    until = get(served, D_UNTIL)
+    until = get(served, d.D_UNTIL)
     newest = oldest = until
     oldest_ttl = -1
     count = 0
-    for number in range(get(served, D_REGULAR_COUNT)):
-        wanted = get(served, D_REGULAR) + WANTED_BYTES * number
-        length = _length(work, served, row, get(wanted, R_VALUE))
+    for number in range(get(served, d.D_REGULAR_COUNT)):
+        wanted = get(served, d.D_REGULAR) + d.WANTED_BYTES * number
+        length = length_of(served, row, get(wanted, d.R_VALUE))
         if length < 0:
             continue
-        column = get(table, w.T_REGULAR) + w.COLUMN_BYTES * get(wanted, R_COLUMN)
+        column = get(table, w.T_REGULAR) + w.COLUMN_BYTES * get(wanted, d.R_COLUMN)
         if not get(column, w.C_READY) or get(column, w.C_SHAPE) != SIMPLE or count + 2 > w.FACTS_MAX:
             give(work, w.FACT_COUNT, LEFT)
             return 0
         ts, ttl = until, -1
-        if get(wanted, R_WRITTEN) >= 0 and _length(work, served, row, get(wanted, R_WRITTEN)) == 8:
-            ts = read_signed(_at(work, served, row, get(wanted, R_WRITTEN)), 8)
-        if get(wanted, R_TTL) >= 0 and _length(work, served, row, get(wanted, R_TTL)) == 4:
-            ttl = read_signed(_at(work, served, row, get(wanted, R_TTL)), 4)
+        if get(wanted, d.R_WRITTEN) >= 0 and length_of(served, row, get(wanted, d.R_WRITTEN)) == 8:
+            ts = read_signed(place_of(served, row, get(wanted, d.R_WRITTEN)), 8)
+        if get(wanted, d.R_TTL) >= 0 and length_of(served, row, get(wanted, d.R_TTL)) == 4:
+            ttl = read_signed(place_of(served, row, get(wanted, d.R_TTL)), 4)
         fact = _new_fact(work, served, count, CELL, ts, ttl)
         # The label is the name in quotes, and a colon.
         give(fact, w.F_NAME, get(column, w.C_LABEL) + 1)
         give(fact, w.F_NAME_LENGTH, get(column, w.C_LABEL_LENGTH) - 3)
-        give(fact, w.F_VALUE, _at(work, served, row, get(wanted, R_VALUE)))
+        give(fact, w.F_VALUE, place_of(served, row, get(wanted, d.R_VALUE)))
         give(fact, w.F_VALUE_LENGTH, length)
         # Of one age what lives longest.
         longer = oldest_ttl >= 0 and (ttl < 0 or ttl > oldest_ttl)
@@ -244,7 +127,7 @@ def _tell_row(work: int, served: int, table: int, row: int) -> int:
         count += 1
     marker = _new_fact(work, served, count, LIVE, oldest, oldest_ttl)
     if count > 0:
-        give(marker, w.F_VALUE, get(served, D_MARK))
+        give(marker, w.F_VALUE, get(served, d.D_MARK))
         give(marker, w.F_VALUE_LENGTH, 1)
     return newest
 
@@ -252,15 +135,15 @@ def _tell_row(work: int, served: int, table: int, row: int) -> int:
 @compiled
 def _put_clustering(work: int, served: int, table: int, row: int, key: int) -> int:
     """The row's part of its key, and its clustering of the row at hand; where the key ends. LEFT."""
-    first, count = 1 + get(served, D_KEYS), get(served, D_CLUSTERING)
+    first, count = 1 + get(served, d.D_KEYS), get(served, d.D_CLUSTERING)
     limit = key + ROW_MAX
     store(key, ROWS)
     key += 1
     begun = pos = get(work, w.ROW_CLUSTERING)
     for number in range(count):
         column = get(table, w.T_CLUSTERING) + w.COLUMN_BYTES * number
-        length = _length(work, served, row, first + number)
-        at = _at(work, served, row, first + number)
+        length = length_of(served, row, first + number)
+        at = place_of(served, row, first + number)
         if length > ROW_MAX or (number == 0 and length < 0) or not is_usual(get(column, w.C_KIND), at, max(length, 0)):
             return LEFT
         key = put_component(key, get(column, w.C_ORDER), get(column, w.C_DESC), at, length)
@@ -278,18 +161,18 @@ def _put_clustering(work: int, served: int, table: int, row: int, key: int) -> i
 
 @compiled
 def _line(served: int, number: int) -> int:
-    return get(served, D_LINES) + LINE_BYTES * number
+    return get(served, d.D_LINES) + d.LINE_BYTES * number
 
 
 @compiled
 def _put_line(served: int, number: int, key: int, key_end: int, at: int, end: int, base: int) -> int:
     line = _line(served, number)
-    give(line, L_KEY, key)
-    give(line, L_KEY_END, key_end)
-    give(line, L_AT, at)
-    give(line, L_END, end)
-    give(line, L_HAS_DUE, 0)
-    give(line, L_BASE, base)
+    give(line, d.L_KEY, key)
+    give(line, d.L_KEY_END, key_end)
+    give(line, d.L_AT, at)
+    give(line, d.L_END, end)
+    give(line, d.L_HAS_DUE, 0)
+    give(line, d.L_BASE, base)
     return line
 
 
@@ -303,14 +186,14 @@ def _serve_row(work: int, served: int, table: int, part: int, row: int) -> int:
     newest = _tell_row(work, served, table, row)
     if get(work, w.FACT_COUNT) < 0:
         return LEFT
-    base, base_end = get(part, G_KEY), get(part, G_KEY_END)
+    base, base_end = get(part, d.G_KEY), get(part, d.G_KEY_END)
     key = get(work, w.KEYS_END)
     key_end = _put_clustering(work, served, table, row, put_copy(key, base, base_end - base))
     if key_end < 0:
         return LEFT
     give(work, w.PLACED, get(work, w.SECOND))
     next_due(work)
-    epoch = get(table, w.T_EPOCH) if get(served, D_COMPLETE) else 0
+    epoch = get(table, w.T_EPOCH) if get(served, d.D_COMPLETE) else 0
     if look(work, table, get(work, w.AFTER), w.VISIBLE, 0, epoch) < 0:
         return LEFT
     begun = get(work, w.STATE)
@@ -322,10 +205,10 @@ def _serve_row(work: int, served: int, table: int, part: int, row: int) -> int:
             return full
     keep_all(work)
     end = pack(work, begun)
-    line = _put_line(served, get(served, D_LINE_COUNT), key, key_end, begun, end, base_end - base)
-    give(line, L_HAS_DUE, get(work, w.HAS_DUE))
-    give(line, L_DUE, get(work, w.DUE))
-    give(served, D_LINE_COUNT, get(served, D_LINE_COUNT) + 1)
+    line = _put_line(served, get(served, d.D_LINE_COUNT), key, key_end, begun, end, base_end - base)
+    give(line, d.L_HAS_DUE, get(work, w.HAS_DUE))
+    give(line, d.L_DUE, get(work, w.DUE))
+    give(served, d.D_LINE_COUNT, get(served, d.D_LINE_COUNT) + 1)
     give(work, w.STATE, end)
     give(work, w.KEYS_END, key_end)
     return DONE
@@ -333,19 +216,19 @@ def _serve_row(work: int, served: int, table: int, part: int, row: int) -> int:
 
 @compiled
 def _tell_image(work: int, served: int, table: int, row: int, write_ts: int) -> int:
-    more, limit = get(served, D_TEXT), get(work, w.TEXT_LIMIT)
+    more, limit = get(served, d.D_TEXT), get(work, w.TEXT_LIMIT)
     give(work, w.TEXT, more)
     more_end = more
-    if get(served, D_CLUSTERING):
-        first = 1 + get(served, D_KEYS)
+    if get(served, d.D_CLUSTERING):
+        first = 1 + get(served, d.D_KEYS)
         columns = get(table, w.T_CLUSTERING)
-        more_end = _put_members(work, served, row, first, get(served, D_CLUSTERING), columns, more, limit)
+        more_end = _put_members(work, served, row, first, get(served, d.D_CLUSTERING), columns, more, limit)
         if more_end == NO_ROOM:
             return TEXT_FULL
         if more_end < 0:
             return LEFT
     give(work, w.TEXT, more_end)
-    key, key_length, more_length = get(served, D_KEY_TEXT), get(served, D_KEY_TEXT_LENGTH), more_end - more
+    key, key_length, more_length = get(served, d.D_KEY_TEXT), get(served, d.D_KEY_TEXT_LENGTH), more_end - more
     texts = row_texts(work, table, key, key_length, more, more_length)
     if texts[0] == NO_ROOM:
         return TEXT_FULL
@@ -356,14 +239,14 @@ def _tell_image(work: int, served: int, table: int, row: int, write_ts: int) -> 
     size += get(table, w.T_HEAD_LENGTH) + get(work, w.EVENT_LENGTH) + NUMBERS_ROOM
     if pos + size > get(work, w.OUT_LIMIT):
         return OUT_FULL
-    before = get(served, D_SEQ)
+    before = get(served, d.D_SEQ)
     seq = max(before + 1, get(work, w.NOW))
-    token = read_signed(_at(work, served, row, 0), 8)
+    token = read_signed(place_of(served, row, 0), 8)
     keys = key, key_length, more, more_length
     pos = put_what(work, pos, table, token, keys, texts, False, (write_ts, seq, before))
-    give(work, w.OUT, put_served_cause(work, pos, get(served, D_NUMBER)))
-    give(served, D_SEQ, seq)
-    give(served, D_NUMBER, get(served, D_NUMBER) + 1)
+    give(work, w.OUT, put_served_cause(work, pos, get(served, d.D_NUMBER)))
+    give(served, d.D_SEQ, seq)
+    give(served, d.D_NUMBER, get(served, d.D_NUMBER) + 1)
     give(work, w.IMAGE_COUNT, get(work, w.IMAGE_COUNT) + 1)
     return DONE
 
@@ -371,30 +254,30 @@ def _tell_image(work: int, served: int, table: int, row: int, write_ts: int) -> 
 @compiled
 def _serve_partition(work: int, served: int, table: int, part: int) -> int:
     """All rows of a partition, and its header behind its images: DONE, what there is too little of, or LEFT."""
-    give(served, D_SEQ, 0)
-    text = get(served, D_KEY_TEXT)
+    give(served, d.D_SEQ, 0)
+    text = get(served, d.D_KEY_TEXT)
     end = _put_members(
-        work, served, get(part, G_BEGIN), 1, get(served, D_KEYS), get(table, w.T_KEY), text, text + KEY_TEXT_ROOM
+        work, served, get(part, d.G_BEGIN), 1, get(served, d.D_KEYS), get(table, w.T_KEY), text, text + KEY_TEXT_ROOM
     )
     if end < 0:
         return LEFT
-    give(served, D_KEY_TEXT_LENGTH, end - text)
-    first = get(served, D_LINE_COUNT)
+    give(served, d.D_KEY_TEXT_LENGTH, end - text)
+    first = get(served, d.D_LINE_COUNT)
     # The header stands before its rows, and is written behind them.
-    give(served, D_LINE_COUNT, first + 1)
-    for row in range(get(part, G_BEGIN), get(part, G_END)):
+    give(served, d.D_LINE_COUNT, first + 1)
+    for row in range(get(part, d.G_BEGIN), get(part, d.G_END)):
         found = _serve_row(work, served, table, part, row)
         if found != DONE:
             return found
     at = get(work, w.STATE)
     if at + HEAD > get(work, w.STATE_LIMIT):
         return STATE_FULL
-    size = HEAD if get(served, D_SEQ) else 0
+    size = HEAD if get(served, d.D_SEQ) else 0
     for place in range(size):
         store(at + place, 0)
     if size:
-        put_word64(at + _SEQ, get(served, D_SEQ))
-    base, base_end = get(part, G_KEY), get(part, G_KEY_END)
+        put_word64(at + _SEQ, get(served, d.D_SEQ))
+    base, base_end = get(part, d.G_KEY), get(part, d.G_KEY_END)
     _put_line(served, first, base, base_end, at, at + size, base_end - base)
     give(work, w.STATE, at + size)
     return DONE
@@ -402,23 +285,23 @@ def _serve_partition(work: int, served: int, table: int, part: int) -> int:
 
 @entry_point
 def serve_all(work: int) -> int:
-    """Serves the partitions from D_NEXT on: DONE, or what there must be more of; the one at hand is begun anew then."""
+    """Serves the partitions from NEXT on: DONE, or what there must be more of; the one at hand is begun anew then."""
     served, table = get(work, w.SERVED), get(work, w.TABLES)
     give(get(work, w.BEFORE), w.V_LIVES, 0)
     give(get(work, w.BEFORE), w.V_COMPLETE, 0)
     give(get(work, w.BEFORE), w.V_SHOWN, 0)
     for number in range(get(table, w.T_REGULAR_COUNT)):
         give(value_at(get(work, w.BEFORE), number), 0, w.UNKNOWN)
-    while get(served, D_NEXT) < get(served, D_PARTITION_COUNT):
-        part = get(served, D_PARTITIONS) + PARTITION_BYTES * get(served, D_NEXT)
-        if not get(part, G_LEFT):
-            lines, number = get(served, D_LINE_COUNT), get(served, D_NUMBER)
+    while get(served, d.D_NEXT) < get(served, d.D_PARTITION_COUNT):
+        part = get(served, d.D_PARTITIONS) + d.PARTITION_BYTES * get(served, d.D_NEXT)
+        if not get(part, d.G_LEFT):
+            lines, number = get(served, d.D_LINE_COUNT), get(served, d.D_NUMBER)
             images, keys = get(work, w.IMAGE_COUNT), get(work, w.KEYS_END)
             state, out = get(work, w.STATE), get(work, w.OUT)
             found = _serve_partition(work, served, table, part)
             if found != DONE:
-                give(served, D_LINE_COUNT, lines)
-                give(served, D_NUMBER, number)
+                give(served, d.D_LINE_COUNT, lines)
+                give(served, d.D_NUMBER, number)
                 give(work, w.IMAGE_COUNT, images)
                 give(work, w.KEYS_END, keys)
                 give(work, w.STATE, state)
@@ -426,6 +309,6 @@ def serve_all(work: int) -> int:
             if found > DONE:
                 return found
             if found < 0:
-                give(part, G_LEFT, 1)
-        give(served, D_NEXT, get(served, D_NEXT) + 1)
+                give(part, d.G_LEFT, 1)
+        give(served, d.D_NEXT, get(served, d.D_NEXT) + 1)
     return DONE

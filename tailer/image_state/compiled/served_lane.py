@@ -10,10 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from tailer.image_state.compiled import served as d
+from tailer.image_state.compiled import served_block as d
 from tailer.image_state.compiled import work as w
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL
 from tailer.image_state.compiled.room import Buffer, scratch
+from tailer.image_state.compiled.served import KEY_TEXT_ROOM, serve_all
+from tailer.image_state.compiled.served_keys import find_partitions
 from tailer.image_state.compiled.tables import MergeTables, tables_of
 from tailer.image_state.keys import base_of
 from tailer.image_state.lmdb_store import LmdbStore
@@ -67,7 +69,7 @@ def serve(
     work.serve()
     work.save(store)
     images.add_encoded(work.out.joined(), work.count)
-    answer.event_ids.number += work.count
+    answer.event_ids.pass_over(work.count)
     return work.rows_left()
 
 
@@ -96,7 +98,7 @@ class _Piece:
         values = np.ascontiguousarray(piece.raw.values)
         data = np.frombuffer(piece.raw.data, np.uint8)
         name, mark = np.frombuffer(event, np.uint8), np.frombuffer(GUESSED_MARKER, np.uint8)
-        marks, key_text = _marks(answer.marks), np.empty(d.KEY_TEXT_ROOM, np.uint8)
+        marks, key_text = _marks(answer.marks), np.empty(KEY_TEXT_ROOM, np.uint8)
         self._held = [name, mark, marks, key_text, regular, statics, values, data]
         block[w.WRITER], block[w.TABLES] = write_value, address_of(self._tables.tables)
         block[w.SERVED] = address_of(served)
@@ -113,7 +115,7 @@ class _Piece:
         served[d.D_MARKS] = address_of(marks)
         served[d.D_PARTITIONS], served[d.D_LINES] = address_of(self._partitions), address_of(self._lines)
         served[d.D_NUMBER] = answer.event_ids.number
-        self._partitions = self._partitions[: d.find_partitions(address_of(block))]
+        self._partitions = self._partitions[: find_partitions(address_of(block))]
         self.count = 0
 
     def leave(self, bases: Collection[bytes]) -> None:
@@ -134,7 +136,7 @@ class _Piece:
         self.out = Buffer(block, w.OUT, 3 * size + _ROW_ROOM * rows)
         text = Buffer(block, w.TEXT, _TEXT_ROOM)
         served[d.D_TEXT] = block[w.TEXT]
-        while (full := d.serve_all(address_of(block))) != DONE:
+        while (full := serve_all(address_of(block))) != DONE:
             {STATE_FULL: self._kept, OUT_FULL: self.out}.get(full, text).more()
             if full not in (STATE_FULL, OUT_FULL):
                 served[d.D_TEXT] = block[w.TEXT]

@@ -48,7 +48,7 @@ class Rereading:
         self._stream, self._nodes, self._options = stream, nodes, options
         self._guard, self._say = guard, say
         self._servers = deque(nodes.servers.values())
-        self._events = EventIds("", 1)
+        self._events = EventIds(f"snapshot:again:{int(stream.wall())}:", 1)
         self._ending = threading.Event()
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="cdc-tail-rereading", daemon=True)
@@ -118,16 +118,12 @@ class Rereading:
             images: list[Image] = []
             for each, rows in found:
                 token = token_of(each.question.partition)
-                answer = snapshot.answer(transaction, merging, token, until, self._ids())
+                answer = snapshot.answer(transaction, merging, token, until, self._events)
                 images += merging.merger.answered(each, rows, answer, merging.now_us)
             return images
 
         with self._guard():
             self._stream.work(work)
-
-    def _ids(self) -> EventIds:
-        self._events.prefix = f"snapshot:again:{int(self._stream.wall())}:"
-        return self._events
 
 
 def _at(each: Open) -> int:

@@ -212,7 +212,8 @@ PYTHON = {
     "tailer.scan.mutation.compiled": {"scan"},
     "tailer.scan.record.compiled": {"scan"},
     "tailer.types.compiled": set[str](),
-    "tailer.image_state.compiled": {"lane", "tables"},
+    "tailer.image_state.compiled": {"lane", "room", "served_lane", "tables"},
+    "tailer.snapshot.compiled": set(),
     "tailer.rows.generic.compiled": {"batch", "build", "merge", "subset"},
     "tailer.rows.typed.compiled": {
         "blocks",

@@ -19,7 +19,7 @@ from tailer.position import Position, Span
 from tailer.segments.segments import Segments
 from tailer.segments.view import View, ids_of
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.offset import WITH_REMOVED, Memory, NodeOffset, decode_node_offset
+from tailer.state.offset import WITH_SNAPSHOT, Memory, NodeOffset, decode_node_offset
 from tailer.state.segment_times import SegmentTimes
 from tailer.typed_decode import convert
 from tailer.versions import Versioned, check_version
@@ -269,7 +269,7 @@ def offset_of_json(text: str, node: str) -> NodeOffset:
     try:
         data: Any = msgspec.json.decode(text)
         if isinstance(data, dict) and "nodes" in data:
-            check_version(convert(data, Versioned).v, WITH_REMOVED, "the offset")
+            check_version(convert(data, Versioned).v, WITH_SNAPSHOT, "the offset")
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]

@@ -11,20 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.offset import REMOVED, VERSION, WITH_REMOVED, WITHOUT_ID, NodeOffset, decode_node_offset
+from tailer.state.offset import (
+    REMOVED,
+    VERSION,
+    WITH_REMOVED,
+    WITH_SNAPSHOT,
+    WITHOUT_ID,
+    NodeOffset,
+    decode_node_offset,
+)
 from tailer.typed_decode import convert
 from tailer.versions import Version, check_version
 
 Json = dict[str, Any]
-
-
-WITH_SNAPSHOT: Final = 4
-"""The version of an offset of a query that begins with a snapshot."""
 
 
 class SnapshotOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,6 +24,9 @@ WITH_REMOVED: Final = 3
 """The version of a query's offsets that know of removed nodes: an earlier program would take one for a node at its
 start."""
 
+WITH_SNAPSHOT: Final = 4
+"""The version of the offsets of a query that began with a snapshot: an earlier program would leave its rows out."""
+
 REMOVED: Final = "removed"
 """The only key of a node that left a query for good, in place of its offset: with the id of its state."""
 

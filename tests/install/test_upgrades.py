@@ -287,7 +287,7 @@ class TestLater:
         before = kept.everything()
         with pytest.raises(RefusedError) as caught:
             engine.available_now()
-        assert (caught.value.expected, caught.value.found) == ("3 or lower", 9)
+        assert (caught.value.expected, caught.value.found) == ("4 or lower", 9)
         assert "A newer cdc-tail wrote it" in caught.value.remedy
         assert kept.everything() == before
 
@@ -298,4 +298,4 @@ class TestLater:
         for command in (["follow", kept.folder, "--once", "--from"], ["consumers", kept.folder, "seek", "billing"]):
             refused = run_cli([*command, given])
             assert (refused.code, refused.out) == (6, "")
-            assert "the version of the offset: expected 3 or lower, found 9." in refused.err
+            assert "the version of the offset: expected 4 or lower, found 9." in refused.err

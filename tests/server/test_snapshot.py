@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,24 @@ class Writer:
         )
 
 
+@contextmanager
+def written(writer: Writer, pause: float = 0.0) -> Iterator[None]:
+    """While the tables are written to."""
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.wait(pause):
+            writer.write(5)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writing.join()
+
+
 class Following(CommandFollower):
     """`cdc-tail follow --image` that begins with a snapshot of the server."""
 
@@ -157,25 +176,12 @@ def full(
 def follower(full: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Following]:
     """It begins while the tables are written to, is ended in the midst, and goes on."""
     made = Following(full)
-    stop = threading.Event()
-
-    def write() -> None:
-        with full.session() as session:
-            writer = Writer(session, 2)
-            while not stop.is_set():
-                writer.write(5)
-
-    writing = threading.Thread(target=write)
-    writing.start()
-    try:
+    with full.session() as session, written(Writer(session, 2)):
         made.start(full.cdc_raw, tmp_path_factory.mktemp("work"))
         time.sleep(SETTLE_SECONDS + 4)
         made.pause()
         made.resume()
         time.sleep(6)
-    finally:
-        stop.set()
-        writing.join()
     full.sync()
     yield made
     made.stop()

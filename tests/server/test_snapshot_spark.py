@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.helpers.jvm.program import running
 from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.server.harness import Node
-from tests.server.test_snapshot import CREATE, QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, folded, selected
+from tests.server.test_snapshot import CREATE, QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, folded, selected, written
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
 
@@ -100,18 +99,7 @@ def without(rows: set[str], parts: set[str]) -> set[str]:
 
 def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) -> None:
     follower = SparkFollowing([str(full.cdc_raw), "--server", f"{full.address}:{full.cql_port}"])
-    stop = threading.Event()
-
-    def write() -> None:
-        with full.session() as session:
-            writer = Writer(session, 2)
-            while not stop.is_set():
-                writer.write(5)
-                time.sleep(0.05)
-
-    writing = threading.Thread(target=write)
-    writing.start()
-    try:
+    with full.session() as session, written(Writer(session, 2), 0.05):
         follower.start(full.cdc_raw, tmp_path)
         deadline = time.monotonic() + REST_SECONDS
         while not any('"snapshot:' in line for line in follower.rows()):
@@ -119,9 +107,6 @@ def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) ->
             time.sleep(0.2)
         follower.kill()
         time.sleep(10)
-    finally:
-        stop.set()
-        writing.join()
     full.sync()
     deadline = time.monotonic() + REST_SECONDS
     try:

@@ -1,4 +1,4 @@
-"""Tables read from their servers into a state of images, while the logs of all nodes are followed into it.
+"""Tables read from their servers, while the logs of all nodes are followed: into a state of images, or into a spool.
 
     all nodes stand --settle--> ranges --readers--> pieces --merge--> facts, a floor, and how far the snapshot is
 

@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import uuid4
 
-import msgspec
-
 from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import put_snapshot, snapshot_of
@@ -23,12 +21,12 @@ from tailer.options.token_range import TokenRange
 from tailer.planning.two_positions import offset_of_text
 from tailer.rebuild import Table
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.ranges import HeldRange, Range, joined
+from tailer.snapshot.ranges import HeldRange, Range
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.snapshot.nodes import Nodes, range_of
-from tailer.tail.snapshot.table import Ranges, is_ended, left_of
+from tailer.tail.snapshot.table import Ranges, left_of, with_piece
 
 _COMPILED: Final = "tailer.image_state.compiled.served_lane"
 
@@ -113,16 +111,7 @@ class TableInState:
             ids = EventIds(f"snapshot:{now.id}:{number}:", now.images)
             answer = Answer(now.until, self._ranges.follows(held), self._marks(transaction, merging, held), ids)
             images = _served(merging, known, piece, answer)
-            done = joined(now.done, (piece.low, piece.high))
-            self.now = msgspec.structs.replace(
-                now,
-                done=done,
-                rows=now.rows + piece.rows,
-                images=now.images + len(images),
-                bytes=now.bytes + piece.size,
-                seconds=now.seconds + seconds,
-                ended=is_ended(now, done),
-            )
+            self.now = with_piece(now, piece, len(images), seconds)
             put_snapshot(transaction, self.now)
             return images
 

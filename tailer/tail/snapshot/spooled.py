@@ -12,8 +12,6 @@ from typing import Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-import msgspec
-
 from tailer.images.tables import KnownTable, TableFacts
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
@@ -21,12 +19,12 @@ from tailer.rebuild.facts import Place
 from tailer.rows.batch import Row
 from tailer.snapshot.change_row import SnapshotRows
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.ranges import Range, joined
+from tailer.snapshot.ranges import Range
 from tailer.snapshot.reading import ReadPiece
 from tailer.snapshot.served_range import ReadRange
 from tailer.snapshot.spool import Spool
 from tailer.tail.snapshot.nodes import Nodes, range_of
-from tailer.tail.snapshot.table import Ranges, is_ended, left_of
+from tailer.tail.snapshot.table import Ranges, left_of, with_piece
 
 PIECE_ROWS: Final = 5_000
 
@@ -106,16 +104,7 @@ class TableInSpool:
         with self._into.lock:
             now = self._into.spool.known.tables[self._table.definition.id]
             rows = list(self._rows(number, piece, seen, now))
-            done = joined(now.done, (piece.low, piece.high))
-            self.now = msgspec.structs.replace(
-                now,
-                done=done,
-                rows=now.rows + piece.rows,
-                images=now.images + len(rows),
-                bytes=now.bytes + piece.size,
-                seconds=now.seconds + seconds,
-                ended=is_ended(now, done),
-            )
+            self.now = with_piece(now, piece, len(rows), seconds)
             self._into.spool.add(rows, self.now)
         return True
 

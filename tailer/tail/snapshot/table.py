@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from tailer.errors import UsageError
 from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.ranges import HeldRange, Range, cut, within, without
+from tailer.snapshot.ranges import HeldRange, Range, cut, joined, within, without
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.snapshot.nodes import Nodes, share
 
@@ -97,6 +99,15 @@ def left_of(snapshot: Snapshot) -> Iterator[tuple[int, Range]]:
             yield number, part
 
 
-def is_ended(snapshot: Snapshot, done: Sequence[Range]) -> bool:
-    """Whether all of the plan is done."""
-    return not any(without(part, done) for part in snapshot.plan)
+def with_piece(now: Snapshot, piece: ReadPiece, told: int, seconds: float) -> Snapshot:
+    """How far it is with one more piece, of which so many images or rows came."""
+    done = joined(now.done, (piece.low, piece.high))
+    return msgspec.structs.replace(
+        now,
+        done=done,
+        rows=now.rows + piece.rows,
+        images=now.images + told,
+        bytes=now.bytes + piece.size,
+        seconds=now.seconds + seconds,
+        ended=not any(without(part, done) for part in now.plan),
+    )

@@ -6,10 +6,7 @@ back, and raise nothing that was deleted.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from tests.oracle.jsontext import loads
 from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cluster import WAIT_SECONDS, Cluster, ClusterNode, at_level
 from tests.server.followers import CommandFollower
-from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded
+from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded, written
 from tests.server.test_snapshot_spark import WHOLE, SparkFollowing, known, without
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.soak]
@@ -79,7 +76,7 @@ def test_hints_of_what_was_deleted_raise_nothing(server_here: None, tmp_path: Pa
             lose_one(cluster)
             # What it misses: updates of rows that it has, and deletions.
             writer.write(WRITES)
-            with written(writer):
+            with written(writer, 0.05):
                 read = run_cli(["snapshot", *follower.places()])
                 assert read.code == 0, read.err
                 assert read.err.count("snapshot of ") == len(TABLES)
@@ -116,7 +113,7 @@ def test_so_they_do_not_in_spark(server_here: None, tmp_path: Path) -> None:
             awaited(follower.stands, "all nodes are followed", WAIT_SECONDS)
             lose_one(cluster)
             writer.write(WRITES)
-            with written(writer):
+            with written(writer, 0.05):
                 awaited(follower.is_read, "the tables are read", REST_SECONDS)
                 give_back(cluster)
         cluster.await_no_hints()
@@ -155,25 +152,6 @@ def give_back(cluster: Cluster) -> None:
     cluster.nodes[DOWN].start_again()
     cluster.await_all_up()
     time.sleep(5)
-
-
-@contextmanager
-def written(writer: Writer) -> Iterator[None]:
-    """While the tables are written to."""
-    stop = threading.Event()
-
-    def write() -> None:
-        while not stop.is_set():
-            writer.write(5)
-            time.sleep(0.05)
-
-    writing = threading.Thread(target=write)
-    writing.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        writing.join()
 
 
 def stand(folder: Path, nodes: int) -> bool:

@@ -50,7 +50,7 @@ def run_follow(
 ) -> None:
     """The command, of its options: raises the documented errors."""
     from tailer.options.images import image_options
-    from tailer.options.snapshot import FROM
+    from tailer.options.snapshot import FROM, check_change_rows
     from tailer.options.tail import check_own_servers, tail_options
     from tailer.options.to_spark import places_of, waits_for_nodes
 
@@ -63,10 +63,7 @@ def run_follow(
         check_own_servers(options)
     images = image_options(values)
     if images is None and values["start"] == FROM:
-        raise UsageError(
-            "--from snapshot and rows of the log",
-            remedy="Ask for whole rows, which the snapshot begins: --image after.",
-        )
+        check_change_rows(options)
     _check_to(to, options)
     form = output_form(output) if to is None else "json"
     if form == "pretty":
@@ -74,7 +71,8 @@ def run_follow(
         options = replace(options, decimals="string")
     # First: who cannot have the numbers that he asked for registers no consumer.
     with watches(values) as watched:
-        if images is not None or len(places) > 1 or waits_for_nodes(values["on_node_lost"], several=False):
+        waits = waits_for_nodes(values["on_node_lost"], several=False)
+        if images is not None or values["start"] == FROM or len(places) > 1 or waits:
             with gently() as stopping, _rare_collections():
                 _side_by_side(places, options, images, to, form, values, watched, lambda: stopping[0])
             return
@@ -108,15 +106,20 @@ def _side_by_side(
     stopping: Callable[[], bool],
 ) -> None:
     """Each node in a thread of its own."""
+    from tailer.options.snapshot import FROM, snapshot_options
+
     if images is not None:
         from tailer.image_state.library import check_library
 
         check_library()
         from tailer.cli.follow_images import follow_images
-        from tailer.options.snapshot import snapshot_options
 
         asked = snapshot_options(values)
         follow_images(places, options, images, asked, to, form, values, watched, stopping)
+    elif values["start"] == FROM:
+        from tailer.cli.follow_snapshot import follow_snapshot
+
+        follow_snapshot(places, options, snapshot_options(values), to, form, values, watched, stopping)
     else:
         from tailer.cli.follow_nodes import follow_nodes
 

@@ -7,11 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_nodes
+from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_beside
 from tailer.cli.monitoring import Watched
 from tailer.cli.progress import snapshot_bars
 from tailer.cli.rows import Form
@@ -31,7 +30,7 @@ from tailer.tail.images.feed import ImageFeed, look
 from tailer.tail.images.form import tell_left_out, typed_images
 from tailer.tail.images.run import ImageRun, image_run, tail_options_of
 from tailer.tail.images.stream import ImageStream
-from tailer.tail.patience import STOPPED, Patience, StoppedError, Told
+from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
 from tailer.tail.side_by_side import Pulse
 from tailer.tail.snapshot.beside import Beside
 from tailer.tail.snapshot.nodes import servers_of
@@ -79,7 +78,7 @@ def follow_images(
         def give(values: dict[str, Any]) -> Deliver:
             return _to_images(run, values, say, [], begin=begin)
 
-        _run(nodes, give, values, watched, stopping, run.timers.look, beside)
+        run_beside(nodes, give, values, watched, stopping, run.timers.look, beside)
     shown.close(say)
 
 
@@ -95,36 +94,6 @@ def _beside(
         with closing(beside):
             beside.start()
             yield beside
-
-
-def _run(
-    nodes: Sequence[FollowedLog],
-    give: Callable[[dict[str, Any]], Deliver],
-    values: dict[str, Any],
-    watched: Watched,
-    stopping: Stopping,
-    look: Callable[[], None],
-    beside: Beside,
-) -> None:
-    """Run all nodes; with --once until the snapshot is at its end, if there is one, and then to theirs."""
-
-    def meanwhile() -> None:
-        look()
-        beside.look()
-
-    def ended() -> bool:
-        return stopping() or beside.is_done()
-
-    if values["once"] and beside.begins:
-        going_on = {**values, "once": False}
-        run_nodes(nodes, give(going_on), going_on, watched, ended, meanwhile, beside.at_target)
-        beside.look()
-        if stopping():
-            return
-        # Each consumer stands where that ended.
-        nodes = [replace(node, options=replace(node.options, start="earliest")) for node in nodes]
-    run_nodes(nodes, give(values), values, watched, stopping, meanwhile, beside.at_target)
-    beside.look()
 
 
 class _Shown:
@@ -188,7 +157,7 @@ def _into_outlet(
                 return _to_images(run, values, say, told, delivery, begin=beside.begin)
 
             try:
-                _run(nodes, give, values, watched, stopping, lambda: look(run.timers, delivery), beside)
+                run_beside(nodes, give, values, watched, stopping, lambda: look(run.timers, delivery), beside)
             finally:
                 delivery.finish()
     except StoppedError:
@@ -213,7 +182,6 @@ def _to_images(
 
         with pulse.target():
             begin(tail)
-        hearers: list[Told] = [watch.away, tail.tell_away, heard]
         feed = ImageFeed(
             tail,
             run.stream,
@@ -224,12 +192,8 @@ def _to_images(
             guard=pulse.target,
             delivery=delivery,
         )
-        told.extend(hearers)
-        try:
+        with hearing(told, watch.away, tail.tell_away, heard):
             deliver(feed, once=values["once"], say=say, stopping=stopping)
-        finally:
-            for each in hearers:
-                told.remove(each)
 
     return give
 

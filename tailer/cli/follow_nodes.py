@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from tailer.cli.as_owner import as_state_owner
 from tailer.cli.monitoring import Watched
@@ -57,7 +57,7 @@ def follow_nodes(
     nodes = nodes_of(places, replace(options, outlet=to is not None))
     say = STANDARD_ERROR.notice
     sink = SharedSink(lambda tables, typed: open_sink(form, tables, typed), one_form=form != "json")
-    give = _to_terminal(sink, values, say) if to is None else _to_outlet(to, values, say)
+    give = to_terminal(sink, values, say) if to is None else to_outlet(to, values, say)
     run_nodes(nodes, give, values, watched, stopping)
     sink.close()
 
@@ -102,6 +102,51 @@ def run_nodes(
     side_by_side(runs, once=once, waits=waits, say=say, stopping=stopping, meanwhile=meanwhile, at_target=at_target)
 
 
+class RunsBeside(Protocol):
+    """What runs beside the nodes, and goes where their rows go. `begins`: the run begins with it, and with --once is
+    over when it is."""
+
+    at_target: Lock
+
+    @property
+    def begins(self) -> bool: ...
+
+    def look(self) -> None:
+        """Now and then, and at the end; raises what ended it."""
+
+    def is_done(self) -> bool: ...
+
+
+def run_beside(
+    nodes: Sequence[FollowedLog],
+    give: Callable[[dict[str, Any]], Deliver],
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+    look: Callable[[], None],
+    beside: RunsBeside,
+) -> None:
+    """Run all nodes; with --once until what a run begins with is at its end, and then to theirs."""
+
+    def meanwhile() -> None:
+        look()
+        beside.look()
+
+    def ended() -> bool:
+        return stopping() or beside.is_done()
+
+    if values["once"] and beside.begins:
+        going_on = {**values, "once": False}
+        run_nodes(nodes, give(going_on), going_on, watched, ended, meanwhile, beside.at_target)
+        beside.look()
+        if stopping():
+            return
+        # Each consumer stands where that ended.
+        nodes = [replace(node, options=replace(node.options, start="earliest")) for node in nodes]
+    run_nodes(nodes, give(values), values, watched, stopping, meanwhile, beside.at_target)
+    beside.look()
+
+
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:
     """That of the first log folder that is there: all are one user's."""
     folders = [(place, state) for place, state in logs if isinstance(place, Path) and state is not None]
@@ -109,7 +154,9 @@ def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:
         as_state_owner(folder, state)
 
 
-def _to_terminal(sink: SharedSink, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+def to_terminal(sink: SharedSink, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+    """Of each node to one sink."""
+
     def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
         follow(
             tail,
@@ -124,7 +171,9 @@ def _to_terminal(sink: SharedSink, values: dict[str, Any], say: Callable[[str], 
     return give
 
 
-def _to_outlet(to: str, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+def to_outlet(to: str, values: dict[str, Any], say: Callable[[str], None]) -> Deliver:
+    """Of each node into an outlet of its own."""
+
     def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
         def heard(error: CdcError | None) -> None:
             # While the target is away nothing is heard of the node, which is no fault of its own.

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from tailer.errors import UsageError
 from tailer.options.declared_snapshot import SNAPSHOT
+from tailer.options.tail import TailOptions
 from tailer.schema.server_rows import Consistency
 
 FROM: Final = "snapshot"
@@ -41,3 +43,17 @@ def snapshot_options(values: Mapping[str, Any]) -> SnapshotOptions:
     """Those among other options."""
     names = {field.name for field in fields(SnapshotOptions)}
     return SnapshotOptions(**{name: values[name] for name in names & values.keys()})
+
+
+def check_change_rows(options: TailOptions) -> None:
+    """UsageError for a form that change rows of a snapshot do not have."""
+    if options.table is not None:
+        raise UsageError(
+            "change rows of a snapshot are of the generic form",
+            remedy="Leave out --typed (in Spark `table`); images of them have the table's own columns.",
+        )
+    if options.extra_columns or options.replicas != "all":
+        raise UsageError(
+            "change rows of a snapshot come from no node's log",
+            remedy="Leave out --with-origin, --with-primary and --replicas.",
+        )

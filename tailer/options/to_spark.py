@@ -15,7 +15,7 @@ from tailer.options.declared import Option
 from tailer.options.declared_commands import TABLE
 from tailer.options.kinds import NODE, TIME
 from tailer.options.log_place import LogPlace, log_place
-from tailer.options.snapshot import FROM, NO_WISHES, SnapshotOptions, snapshot_options
+from tailer.options.snapshot import FROM, NO_WISHES, SnapshotOptions, check_change_rows, snapshot_options
 from tailer.options.sources import SETTINGS, unknown
 from tailer.options.tail import TailOptions, check_own_servers, tail_options
 
@@ -122,7 +122,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     start = {"start": "latest"} if snapshots else {}
     places, tail = places_of(path, values["node"]), tail_options(values, program=PROGRAM, **start)
     if snapshots:
-        _check_snapshot(tail)
+        check_change_rows(tail)
     if len(places) > 1:
         check_own_servers(tail)
     return SourceOptions(
@@ -142,14 +142,6 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         snapshot=snapshot_options(values),
         spool=values["spool"],
     )
-
-
-def _check_snapshot(tail: TailOptions) -> None:
-    if tail.table is not None:
-        raise UsageError(
-            "a snapshot's rows are of the generic form",
-            remedy="Leave out `table`; images of them have the table's own columns: images(…, table=…).",
-        )
 
 
 def spark_texts(values: Mapping[str, Any]) -> dict[str, str]:

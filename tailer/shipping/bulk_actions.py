@@ -113,10 +113,10 @@ class Actions:
                 yield action
 
     def _action(self, row: _Row, single: set[str]) -> Action | None:
-        if row.op == "schema":
+        if row.op in ("schema", "snapshot_range"):
             return None
         deletes = row.op == "delete_row" or (row.op == "delete_partition" and row.table_id in single)
-        if not deletes and row.op not in ("insert", "update"):
+        if not deletes and row.op not in ("insert", "update", "snapshot"):
             self._pass_over(row.op, row.event_id, row.keyspace, row.table)
             return None
         if row.write_ts is None or row.write_ts < 0:

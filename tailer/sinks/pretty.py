@@ -33,12 +33,14 @@ _TABLE_COLUMNS_MAX: Final = 28
 """Of a terminal of eighty; of a wider one a third."""
 _OP_STYLES: Final[Mapping[str, str]] = {
     "insert": "\x1b[32m",
+    "snapshot": "\x1b[32m",
     "update": "\x1b[33m",
     "delete_row": RED,
     "delete_range": RED,
     "delete_partition": RED,
     "truncate": "\x1b[35m",
     "schema": "\x1b[36m",
+    "snapshot_range": "\x1b[36m",
 }
 
 

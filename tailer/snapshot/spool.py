@@ -61,6 +61,11 @@ class Spool:
         self.now = decode_json(held, Spooled)
 
     @property
+    def bytes(self) -> int:
+        """Of the pieces that are there."""
+        return sum(self.known.sizes)
+
+    @property
     def known(self) -> Spooled:
         assert self.now is not None, "it was begun"
         return self.now
@@ -113,6 +118,18 @@ def read_piece(data: pyarrow.Buffer | bytes) -> pyarrow.RecordBatch:
 
     reader: Any = pyarrow.ipc.open_file(pyarrow.py_buffer(data))
     return reader.get_batch(0)
+
+
+def piece_rows(path: Path, *, ranges: bool) -> ChangeBatch:
+    """The rows of a piece that is there; with `ranges` also the one that tells the range, which is the last."""
+    rows = read_piece(path.read_bytes())
+    rows = rows if ranges else rows.slice(0, rows.num_rows - 1)
+    return ChangeBatch(tuple(column.to_pylist() for column in rows.columns))
+
+
+def spool_folder(state: Path, consumer: str) -> Path:
+    """Where the spool of a consumer is, in a state folder."""
+    return state / "snapshots" / consumer
 
 
 def _write(path: Path, rows: Sequence[Row]) -> int:

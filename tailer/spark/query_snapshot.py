@@ -15,8 +15,7 @@ from tailer.errors import RefusedError, UsageError
 from tailer.options.to_spark import SourceOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
-from tailer.rebuild.table import plan_of
-from tailer.snapshot.spool import Spool
+from tailer.snapshot.spool import Spool, spool_folder
 from tailer.spark.offsets import SnapshotOffset
 from tailer.spark.spooled import PieceJob, pack_piece
 from tailer.state.offset import NodeOffset
@@ -24,7 +23,7 @@ from tailer.tail.follow import Say
 from tailer.tail.node_log import state_of
 from tailer.tail.snapshot.nodes import Nodes, servers_of
 from tailer.tail.snapshot.run import SnapshotRun
-from tailer.tail.snapshot.spooled import InSpool
+from tailer.tail.snapshot.spooled import InSpool, check_told
 
 TABLES_SECONDS: Final = 2.0
 """So often the logs are asked for their tables while they are read."""
@@ -127,13 +126,15 @@ class QuerySnapshot:
                 self._held().taken(offset.n)
 
     def close(self) -> None:
+        if self._into is not None:
+            self._into.close()
         if self._run is not None:
             self._run.close()
 
     def _begun(self, tables: Sequence[Table]) -> InSpool:
         if self._into is None:
             options = self._options
-            _check(tables, incomplete=options.snapshot.incomplete)
+            check_told(tables, incomplete=options.snapshot.incomplete)
             names = [name for name, _ in options.places]
             servers = servers_of({name: options.of(name, once=False) for name in names})
             nodes = Nodes(servers)
@@ -158,24 +159,11 @@ def _folder(options: SourceOptions) -> Path:
     for name, place in options.places:
         state = state_of(place, options.of(name, once=False))
         if state is not None:
-            return state / "snapshots" / consumer
+            return spool_folder(state, consumer)
     raise UsageError(
         "where do rows of the snapshot wait? No node's log is a folder here",
         remedy="Name a folder that driver and executors see: option snapshotSpool.",
     )
-
-
-def _check(tables: Sequence[Table], *, incomplete: bool) -> None:
-    """UsageError for what no later change could be made sense of."""
-    guessed = [(each, sorted(plan_of(each).guessed)) for each in tables]
-    for table, names in guessed if not incomplete else ():
-        if names:
-            raise UsageError(
-                f"{table.name} has {', '.join(names)}, of which a snapshot knows values alone: Spark cannot tell what "
-                "a change makes of them",
-                remedy="Leave the table out, take `cdc-tail follow --image --from snapshot`, which asks the server, or "
-                "go on and have such rows marked: option incomplete=true.",
-            )
 
 
 def _upto(spool: Spool, behind: int, budget: int) -> int:

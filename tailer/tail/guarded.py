@@ -69,9 +69,8 @@ class SharedSink:
     def of(self, tail: Tail, guard: Guard) -> Sink:
         """The sink of one node's rows. UsageError where its typed form is not that of the others."""
         with guard():
-            if self._sink is None:
-                self._typed, self._sink = tail.typed, self._make(self._definition, tail.typed)
-            elif self._one_form and self._typed != tail.typed:
+            self._made_for(tail)
+            if self._one_form and self._typed != tail.typed:
                 raise UsageError(
                     f"node {tail.options.node} has other columns of {tail.options.table} than the nodes before it",
                     remedy="Run one each, or take --output json, where each row has its own.",
@@ -79,15 +78,20 @@ class SharedSink:
         return _NodeSink(self, tail, guard)
 
     def write(self, tail: Tail, batch: Rows) -> None:
-        """Rows of one node."""
-        assert self._sink is not None
+        """Rows of one node, or of a snapshot that its log defines; for who holds the guard."""
+        sink = self._made_for(tail)
         self._writing = tail
-        self._sink.write(batch)
+        sink.write(batch)
 
     def close(self) -> None:
         """No more rows will come, of any node."""
         if self._sink is not None:
             self._sink.close()
+
+    def _made_for(self, tail: Tail) -> Sink:
+        if self._sink is None:
+            self._typed, self._sink = tail.typed, self._make(self._definition, tail.typed)
+        return self._sink
 
     def _definition(self, table: str) -> TableDefinition | None:
         return None if self._writing is None else self._writing.definition(table)

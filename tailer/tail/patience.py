@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from tailer.errors import CdcError
@@ -17,6 +18,17 @@ _SLICE_SECONDS: Final = 0.1
 
 Told = Callable[["CdcError | None"], None]
 """Told at each try that finds the target away, and, by None, that it is there again."""
+
+
+@contextmanager
+def hearing(told: list[Told], *hearers: Told) -> Iterator[None]:
+    """These are told, too, meanwhile."""
+    told.extend(hearers)
+    try:
+        yield
+    finally:
+        for each in hearers:
+            told.remove(each)
 
 
 class StoppedError(Exception):

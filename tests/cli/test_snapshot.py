@@ -31,7 +31,10 @@ def log(tmp_path: Path) -> Log:
     [
         (["snapshot"], "whose snapshot?"),
         (["snapshot", "--consumer", "c"], "a snapshot is read from the servers of its nodes"),
-        (["follow", "--from", "snapshot", "--consumer", "c"], "Ask for whole rows"),
+        (["follow", "--from", "snapshot"], "Give the run a name"),
+        (["follow", "--from", "snapshot", "--consumer", "c"], "a snapshot is read from the servers of its nodes"),
+        (["follow", "--from", "snapshot", "--consumer", "c", "--typed", "ks.t"], "are of the generic form"),
+        (["follow", "--from", "snapshot", "--consumer", "c", "--with-primary", "--server", NOBODY], "no node's log"),
         (["follow", "--from", "snapshot", "--image", "after", "--consumer", "c"], "--server HOST"),
         (["follow", "--from", "snapshots", "--consumer", "c"], "latest, snapshot, a time"),
         (["snapshot", "--consumer", "c", "--older", "keep"], "expected void or reread"),

@@ -28,7 +28,8 @@ from tailer.types.cql_name import cql_name
 CONNECTOR: Final = "cassandra"
 
 _OPS: Final = {
-    "insert": "i", "update": "u", "delete_row": "d", "delete_partition": "d", "delete_range": "r", "truncate": "t",
+    "insert": "i", "update": "u", "snapshot": "i", "delete_row": "d", "delete_partition": "d", "delete_range": "r",
+    "truncate": "t",
 }  # fmt: skip
 _INT64_MAX: Final = 2**63 - 1
 
@@ -74,8 +75,9 @@ class Connector:
         us = row.write_ts
         ns = None if us is None or abs(us * 1000) > _INT64_MAX else us * 1000
         told: dict[str, Any] = {
-            **self._about, "ts_ms": row.write_ms, "snapshot": "false", "db": "NULL", "sequence": None, "ts_us": us,
-            "ts_ns": ns, "cluster": self._about["name"], "file": f"CommitLog-{row.segment}.log", "pos": row.offset,
+            **self._about, "ts_ms": row.write_ms, "snapshot": str(row.op == "snapshot").lower(), "db": "NULL",
+            "sequence": None, "ts_us": us, "ts_ns": ns, "cluster": self._about["name"],
+            "file": f"CommitLog-{row.segment}.log", "pos": row.offset,
             "keyspace": row.keyspace, "table": row.table, "node": row.node, "segment": row.segment,
             "offset": row.offset, "event_id": row.event_id,
         }  # fmt: skip

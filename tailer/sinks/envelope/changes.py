@@ -18,14 +18,14 @@ from tailer.sinks.table_text import Tables
 
 BYTES: Final = pa.binary()
 NO_FIELDS: Final = pa.scalar(b"", BYTES)
-_PUTS: Final = pa.array(["insert", "update"])
+_PUTS: Final = pa.array(["insert", "update", "snapshot"])
 _NULL: Final = pa.scalar(None, BYTES)
 
 
 class Changes(ABC):
     """The rows of a batch in columns. `tables`: definitions by table id. `letters`: of Debezium, by `op`."""
 
-    letters: Mapping[str, str] = {"insert": "c", "update": "u", "truncate": "t"}
+    letters: Mapping[str, str] = {"insert": "c", "update": "u", "snapshot": "r", "truncate": "t"}
 
     def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
         self.batch = batch

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import Lock
+from threading import Event, Lock
 from typing import Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from tailer.errors import UsageError
 from tailer.images.tables import KnownTable, TableFacts
+from tailer.limits import MIB
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
+from tailer.rebuild.table import plan_of
 from tailer.rows.batch import Row
 from tailer.snapshot.change_row import SnapshotRows
 from tailer.snapshot.progress import Snapshot
@@ -31,7 +34,11 @@ PIECE_ROWS: Final = 5_000
 Places = Callable[[], Mapping[str, Place]]
 """Where the log of each node that stands is read to."""
 
+ROOM_BYTES: Final = 256 * MIB
+"""Reading waits where so much was read and is not where rows go yet."""
+
 _SECOND: Final = 1_000_000
+_WAIT_SECONDS: Final = 0.1
 
 
 class InSpool:
@@ -46,6 +53,7 @@ class InSpool:
         self.nodes = tuple(nodes)
         self.places = places
         self._tables: dict[str, Table] = {}
+        self._closed = Event()
 
     def define(self, tables: Sequence[Table]) -> None:
         """The tables as the logs define them now; those that are missing are gone."""
@@ -54,6 +62,15 @@ class InSpool:
     def newest(self, table: Table) -> Table | None:
         """A table as it is now; None for one that was dropped."""
         return self._tables.get(table.definition.id)
+
+    def wait_for_room(self) -> None:
+        """Until whoever takes pieces is not too far behind, or all ends."""
+        while self.spool.bytes >= ROOM_BYTES and not self._closed.is_set():
+            self._closed.wait(_WAIT_SECONDS)
+
+    def close(self) -> None:
+        """Nobody is to wait any more."""
+        self._closed.set()
 
     def stands(self) -> bool:
         return self.places().keys() >= set(self.nodes)
@@ -101,6 +118,7 @@ class TableInSpool:
         return known
 
     def merge(self, number: int, piece: ReadPiece, seen: KnownTable, seconds: float) -> bool:
+        self._into.wait_for_room()
         with self._into.lock:
             now = self._into.spool.known.tables[self._table.definition.id]
             rows = list(self._rows(number, piece, seen, now))
@@ -121,3 +139,15 @@ class TableInSpool:
                 at += 1
         range_ = ReadRange(piece.low, piece.high, now.until, self._ranges.follows(held), self._into.nodes, places)
         yield made.range(range_, at)
+
+
+def check_told(tables: Sequence[Table], *, incomplete: bool) -> None:
+    """UsageError for tables of which change rows do not tell what becomes of a row that a snapshot has."""
+    for table in tables if not incomplete else ():
+        if guessed := sorted(plan_of(table).guessed):
+            raise UsageError(
+                f"{table.name} has {', '.join(guessed)}, of which a snapshot knows values alone: rows do not tell "
+                "what a change makes of them",
+                remedy="Leave the table out, take `cdc-tail follow --image --from snapshot`, which asks the server, or "
+                "go on and have such rows marked: --incomplete (in Spark incomplete=true).",
+            )

@@ -1,0 +1,94 @@
+"""`cdc-tail follow --from snapshot` without images: rows of the tables as their servers have them, and of the nodes'
+logs from before that on, each to where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_beside, to_outlet, to_terminal
+from tailer.cli.monitoring import Watched
+from tailer.cli.progress import snapshot_bars
+from tailer.cli.rows import Form, open_sink
+from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.errors import UsageError
+from tailer.options.log_place import LogPlace
+from tailer.options.snapshot import SnapshotOptions
+from tailer.options.tail import TailOptions
+from tailer.sinks.outlets import open_outlet
+from tailer.snapshot.spool import Spool, spool_folder
+from tailer.tail.guarded import HeardWatch, SharedSink
+from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
+from tailer.tail.side_by_side import Pulse
+from tailer.tail.snapshot.nodes import servers_of
+from tailer.tail.snapshot.pieces import DeliveredPieces, PrintedPieces, TakesPieces
+from tailer.tail.snapshot.rows_beside import RowsBeside
+from tailer.tail.tail import Tail
+from tailer.tail.watch import Watch
+
+
+def follow_snapshot(
+    places: Sequence[tuple[str, LogPlace]],
+    options: TailOptions,
+    snapshot: SnapshotOptions,
+    to: str | None,
+    form: Form,
+    values: dict[str, Any],
+    watched: Watched,
+    stopping: Stopping,
+) -> None:
+    """Follow all nodes until `stopping`, or with --once the snapshot and the logs to their ends. Raises the documented
+    errors."""
+    if options.consumer is None:
+        raise UsageError("a snapshot goes on where it was", remedy="Give the run a name: --consumer NAME.")
+    nodes = nodes_of(places, replace(options, outlet=to is not None))
+    say, told = STANDARD_ERROR.notice, list[Told]()
+    sink = SharedSink(lambda tables, typed: open_sink(form, tables, typed), one_form=form != "json")
+    takes: TakesPieces = PrintedPieces(sink.write)
+    if to is not None:
+        patience = Patience(values["retry_for"], say, stopping, told)
+        takes = DeliveredPieces(lambda context: open_outlet(to, values, context), options.consumer, patience, say)
+    servers = servers_of({node.name: node.options for node in nodes})
+    spool, names = Spool(_folder(nodes, options.consumer)), [node.name for node in nodes]
+    with snapshot_bars() as show:
+        ranges = options.schema_changes
+        beside = RowsBeside(names, servers, snapshot, spool, takes, say, ranges=ranges, show=show)
+        with closing(beside):
+            beside.start()
+
+            def give(values: dict[str, Any]) -> Deliver:
+                given = to_terminal(sink, values, say) if to is None else to_outlet(to, values, say)
+                return _noted(given, beside, told)
+
+            try:
+                try:
+                    run_beside(nodes, give, values, watched, stopping, lambda: None, beside)
+                finally:
+                    beside.finish()
+            except StoppedError:
+                say(STOPPED)
+    sink.close()
+
+
+def _noted(give: Deliver, beside: RowsBeside, told: list[Told]) -> Deliver:
+    """The same, and the snapshot hears how far each node is."""
+
+    def noted(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
+        beside.begin(tail)
+        with hearing(told, tail.tell_away, lambda error: pulse.beat()):
+            give(tail, pulse, HeardWatch(watch, lambda: beside.note(tail)), stopping)
+
+    return noted
+
+
+def _folder(nodes: Sequence[FollowedLog], consumer: str) -> Path:
+    states = [node.state for node in nodes if node.state is not None]
+    if not states:
+        raise UsageError(
+            "where do rows of the snapshot wait? No node's log is a folder here",
+            remedy="Name a folder for what is kept: --state DIR.",
+        )
+    return spool_folder(states[0], consumer)

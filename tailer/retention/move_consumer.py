@@ -19,6 +19,7 @@ from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
 from tailer.segments.source import FolderSource
+from tailer.snapshot.spool import remove_spool, spool_folder
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState, consumer_names, consumer_path, read_consumer, take_consumer
@@ -28,6 +29,7 @@ from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
+from tailer.system_errors import told
 
 
 class Moved(NamedTuple):
@@ -50,12 +52,16 @@ def drop_consumer(state: Path, name: str) -> None:
 
 
 def forget_held(state: Path, name: str) -> None:
-    """The same for who holds the consumer, and the state's lock."""
+    """The same for who holds the consumer, and the state's lock. Rows of a query's snapshot that wait go too."""
     record = read_cleaned(state)
     if name in record.lost:
         lost = {other: ids for other, ids in record.lost.items() if other != name}
         write_cleaned(state, msgspec.structs.replace(record, lost=lost))
     _pass_on(state, name)
+    # Before its file: what is not let go of by then is with the next attempt.
+    spool = spool_folder(state, name)
+    with told("cannot remove the rows of its snapshot", spool, writes=True):
+        remove_spool(spool)
     consumer_path(state, name).unlink(missing_ok=True)
     sync_folder(consumer_path(state, name).parent)
 

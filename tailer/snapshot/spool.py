@@ -9,6 +9,7 @@ A piece counts once `spool.json` says so; what was read twice was given once. Kn
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ from uuid import uuid4
 
 import msgspec
 
-from tailer.on_disk import NEW, put_in_place, write_durably
+from tailer.on_disk import NEW, put_in_place, sync_folder, write_durably
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.snapshot.progress import Snapshot
 from tailer.typed_decode import decode_json
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 _FILE: Final = "spool.json"
+_PIECE: Final = re.compile(r"piece-[0-9]+\.arrow")
 
 
 class Spooled(msgspec.Struct, frozen=True):
@@ -110,6 +112,27 @@ class Spool:
     def _keep(self, now: Spooled) -> None:
         write_durably(self.folder / _FILE, msgspec.json.encode(now))
         self.now = now
+
+
+def spool_folder(state: Path, consumer: str) -> Path:
+    """Where rows of a consumer's snapshot wait, in a state folder."""
+    return state / "snapshots" / consumer
+
+
+def remove_spool(folder: Path) -> None:
+    """The folder goes, with all that waits in it, if it holds a spool and nothing else. Killed meanwhile, it is one
+    still. Nobody has it."""
+    try:
+        names = {path.name.removesuffix(NEW) for path in folder.iterdir()}
+    except FileNotFoundError:
+        return
+    if _FILE not in names or not all(name == _FILE or _PIECE.fullmatch(name) for name in names):
+        return
+    # By what stands in this file the others are known.
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == _FILE):
+        path.unlink()
+    folder.rmdir()
+    sync_folder(folder.parent)
 
 
 def read_piece(data: pyarrow.Buffer | bytes) -> pyarrow.RecordBatch:

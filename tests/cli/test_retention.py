@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tailer.retention.clean import clean
+from tailer.snapshot.spool import Spool, spool_folder
 from tailer.state.consumer import Consumer
 from tests.helpers.cli import ROOT, Result, run_cli
 from tests.helpers.log_writer import (
@@ -169,6 +171,17 @@ class TestConsumers:
         assert run_cli(["consumers", folder.path]).lines == []
         assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 2
         assert len(follow(folder, "billing").lines) == 4
+
+    def test_rows_that_wait_for_a_query_go_with_its_consumer(self, folder: LogFolder) -> None:
+        state = folder.path.parent / "cdc_raw.cdc_tail"
+        follow(folder, "billing")
+        for name in ("billing", "other"):
+            Spool(spool_folder(state, name)).begin("local=1:0")
+        with closing(Consumer(state, "billing")):
+            assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 6
+        assert spool_folder(state, "billing").exists()
+        assert run_cli(["consumers", folder.path, "drop", "billing"]).code == 0
+        assert [path.name for path in (state / "snapshots").iterdir()] == ["other"]
 
     def test_a_damaged_one_can_be_dropped(self, folder: LogFolder) -> None:
         follow(folder, "billing")

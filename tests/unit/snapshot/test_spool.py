@@ -10,7 +10,8 @@ import pytest
 from tailer.errors import RefusedError
 from tailer.rows.batch import Row
 from tailer.snapshot.progress import Snapshot
-from tailer.snapshot.spool import Spool, read_piece
+from tailer.snapshot.spool import Spool, read_piece, remove_spool, spool_folder
+from tests.retention.killed import Killed, killed_at
 
 TABLE = Snapshot("abc", "ks.t", "0" * 32, 5, 1, [(0, 10)])
 
@@ -69,3 +70,33 @@ def test_what_a_later_version_keeps_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spool.json").write_text('{"v":2}')
     with pytest.raises(RefusedError, match="the spool of a snapshot"):
         Spool(tmp_path)
+
+
+def test_it_goes_with_all_that_waits_in_it(tmp_path: Path) -> None:
+    spool = Spool(spool_folder(tmp_path, "c"))
+    spool.begin("n1=1:0")
+    spool.add([row(1)], TABLE)
+    # Of a process that was killed while it wrote.
+    (spool.folder / "piece-2.arrow.new").write_bytes(b"PK")
+    remove_spool(spool.folder)
+    assert list((tmp_path / "snapshots").iterdir()) == []
+    remove_spool(spool.folder)
+
+
+@pytest.mark.parametrize("names", [["piece-1.arrow"], ["spool.json", "piece-1.arrow", "notes.txt"]])
+def test_a_folder_that_is_no_spool_stays_as_it_is(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).write_text("{}")
+    remove_spool(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_who_is_killed_while_it_goes_leaves_one_that_goes(tmp_path: Path, calls: int) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.begin("n1=1:0")
+    spool.add([row(1)], TABLE)
+    with pytest.raises(Killed), killed_at(calls, ["unlink"]):
+        remove_spool(spool.folder)
+    remove_spool(spool.folder)
+    assert not spool.folder.exists()

@@ -150,11 +150,6 @@ def piece_rows(path: Path, *, ranges: bool) -> ChangeBatch:
     return ChangeBatch(tuple(column.to_pylist() for column in rows.columns))
 
 
-def spool_folder(state: Path, consumer: str) -> Path:
-    """Where the spool of a consumer is, in a state folder."""
-    return state / "snapshots" / consumer
-
-
 def _write(path: Path, rows: Sequence[Row]) -> int:
     import pyarrow
 

@@ -20,6 +20,7 @@ from tailer.options.snapshot import SnapshotOptions
 from tailer.options.tail import TailOptions
 from tailer.sinks.outlets import open_outlet
 from tailer.snapshot.spool import Spool, spool_folder
+from tailer.tail.follow import Say
 from tailer.tail.guarded import HeardWatch, SharedSink
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
 from tailer.tail.side_by_side import Pulse
@@ -47,10 +48,8 @@ def follow_snapshot(
     nodes = nodes_of(places, replace(options, outlet=to is not None))
     say, told = STANDARD_ERROR.notice, list[Told]()
     sink = SharedSink(lambda tables, typed: open_sink(form, tables, typed), one_form=form != "json")
-    takes: TakesPieces = PrintedPieces(sink.write)
-    if to is not None:
-        patience = Patience(values["retry_for"], say, stopping, told)
-        takes = DeliveredPieces(lambda context: open_outlet(to, values, context), options.consumer, patience, say)
+    patience = Patience(values["retry_for"], say, stopping, told)
+    takes = PrintedPieces(sink.write) if to is None else _delivered(to, values, options.consumer, patience, say)
     servers = servers_of({node.name: node.options for node in nodes})
     spool, names = Spool(_folder(nodes, options.consumer)), [node.name for node in nodes]
     with snapshot_bars() as show:
@@ -71,6 +70,10 @@ def follow_snapshot(
             except StoppedError:
                 say(STOPPED)
     sink.close()
+
+
+def _delivered(to: str, values: dict[str, Any], consumer: str, patience: Patience, say: Say) -> TakesPieces:
+    return DeliveredPieces(lambda context: open_outlet(to, values, context), consumer, patience, say)
 
 
 def _noted(give: Deliver, beside: RowsBeside, told: list[Told]) -> Deliver:

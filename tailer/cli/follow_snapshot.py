@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_beside, to_outlet, to_terminal
@@ -19,14 +18,14 @@ from tailer.options.log_place import LogPlace
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.tail import TailOptions
 from tailer.sinks.outlets import open_outlet
-from tailer.snapshot.spool import Spool, spool_folder
+from tailer.snapshot.spool import spool_folder
 from tailer.tail.follow import Say
 from tailer.tail.guarded import HeardWatch, SharedSink
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
 from tailer.tail.side_by_side import Pulse
 from tailer.tail.snapshot.nodes import servers_of
 from tailer.tail.snapshot.pieces import DeliveredPieces, PrintedPieces, TakesPieces
-from tailer.tail.snapshot.rows_beside import RowsBeside
+from tailer.tail.snapshot.rows_beside import RowsBeside, SpoolHome
 from tailer.tail.tail import Tail
 from tailer.tail.watch import Watch
 
@@ -45,18 +44,19 @@ def follow_snapshot(
     errors."""
     if options.consumer is None:
         raise UsageError("a snapshot goes on where it was", remedy="Give the run a name: --consumer NAME.")
+    if snapshot.rereads:
+        raise UsageError("--older reread is for images", remedy="Ask for them: --image after; or leave it out.")
     nodes = nodes_of(places, replace(options, outlet=to is not None))
     say, told = STANDARD_ERROR.notice, list[Told]()
     sink = SharedSink(lambda tables, typed: open_sink(form, tables, typed), one_form=form != "json")
     patience = Patience(values["retry_for"], say, stopping, told)
     takes = PrintedPieces(sink.write) if to is None else _delivered(to, values, options.consumer, patience, say)
     servers = servers_of({node.name: node.options for node in nodes})
-    spool, names = Spool(_folder(nodes, options.consumer)), [node.name for node in nodes]
+    home, names = _home(nodes, options.consumer), [node.name for node in nodes]
     with snapshot_bars() as show:
         ranges = options.schema_changes
-        beside = RowsBeside(names, servers, snapshot, spool, takes, say, ranges=ranges, show=show)
+        beside = RowsBeside(names, servers, snapshot, home, takes, say, ranges=ranges, show=show)
         with closing(beside):
-            beside.start()
 
             def give(values: dict[str, Any]) -> Deliver:
                 given = to_terminal(sink, values, say) if to is None else to_outlet(to, values, say)
@@ -87,11 +87,11 @@ def _noted(give: Deliver, beside: RowsBeside, told: list[Told]) -> Deliver:
     return noted
 
 
-def _folder(nodes: Sequence[FollowedLog], consumer: str) -> Path:
-    states = [node.state for node in nodes if node.state is not None]
-    if not states:
-        raise UsageError(
-            "where do rows of the snapshot wait? No node's log is a folder here",
-            remedy="Name a folder for what is kept: --state DIR.",
-        )
-    return spool_folder(states[0], consumer)
+def _home(nodes: Sequence[FollowedLog], consumer: str) -> SpoolHome:
+    for node in nodes:
+        if node.state is not None:
+            return SpoolHome(node.name, spool_folder(node.state, consumer))
+    raise UsageError(
+        "where do rows of the snapshot wait? No node's log is a folder here",
+        remedy="Name a folder for what is kept: --state DIR.",
+    )

@@ -1,7 +1,8 @@
 """What does a snapshot take, beside a plain paged SELECT of the same columns?
 
 One real Cassandra server with a table of five columns, ten rows a partition. Read whole: by the driver alone, a page
-after the other, each column with its WRITETIME and TTL; by the reader of snapshots alone; and by `cdc-tail snapshot`
+after the other, each column with its WRITETIME and TTL; likewise by ranges of tokens, several at once, as `dsbulk`
+does; by the reader of snapshots alone; and by `cdc-tail snapshot`
 into a state of images on disk, with 1 and 2 readers. Then `--rows-per-second`. Each in a process of its own, in turns.
 
     python -m tests.benchmarks.snapshot --repeat 3 --keep                              # about five minutes
@@ -38,6 +39,8 @@ CREATE: Final = (
 )
 ROWS_A_PARTITION: Final = 10
 AT_ONCE: Final = 256
+RANGES: Final = 64
+RANGES_AT_ONCE: Final = 4
 
 _SELECT: Final = """
 import sys, time
@@ -51,6 +54,25 @@ query = "SELECT token(id), id, ck, " + ", ".join(data) + " FROM {table}"
 begun, count = time.perf_counter(), 0
 for row in session.execute(SimpleStatement(query, fetch_size=2000), timeout=None):
     count += 1
+print(count, time.perf_counter() - begun)
+"""
+_PARALLEL: Final = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
+from cassandra.query import SimpleStatement, tuple_factory
+profile = ExecutionProfile(row_factory=tuple_factory)
+cluster = Cluster([{host!r}], port={port}, protocol_version=4, execution_profiles={{EXEC_PROFILE_DEFAULT: profile}})
+session = cluster.connect()
+data = [part for name in "abcde" for part in (name, f"WRITETIME({{name}})", f"TTL({{name}})")]
+query = "SELECT token(id), id, ck, " + ", ".join(data) + " FROM {table} WHERE token(id) > %s AND token(id) <= %s"
+def read(number):
+    low, high = (-2**63 + (at * 2**64) // {ranges} for at in (number, number + 1))
+    bounds = (low, min(high, 2**63 - 1))
+    return sum(1 for row in session.execute(SimpleStatement(query, fetch_size=2000), bounds, timeout=None))
+begun = time.perf_counter()
+with ThreadPoolExecutor({at_once}) as pool:
+    count = sum(pool.map(read, range({ranges})))
 print(count, time.perf_counter() - begun)
 """
 _READ: Final = """
@@ -104,7 +126,8 @@ def _timed(words: Sequence[str]) -> tuple[str, float]:
 
 def _by_program(node: Node, text: str) -> dict[str, float]:
     before = os.times()
-    program = text.format(host=node.address, port=node.cql_port, table=TABLE)
+    where = {"host": node.address, "port": node.cql_port, "table": TABLE}
+    program = text.format(**where, ranges=RANGES, at_once=RANGES_AT_ONCE)
     said, after = _timed([sys.executable, "-c", program])
     rows, seconds = map(float, said.split())
     cpu = after - before.children_user - before.children_system
@@ -132,6 +155,7 @@ def _by_snapshot(node: Node, *more: str) -> dict[str, float]:
 
 def _round(node: Node, pace: int) -> Iterator[tuple[str, dict[str, float]]]:
     yield "select", _by_program(node, _SELECT)
+    yield "select by ranges", _by_program(node, _PARALLEL)
     yield "reader", _by_program(node, _READ)
     yield "snapshot, 1 reader", _by_snapshot(node, "--parallel", "1")
     yield "snapshot, 2 readers", _by_snapshot(node, "--parallel", "2")
@@ -153,7 +177,11 @@ def run(repeat: int, rows: int, pace: int) -> dict[str, Any]:
                     found.setdefault(name, []).append(taken)
     speeds = {name: median(each["rows_per_second"] for each in runs) for name, runs in found.items()}
     best = max(speeds["snapshot, 1 reader"], speeds["snapshot, 2 readers"])
-    ratios = {"snapshot_to_select": round(best / speeds["select"], 2), "pace": round(speeds["paced"] / pace - 1, 3)}
+    ratios = {
+        "snapshot_to_select": round(best / speeds["select"], 2),
+        "snapshot_to_select_by_ranges": round(best / speeds["select by ranges"], 2),
+        "pace": round(speeds["paced"] / pace - 1, 3),
+    }
     met = {
         "snapshot_to_select": ratios["snapshot_to_select"] >= TARGETS["snapshot_to_select"],
         "pace": abs(ratios["pace"]) <= TARGETS["pace"],

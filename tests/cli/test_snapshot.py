@@ -36,6 +36,7 @@ def log(tmp_path: Path) -> Log:
         (["follow", "--from", "snapshot", "--consumer", "c", "--typed", "ks.t"], "are of the generic form"),
         (["follow", "--from", "snapshot", "--consumer", "c", "--with-primary", "--server", NOBODY], "no node's log"),
         (["follow", "--from", "snapshot", "--image", "after", "--consumer", "c"], "--server HOST"),
+        (["follow", "--from", "snapshot", "--consumer", "c", "--older", "reread"], "--older reread is for images"),
         (["follow", "--from", "snapshots", "--consumer", "c"], "latest, snapshot, a time"),
         (["snapshot", "--consumer", "c", "--older", "keep"], "expected void or reread"),
         (["snapshot", "--consumer", "c", "--rows-per-second", "0"], "1 or more"),

@@ -34,8 +34,9 @@ ROWS: Final = 2000
 
 
 class PiecePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a target is: it has the pieces up to this number."""
+    """How far a target is: it has the pieces of a spool, by its id, up to this number."""
 
+    snapshot: str
     pieces: int
 
     @property
@@ -49,7 +50,7 @@ class TakesPieces(Protocol):
     given: int
 
     def open(self, tail: Tail, spool: Spool) -> None:
-        """Before the first one: `given` says where to go on. `tail`: of a node, which has the definitions."""
+        """Before the first one: `given` says where to go on. `tail`: of the node in whose state the spool is."""
 
     def give(self, number: int, rows: ChangeBatch) -> None:
         """One piece."""
@@ -102,20 +103,20 @@ class DeliveredPieces:
         self._make, self._consumer, self._patience, self._say = make, consumer, patience, say
         self._clock = clock
         self._outgoing: Outgoing | None = None
-        self._number = 0
+        self._id, self._number = "", 0
         """Of the last piece that was written."""
         self._failed = False
 
     def open(self, tail: Tail, spool: Spool) -> None:
         """RefusedError, LossError where the target is not the one that has what the spool has no more."""
-        key = OutletKey(spool.known.id, NODE, self._consumer)
+        key = OutletKey(tail.state_id, NODE, self._consumer)
         outlet = self._make(OutletContext(key, tail.definition, None, _refuse, self._say))
         self._outgoing = Outgoing(outlet, self._patience, self._clock)
         self._outgoing.open()
         self.given = spool.known.given
         if outlet.keeps_place:
             self.given = _standing(self._outgoing.stands, spool, outlet.name)
-        self._number = self.given
+        self._number, self._id = self.given, spool.known.id
 
     def give(self, number: int, rows: ChangeBatch) -> None:
         with self._noted():
@@ -149,7 +150,7 @@ class DeliveredPieces:
             self._commit()
 
     def _commit(self) -> None:
-        self._at_hand.commit(PiecePlace(self._number).place)
+        self._at_hand.commit(PiecePlace(self._id, self._number).place)
         self.given = self._number
 
     @contextmanager
@@ -165,7 +166,9 @@ class DeliveredPieces:
 def _standing(place: Place | None, spool: Spool, name: str) -> int:
     """Up to which piece a target has a spool. Raises where it cannot be the one that has them."""
     now, where = spool.known, str(spool.folder)
-    number = 0 if place is None else _number_of(place, name)
+    found = None if place is None else _place_of(place, name)
+    # Another one's: of a consumer of this name that was dropped.
+    number = found.pieces if found is not None and found.snapshot == now.id else 0
     if number < now.given:
         raise LossError(
             f"{name} is behind what the spool of the snapshot has given",
@@ -186,9 +189,9 @@ def _standing(place: Place | None, spool: Spool, name: str) -> int:
     return number
 
 
-def _number_of(place: Place, name: str) -> int:
+def _place_of(place: Place, name: str) -> PiecePlace:
     try:
-        return decode_json(place.offset, PiecePlace).pieces
+        return decode_json(place.offset, PiecePlace)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise no_position(name, "none of a snapshot", place.offset, error) from None
 

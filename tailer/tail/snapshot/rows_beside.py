@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild.facts import Place
@@ -27,10 +28,26 @@ SINCE: Final = "follow"
 """What its spool says that it was begun for."""
 
 TABLES_SECONDS: Final = 2.0
-"""So often the logs are asked for their tables."""
+"""So often the log is asked for its tables."""
 
 _LOOK_SECONDS: Final = 0.25
 """Rows of the logs wait for pieces so long at a time."""
+
+
+class SpoolHome(NamedTuple):
+    """Where the spool is: a folder in the state of that node, which is there when the node's log is open."""
+
+    node: str
+    folder: Path
+
+
+class _Begun(NamedTuple):
+    """`tail`: of the node that has the spool, as it was opened first."""
+
+    spool: Spool
+    into: InSpool
+    run: SnapshotRun
+    tail: Tail
 
 
 class RowsBeside:
@@ -43,7 +60,7 @@ class RowsBeside:
         nodes: Sequence[str],
         servers: Mapping[str, Server],
         options: SnapshotOptions,
-        spool: Spool,
+        home: SpoolHome,
         takes: TakesPieces,
         say: Say,
         *,
@@ -53,78 +70,80 @@ class RowsBeside:
     ) -> None:
         """`ranges`: with the row that tells each one. UsageError where a node has no server of its own."""
         self.at_target = Lock()
-        self._options, self._ranges, self._clock = options, ranges, clock
-        self._spool, self._takes = spool, takes
-        self._tail: Tail | None = None
-        self._teller = ""
+        self._names, self._options, self._home = nodes, options, home
+        self._ranges, self._takes, self._clock = ranges, takes, clock
+        self._say, self._show = say, show
+        self._begun: _Begun | None = None
         self._next: int | None = None
         self._places: dict[str, Place] = {}
         self._asked = clock()
-        self._lock, self._begins = Lock(), Lock()
-        asks = Nodes(servers)
-        asks.check(nodes)
-        if spool.now is None or spool.now.since != SINCE:
-            spool.begin(SINCE)
-        self._into = InSpool(spool, self._lock, nodes, lambda: dict(self._places))
-        self._run = SnapshotRun(self._into, asks, options, None, say, show=show)
-
-    def start(self) -> None:
-        self._run.start()
+        self._lock = Lock()
+        self._servers = Nodes(servers)
+        self._servers.check(nodes)
 
     def begin(self, tail: Tail) -> None:
         """A node's log is open: its consumer stands somewhere, and holds what is behind that."""
         tables = chosen_tables(tail, unmasked=True)
         check_told(tables, incomplete=self._options.incomplete)
-        with self._begins:
-            if self._tail is None:
-                self._tail, self._teller = tail, tail.options.node
-                self._into.define(tables)
-                self._run.begin(tables)
         self.note(tail)
+        if tail.options.node != self._home.node or self._begun is not None:
+            return
+        spool = Spool(self._home.folder)
+        if spool.now is None or spool.now.since != SINCE:
+            spool.begin(SINCE)
+        into = InSpool(spool, self._lock, self._names, lambda: dict(self._places))
+        into.define(tables)
+        run = SnapshotRun(into, self._servers, self._options, None, self._say, show=self._show)
+        run.begin(tables)
+        run.start()
+        self._begun = _Begun(spool, into, run, tail)
 
     def note(self, tail: Tail) -> None:
         """How far a node's log is read, at each look and in its thread; now and then which tables it tells."""
-        node, now = tail.options.node, self._clock()
-        at = tail.taken.position
+        node, now, at = tail.options.node, self._clock(), tail.taken.position
         self._places[node] = at.segment, at.offset
         # One node tells: another may not have read so far yet.
-        if node == self._teller and now - self._asked >= TABLES_SECONDS:
+        if node == self._home.node and self._begun is not None and now - self._asked >= TABLES_SECONDS:
             self._asked = now
-            self._into.define(chosen_tables(tail, unmasked=False))
+            self._begun.into.define(chosen_tables(tail, unmasked=False))
 
     def look(self) -> None:
         """Give pieces that are there, for a moment. Raises what ended the reading, and what the target says."""
-        self._run.check()
-        if self._tail is None:
+        if self._begun is None:
             return
+        spool = self._begun.spool
+        self._begun.run.check()
         if self._next is None:
-            self._takes.open(self._tail, self._spool)
+            self._takes.open(self._begun.tail, spool)
             self._next = self._takes.given + 1
         until = self._clock() + _LOOK_SECONDS
-        while self._next <= self._spool.known.last and self._clock() < until:
-            self._takes.give(self._next, piece_rows(self._spool.path(self._next), ranges=self._ranges))
+        while self._next <= spool.known.last and self._clock() < until:
+            self._takes.give(self._next, piece_rows(spool.path(self._next), ranges=self._ranges))
             self._next += 1
-            self._let_go()
+            self._let_go(spool)
         self._takes.rest()
-        self._let_go()
+        self._let_go(spool)
 
     def is_done(self) -> bool:
         """Whether all of it is where rows go."""
-        return self._run.ended and self._next is not None and self._takes.given == self._spool.known.last
+        if self._begun is None or self._next is None:
+            return False
+        return self._begun.run.ended and self._takes.given == self._begun.spool.known.last
 
     def finish(self) -> None:
         """What was given is where rows go when this returns, and in the spool no more."""
         self._takes.finish()
-        if self._next is not None:
-            self._let_go()
+        if self._begun is not None and self._next is not None:
+            self._let_go(self._begun.spool)
 
     def close(self) -> None:
         """Let go: what is not given stands in the spool."""
-        self._into.close()
-        self._run.close()
+        if self._begun is not None:
+            self._begun.into.close()
+            self._begun.run.close()
         self._takes.close()
 
-    def _let_go(self) -> None:
-        if self._takes.given > self._spool.known.given:
+    def _let_go(self, spool: Spool) -> None:
+        if self._takes.given > spool.known.given:
             with self._lock:
-                self._spool.taken(self._takes.given)
+                spool.taken(self._takes.given)

@@ -75,7 +75,7 @@ def delivery(target: Target) -> DeliveredPieces:
 
 
 def opened(target: Target, spool: Spool) -> DeliveredPieces:
-    tail: Any = type("", (), {"definition": None})
+    tail: Any = type("", (), {"definition": None, "state_id": "log"})
     made = delivery(target)
     made.open(tail, spool)
     return made
@@ -92,7 +92,7 @@ def ids(*numbers: int) -> list[str]:
 def test_rows_are_there_with_the_number_of_their_piece(tmp_path: Path) -> None:
     target, spool = Target(), spool_of(tmp_path, [1, 2], [3])
     made = opened(target, spool)
-    assert target.key == (spool.known.id, "snapshot", "c")
+    assert target.key == ("log", "snapshot", "c")
     give(made, spool, 1)
     assert made.given == 0
     made.rest()
@@ -132,7 +132,7 @@ def test_a_target_that_is_another_one_is_refused(
 ) -> None:
     spool = spool_of(tmp_path, [1], [2])
     spool.taken(1)
-    place = None if stands is None else Place(f'{{"pieces":{stands}}}')
+    place = None if stands is None else Place(f'{{"snapshot":"{spool.known.id}","pieces":{stands}}}')
     with pytest.raises(error, match=told):
         opened(Target(place=place), spool)
     with pytest.raises(CdcError, match="none of a snapshot"):
@@ -143,3 +143,13 @@ def test_what_keeps_no_place_goes_by_the_spool(tmp_path: Path) -> None:
     target, spool = Target(keeps=False), spool_of(tmp_path, [1], [2])
     spool.taken(1)
     assert opened(target, spool).given == 1
+
+
+def test_one_that_has_another_snapshot_begins_with_this_one(tmp_path: Path) -> None:
+    target, first = Target(), spool_of(tmp_path / "first", [1])
+    give(made := opened(target, first), first, 1)
+    made.finish()
+    second = spool_of(tmp_path / "second", [2])
+    give(made := opened(target, second), second, 1)
+    made.finish()
+    assert target.rows == ids(1, 2)

@@ -18,7 +18,7 @@ PAGES = tuple(DOCS / name for name in ("options.md", "python.md", "spark.md"))
 
 
 def spark() -> Iterator[str]:
-    yield from row("option", "default", "")
+    yield from heading("option", "default", "")
     for option in sorted(TABLE, key=lambda option: option.spark != "path"):
         if option.spark:
             default = option.default_in(spark=True)
@@ -27,7 +27,7 @@ def spark() -> Iterator[str]:
 
 
 def python() -> Iterator[str]:
-    yield from row("keyword", "default", "")
+    yield from heading("keyword", "default", "")
     for option in (*TAIL, *IMAGES):
         if option.python:
             default = "" if option.default is None else repr(option.default)
@@ -35,20 +35,23 @@ def python() -> Iterator[str]:
 
 
 def terminal() -> Iterator[str]:
-    yield from row("option", "commands", "default", "in Spark", "in Python", "")
+    yield from heading("option", "what it says", "default", "commands", "in Spark", "in Python")
     for option in TABLE:
         if option.word:
             word = code(f"--{option.word}") + (f" ({code(option.variable)})" if option.alone else "")
             of = "all" if option.commands == COMMANDS else ", ".join(option.commands)
             other = (code(option.spark), code(option.name if option.python else ""))
-            yield from row(word, of, code(default_text(option.default)), *other, option.help.replace("<", "&lt;"))
+            yield from row(word, option.help.replace("<", "&lt;"), code(default_text(option.default)), of, *other)
+
+
+def heading(*cells: str) -> Iterator[str]:
+    """The first row, with the line that Markdown wants below it."""
+    yield from row(*cells)
+    yield "|---" * len(cells) + "|"
 
 
 def row(*cells: str) -> Iterator[str]:
-    """A row; the one with an empty last cell is the heading, with the line that Markdown wants below it."""
     yield f"| {' | '.join(cells)} |"
-    if not cells[-1]:
-        yield "|---" * len(cells) + "|"
 
 
 def about(option: Option) -> str:

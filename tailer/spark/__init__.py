@@ -1,0 +1,1 @@
+"""The data source, the sinks of `stream`, current state, images and Delta."""

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_beside
@@ -35,6 +34,7 @@ from tailer.tail.side_by_side import Pulse
 from tailer.tail.snapshot.beside import Beside
 from tailer.tail.snapshot.nodes import servers_of
 from tailer.tail.tail import Tail
+from tailer.tail.turn_lock import TurnLock
 from tailer.tail.watch import Watch
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _beside(
     servers = servers_of({node.name: node.options for node in nodes})
     begins, anew = values["start"] == FROM, values.get("anew", False)
     with snapshot_bars() if begins else nullcontext() as show:
-        beside = Beside(run, servers, snapshot, Lock(), say, begins=begins, anew=anew, show=show)
+        beside = Beside(run, servers, snapshot, TurnLock(), say, begins=begins, anew=anew, show=show)
         with closing(beside):
             beside.start()
             yield beside

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any, Protocol
 
 from tailer.cli.as_owner import as_state_owner
@@ -37,6 +36,7 @@ from tailer.tail.open import open_tail
 from tailer.tail.patience import Patience
 from tailer.tail.side_by_side import NodeRun, Pulse, side_by_side
 from tailer.tail.tail import Tail
+from tailer.tail.turn_lock import TurnLock
 from tailer.tail.watch import Watch
 
 Stopping = Callable[[], bool]
@@ -88,7 +88,7 @@ def run_nodes(
     watched: Watched,
     stopping: Stopping,
     meanwhile: Callable[[], None] = lambda: None,
-    at_target: Lock | None = None,
+    at_target: TurnLock | None = None,
 ) -> None:
     """Run all of them side by side; `meanwhile`, `at_target` as there. Raises the documented errors."""
     runs = []
@@ -106,7 +106,7 @@ class RunsBeside(Protocol):
     """What runs beside the nodes, and goes where their rows go. `begins`: the run begins with it, and with --once is
     over when it is."""
 
-    at_target: Lock
+    at_target: TurnLock
 
     @property
     def begins(self) -> bool: ...

@@ -18,6 +18,7 @@ from tailer.options.log_place import LogPlace
 from tailer.tail import away
 from tailer.tail.away import LostNodes, documented, lost_by, silent
 from tailer.tail.follow import Say
+from tailer.tail.turn_lock import TurnLock
 
 SILENT_SECONDS: Final = 60.0
 """A node of which nothing was seen or heard for so long counts as away."""
@@ -30,7 +31,7 @@ _END_SECONDS: Final = 5.0
 class Pulse:
     """What one node's run says of itself as it goes. Another thread reads it."""
 
-    def __init__(self, at_target: threading.Lock, found: Callable[[], None], clock: Callable[[], float]) -> None:
+    def __init__(self, at_target: TurnLock, found: Callable[[], None], clock: Callable[[], float]) -> None:
         self._at_target = at_target
         self._found = found
         self._clock = clock
@@ -85,7 +86,7 @@ def side_by_side(
     say: Say,
     stopping: Callable[[], bool] = lambda: False,
     meanwhile: Callable[[], None] = lambda: None,
-    at_target: threading.Lock | None = None,
+    at_target: TurnLock | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run all nodes until `stopping`, or (`once`) each to its end.
@@ -95,7 +96,7 @@ def side_by_side(
     then while no run is at its target, though all nodes be away; not with `once`. An error of its is raised likewise.
     `at_target`: held by whoever is there, for who else goes there.
     """
-    _SideBySide(nodes, once, waits, say, stopping, meanwhile, at_target or threading.Lock(), clock).run()
+    _SideBySide(nodes, once, waits, say, stopping, meanwhile, at_target or TurnLock(), clock).run()
 
 
 class _SideBySide:
@@ -107,7 +108,7 @@ class _SideBySide:
         say: Say,
         stopping: Callable[[], bool],
         meanwhile: Callable[[], None],
-        at_target: threading.Lock,
+        at_target: TurnLock,
         clock: Callable[[], float],
     ) -> None:
         self._nodes = nodes

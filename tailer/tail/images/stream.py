@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -33,6 +34,10 @@ from tailer.tail.images.merging import Merge, Merging
 
 Give = Callable[[ImageBatch], bool]
 """Takes a batch; whether it is out of this process by then. If not, `taken` tells later."""
+
+
+Work = Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]
+"""Done in one transaction; what comes of it."""
 
 
 class Outbox(NamedTuple):
@@ -87,6 +92,8 @@ class ImageStream:
         self._identity: Identity | None = None
         self._followed: dict[str, FollowedNode] = {}
         self._taken = 0
+        self._ready: deque[ImageBatch] = deque()
+        """Put, and not given yet: in the order of their numbers."""
 
     def open(self) -> None:
         """Be sure whose state it is, and give what an earlier run did not see taken. RefusedError for another's."""
@@ -165,9 +172,22 @@ class ImageStream:
         """Do something to the state that no node caused."""
         self._merged(lambda transaction, merging: merge(merging))
 
-    def work(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
+    def work(self, work: Work) -> None:
         """The same, of who keeps something beside the facts."""
         self._merged(work)
+
+    def put(self, work: Work) -> None:
+        """The same without giving what comes of it: `give_ready` does, or who comes first with more. One thread may
+        give while another one puts."""
+        with self._lock:
+            self._put(work)
+
+    def give_ready(self) -> None:
+        """Give what was put, in order; for who holds what giving is guarded by."""
+        while self._ready:
+            # Until it was given: whoever comes after one that failed does not go past it.
+            self._hand_over(self._ready[0])
+            self._ready.popleft()
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """What `work` gives, which writes nothing."""
@@ -180,16 +200,19 @@ class ImageStream:
             second = int(self.wall())
             return self._expirations and bool(self._file.read(lambda seen: seen.store.due(second, 1)))
 
-    def _merged(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
+    def _merged(self, work: Work) -> None:
+        self.put(work)
+        self.give_ready()
+
+    def _put(self, work: Work) -> None:
         def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
             transaction.take_out(self._taken)
             images = work(transaction, merging)
             return transaction.send(images) if images else None
 
-        with self._lock:
-            batch = self._write(sent)
-            if batch is not None:
-                self._hand_over(batch)
+        batch = self._write(sent)
+        if batch is not None:
+            self._ready.append(batch)
 
     def _write(self, work: Callable[[Transaction, Merging], T]) -> T:
         now_us = int(self.wall() * 1_000_000)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 from tailer.errors import CdcError, UsageError
@@ -28,6 +27,7 @@ from tailer.tail.snapshot.rereading import MOST_SECONDS, Rereading
 from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.tail import Tail
+from tailer.tail.turn_lock import TurnLock
 
 SETTLED_SECONDS: Final = 3 * MOST_SECONDS
 """Rows that are never still are not waited for any longer."""
@@ -44,7 +44,7 @@ class Beside:
         run: ImageRun,
         servers: Mapping[str, Server],
         options: SnapshotOptions,
-        at_target: Lock,
+        at_target: TurnLock,
         say: Say,
         *,
         begins: bool,
@@ -127,7 +127,7 @@ class Beside:
         target, options = InState(self._run.stream, self._guard), self._options
         return SnapshotRun(target, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
 
-    def _guard(self) -> Lock:
+    def _guard(self) -> TurnLock:
         return self.at_target
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import uuid4
@@ -24,17 +24,17 @@ from tailer.snapshot.progress import Snapshot
 from tailer.snapshot.ranges import HeldRange, Range
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging
-from tailer.tail.images.stream import ImageStream
+from tailer.tail.images.stream import ImageStream, Work
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, left_of, with_piece
 
 _COMPILED: Final = "tailer.image_state.compiled.served_lane"
 
-PIECE_ROWS: Final = 1_000
+PIECE_ROWS: Final = 4_000
 """Rows that are merged in one transaction, but for a partition that has more: rows of the log wait as long."""
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Held while the state is worked on, and images are handed over."""
+"""Held while images are handed over."""
 
 
 class InState:
@@ -133,9 +133,11 @@ class TableInState:
             marks.append((Mark(merging.merger.number(name), (at.segment, at.offset)),))
         return united(marks)
 
-    def _work(self, work: Callable[[Transaction, Merging], Sequence[Image] | EncodedImages]) -> None:
+    def _work(self, work: Work) -> None:
+        # What others give meanwhile does not hold it up.
+        self._stream.put(work)
         with self._guard():
-            self._stream.work(work)
+            self._stream.give_ready()
 
 
 def _served(merging: Merging, known: KnownTable, piece: ReadPiece, answer: Answer) -> EncodedImages:

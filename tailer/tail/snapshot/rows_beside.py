@@ -23,6 +23,7 @@ from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.spooled import InSpool, check_told
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.tail import Tail
+from tailer.tail.turn_lock import TurnLock
 
 SINCE: Final = "follow"
 """What its spool says that it was begun for."""
@@ -69,7 +70,7 @@ class RowsBeside:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`ranges`: with the row that tells each one. UsageError where a node has no server of its own."""
-        self.at_target = Lock()
+        self.at_target = TurnLock()
         self._names, self._options, self._home = nodes, options, home
         self._ranges, self._takes, self._clock = ranges, takes, clock
         self._say, self._show = say, show

@@ -28,9 +28,6 @@ TOLD_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.1
 _REFUSED_SECONDS: Final = 60.0
 """A table that its server refuses to read for so long is another one than the log tells of."""
-_TURN: Final = 0.125
-_TURN_SECONDS: Final = 0.02
-"""So long others have the state for themselves behind a piece: by a share of what it took, and at most."""
 
 
 class _Part(NamedTuple):
@@ -194,13 +191,11 @@ class SnapshotRun:
             release, level = self._nodes.release, self._options.consistency
             reading = TableReading(session, seen.plan, release, level, self._pace)
             for piece in reading.pieces(low, high, part.table.now.until, self._target.piece_rows):
-                began = time.monotonic()
                 if self._ending.is_set() or not part.table.merge(part.number, piece, seen, self._since_last()):
                     break
                 low = piece.high
                 yield low
                 self._tell(part.table.now)
-                self._ending.wait(min(_TURN * (time.monotonic() - began), _TURN_SECONDS))
             if self._ending.is_set():
                 return
 

@@ -10,9 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tailer.archive.service_log import begin_with_kept
 from tailer.errors import CdcError, UsageError
 from tailer.options.images import ImageOptions, check_images, split_images
 from tailer.options.log_place import LogPlace, log_place
+from tailer.options.snapshot import FROM
 from tailer.options.tail import TailOptions
 from tailer.options.to_python import folder_of, python_options
 from tailer.tail.follow import steps
@@ -50,7 +52,8 @@ class Log:
     def read(self, start: str = "earliest", end: str = "latest") -> Iterator[pyarrow.RecordBatch]:
         """The rows from position `start` (inclusive) to `end` (exclusive) that are durable now, in log order.
 
-        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset. Holds what it reads
+        Positions are `segment:offset`, `earliest`, `latest`, or a node's JSON of an offset; `start` may be `snapshot`
+        for a service's own log, which is all that its writer keeps. Holds what it reads
         while it runs (`hold_seconds`), and leaves every consumer where it is. Raises the documented errors of
         `tailer.errors`; UsageError for images, for a range has no rows before it.
         """
@@ -59,11 +62,12 @@ class Log:
                 "images of a range: what its rows were before it is not known",
                 remedy="Ask for follow(), or open the log without image.",
             )
-        options = replace(self.options, start=start, until=None if end == "latest" else end, consumer=None)
+        begun = self._begun(start)
+        options = replace(begun, until=None if end == "latest" else end, consumer=None)
         return self._batches(options, writes=False, once=True)
 
     def follow(self, *, once: bool = False, start: str = "earliest") -> Iterator[pyarrow.RecordBatch]:
-        """The rows from `start` on, for ever; with `once` all that is there now.
+        """The rows from `start` on (see `read`), for ever; with `once` all that is there now.
 
         With the option `consumer` it goes on where that consumer stopped, and its position is saved when the batches
         up to it were taken: ask for the next one only when the last is safe. With the option `image` the batches are of
@@ -71,14 +75,26 @@ class Log:
         """
         if self.images is not None:
             return self._images(self.images, start, once=once)
-        return self._batches(replace(self.options, start=start), writes=True, once=once)
+        return self._batches(self._begun(start), writes=True, once=once)
+
+    def _begun(self, start: str) -> TailOptions:
+        if start != FROM:
+            return replace(self.options, start=start)
+        kept = begin_with_kept(self.options, [self.folder])
+        if kept is None:
+            raise UsageError(
+                "start=snapshot: what was in a table before its log only its server can tell, which is not asked here",
+                file=str(self.folder),
+                remedy="Read tables with `cdc-tail follow --from snapshot`, or in Spark (startingOffsets=snapshot).",
+            )
+        return kept
 
     def _images(self, images: ImageOptions, start: str, *, once: bool) -> Iterator[pyarrow.RecordBatch]:
         # Who reads rows needs none of it.
         from tailer.tail.images.batches import image_batches
 
         self.notices = []
-        settings = replace(self.options, start=start).for_run(once=once)
+        settings = self._begun(start).for_run(once=once)
         yield from image_batches(self.folder, settings, images, once=once, say=self.notices.append)
 
     def _batches(self, options: TailOptions, *, writes: bool, once: bool) -> Iterator[pyarrow.RecordBatch]:

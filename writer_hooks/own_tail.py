@@ -8,9 +8,7 @@ from tailer.errors import CorruptError
 from tailer.framing.header import Header
 from tailer.framing.sidecar import Sidecar
 from tailer.position import Position
-from tailer.scan.record.head import FINGERPRINT_AT, TXN_AT
-from tailer.scan.record.record import CHANGE, COMMIT, DEFINITION, STATE, Commit, Definition, State, decode_record
-from tailer.scan.record.record import decode_position as position_of_bytes
+from tailer.scan.record.tracked import Finder
 from writer_hooks.own_sections import Reader, Whole, state_of, whole_sections
 
 
@@ -90,58 +88,7 @@ def _walk(reader: Reader, header: Header, published: int, limit: int | None, sid
         if end <= published:
             rewrite_at = file_end
         if sidecar is None:
-            finder.look(section)
+            finder.look(section.start, (payload for _, payload in section.payloads()))
     first = sidecar.first if sidecar is not None and sidecar.first is not None else finder.first
     last_ts = 0 if last is None else state_of(reader, header, last).last_ts
     return Tail(False, True, end, file_end, rewrite_at, finder.tracked, first, last_ts)
-
-
-class Finder:
-    """Looks for what readers of `cdc_raw` need, without what stands in other segments.
-
-    `first`: the section where it begins; the header's length where it may begin before what can be recognised.
-    """
-
-    def __init__(self, segment: int, header_length: int) -> None:
-        self._segment = segment
-        self._header_length = header_length
-        self._captured: set[bytes] = set()
-        self._open_before = False
-        self._found: int | None = None
-
-    @property
-    def tracked(self) -> bool:
-        return self._found is not None or self._open_before
-
-    @property
-    def first(self) -> int:
-        """Where tracked records begin."""
-        return self._header_length if self._open_before or self._found is None else self._found
-
-    def look(self, section: Whole) -> None:
-        for _, payload in section.payloads():
-            if self._is_tracked(payload) and self._found is None:
-                self._found = section.start
-
-    def _is_tracked(self, payload: bytes) -> bool:
-        kind = payload[1]
-        if kind == CHANGE:
-            return payload[FINGERPRINT_AT:TXN_AT] in self._captured
-        if kind not in (DEFINITION, COMMIT, STATE):
-            return False
-        record = decode_record(payload)
-        if isinstance(record, Definition):
-            if record.cdc:
-                self._captured.add(record.fingerprint)
-            return record.cdc
-        if isinstance(record, Commit):
-            self._note(record.first)
-            return record.first is not None
-        if isinstance(record, State):
-            self._note(record.restart)
-        return False
-
-    def _note(self, first: bytes | None) -> None:
-        """A transaction that began in an earlier segment: any record of this one may be of it."""
-        if first is not None and position_of_bytes(first).segment < self._segment:
-            self._open_before = True

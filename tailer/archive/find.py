@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailer.archive.manifest import archived_ids, is_identity, manifests
+from tailer.archive.older_segments import OlderSegments
 from tailer.archive.restored_state import restore_state
 from tailer.archive.segments import ArchivedSegments
 from tailer.errors import RefusedError, UsageError
@@ -17,9 +18,9 @@ from tailer.stores.open import open_store
 
 
 class Found(NamedTuple):
-    """The archived segments of a log, None where there are none of it; `notice`: what there is to say of that."""
+    """A log's segments that are elsewhere, None where there are none of it; `notice`: what there is to say of that."""
 
-    segments: ArchivedSegments | None
+    segments: OlderSegments | None
     notice: str = ""
 
 

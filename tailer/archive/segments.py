@@ -29,10 +29,7 @@ _AT_ONCE: Final = 8
 
 
 class ArchivedSegments:
-    """Of one log (`identity`); see `segments.archived.Archived`. Nothing before `begin`.
-
-    `broken`: ids of what is damaged. `previous`: of a service's own log which segment came before which.
-    """
+    """Of one log; see `OlderSegments`."""
 
     def __init__(self, store: Store, identity: str) -> None:
         self.identity = identity
@@ -51,7 +48,6 @@ class ArchivedSegments:
         self._notices: list[str] = []
 
     def begin(self, first: int) -> None:
-        """A reader may come to segments from `first` on."""
         if self._first is None or first < self._first:
             self._first, self._due = first, True
 
@@ -85,7 +81,6 @@ class ArchivedSegments:
             raise FileNotFoundError(error.sentence()) from error
 
     def take_records(self) -> list[AnyRecord]:
-        """What the journal knew when these segments were archived, and may have forgotten since: once."""
         records, self._records = self._records, []
         left_out = self._taken_back
         known = {r.n: r for r in records if not isinstance(r, RetractRecord) and r.n not in left_out}
@@ -94,6 +89,10 @@ class ArchivedSegments:
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
         return notices
+
+    def missing(self, segment: int) -> str:
+        broken = segment in self.broken
+        return f"the archive's segment {segment} is damaged" if broken else f"segment {segment} was never archived"
 
     def _read(self, first: int) -> None:
         there = archived_ids(self._store, self.identity)

@@ -59,6 +59,7 @@ def run_follow(
     chosen_start = {"start": start, "case_sensitive": True, "program": "cdc-tail follow"}
     options = tail_options(values, **chosen_start).for_run(once=once)
     places = places_of(folder, options.node)
+    values, options = _with_kept(values, options, places)
     if len(places) > 1:
         check_own_servers(options)
     images = image_options(values)
@@ -83,6 +84,27 @@ def run_follow(
             _run(place, chosen, once, commit_every, form, watched)
         else:
             _feed(place, chosen, to, values, watched)
+
+
+def _with_kept(
+    values: dict[str, Any], options: TailOptions, places: Sequence[tuple[str, LogPlace]]
+) -> tuple[dict[str, Any], TailOptions]:
+    """A snapshot of a service's own log is what its writer keeps of it: no server is asked."""
+    from tailer.options.snapshot import FROM
+
+    if values["start"] != FROM:
+        return values, options
+    from tailer.archive.service_log import begin_with_kept
+
+    kept = begin_with_kept(options, [place for _, place in places])
+    if kept is None:
+        return values, options
+    if values.get("anew"):
+        raise UsageError(
+            "a service's own log has no server whose tables could be read",
+            remedy="Begin with all that its writer keeps: cdc-tail follow --from snapshot --image after.",
+        )
+    return {**values, "start": kept.start}, kept
 
 
 def _check_to(to: str | None, options: TailOptions) -> None:

@@ -33,7 +33,8 @@ class TailOptions:
 
     `settle_seconds`: None takes the default of the kind of run. `program`: who the state folder says is running.
     `outlet`: rows go to an outlet, which keeps a position too. `one_of_several`: what this log does not define another
-    one may, and somebody else holds the names against all of them. `left`: its server has left for good.
+    one may, and somebody else holds the names against all of them. `left`: its server has left for good. `kept`: what a
+    service's writer keeps of its log is read too, though it is not in the folder any more (`archive/kept.py`).
     """
 
     cassandra_yaml: Path | None = _DEFAULTS["cassandra_yaml"]
@@ -82,6 +83,7 @@ class TailOptions:
     outlet: bool = False
     one_of_several: bool = False
     left: bool = False
+    kept: bool = False
 
     def __post_init__(self) -> None:
         if self.table is not None:

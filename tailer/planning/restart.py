@@ -13,7 +13,7 @@ from tailer.errors import CdcError, LossError
 from tailer.framing.section import NoSection, Section
 from tailer.planning.survey import Survey
 from tailer.position import Position
-from tailer.scan.record.record import STATE, State, decode_position, decode_record, record_kind
+from tailer.segments.section_state import restart_behind
 from tailer.segments.segment import SegmentFile
 from tailer.segments.view import View
 from tailer.state.offset import NodeOffset
@@ -80,12 +80,4 @@ def _last_state(file: SegmentFile, end: int) -> Position | None:
             if isinstance(section, NoSection) or section.end > end:
                 break
             last = section
-    if last is None:
-        return None
-    data, entries = file.entries(last)
-    if not len(entries.starts):
-        return None
-    start, size = int(entries.starts[-1]), int(entries.sizes[-1])
-    payload = data[start : start + size]
-    record = decode_record(payload) if record_kind(payload) == STATE else None
-    return decode_position(record.restart) if isinstance(record, State) else None
+    return None if last is None else restart_behind(file, last)

@@ -1,4 +1,6 @@
-"""What a tail reads from an archive: segments that `clean` took away are there still, and what is not there is lost.
+"""What a tail reads from elsewhere: segments that `clean` took away are there still, and what is not there is lost.
+
+They are in an archive, or a service's writer keeps them.
 
 The survey shows them (`segments/archived.py`); here is what else a reader needs of them: what the journal knew when
 they were put away, and which of those that were once there nobody has any more. Plans nothing and reads no segment.
@@ -10,7 +12,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from tailer.archive.segments import ArchivedSegments
+from tailer.archive.older_segments import OlderSegments
 from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.planning.sighting import COMPLETED
 from tailer.planning.survey import Survey
@@ -26,7 +28,7 @@ class Older:
 
     def __init__(
         self,
-        archive: ArchivedSegments | None,
+        archive: OlderSegments | None,
         journal: Journal,
         cleaned: Cleaned,
         survey: Survey,
@@ -37,7 +39,8 @@ class Older:
         self._cleaned = cleaned
         self._survey = survey
         self._notices = [notice] if notice else []
-        self._known: tuple[int, int, object] = (0, 0, None)
+        self._known: tuple[int, int, int, int] = (0, 0, 0, 0)
+        self._known_cleaned: object = None
         self._missing = NO_IDS
 
     @property
@@ -48,8 +51,8 @@ class Older:
 
     @property
     def any(self) -> bool:
-        """Whether something is read from the archive, or may be."""
-        return self._archive is not None and bool(self._archive.logs)
+        """Whether something is read from elsewhere than the folder."""
+        return self._archive is not None and any(map(self._survey.archived, self._archive.logs))
 
     @property
     def bytes(self) -> int:
@@ -87,11 +90,11 @@ class Older:
 
         What lay before the first archived segment is of a history that nobody promised.
         """
-        missing = self._now_missing()
-        if not missing:
+        missing, begun = self._now_missing(), self._first_gone(offset, memory)
+        if not (missing or begun):
             return memory
         late = {segment for segment, _ in offset.p if segment in missing}
-        ahead = late.union(missing.above(max(offset.s, memory.lost_below - 1)))
+        ahead = late.union(missing.above(max(offset.s, memory.lost_below - 1)), begun)
         new = {each for each in ahead if each >= memory.lost_below and each not in memory.seen}
         return msgspec.structs.replace(memory, seen=memory.seen.with_ids(new)) if new else memory
 
@@ -99,9 +102,7 @@ class Older:
         """A loss says what the archive has to do with it."""
         if not isinstance(error, LossError) or error.at is None or error.at.segment not in self._missing:
             return error
-        segment = error.at.segment
-        broken = self._archive is not None and segment in self._archive.broken
-        why = f"the archive's segment {segment} is damaged" if broken else f"segment {segment} was never archived"
+        why = "" if self._archive is None else self._archive.missing(error.at.segment)
         return LossError(
             f"Changes are lost: {why}, and it is not in the folder any more; the first position not read is {error.at}",
             at=error.at,
@@ -112,17 +113,26 @@ class Older:
         notices, self._notices = self._notices, []
         return notices if self._archive is None else [*notices, *self._archive.take_notices()]
 
+    def _first_gone(self, offset: NodeOffset, memory: Memory) -> list[int]:
+        """The segment that a run was to begin with, if it has come to none yet and that one is gone meanwhile."""
+        first = memory.start
+        if self._archive is None or offset.s >= first or self._survey.has_log(first):
+            return []
+        captured = first in self._cleaned.refresh().segments or first <= (self._survey.dropped or 0)
+        return [first] if captured else []
+
     def _now_missing(self) -> Ids:
         archive = self._archive
         if archive is None or not (archive.logs or archive.broken):
             return NO_IDS
-        known = (len(archive.logs), len(archive.broken), self._cleaned.refresh())
-        if known[:2] != self._known[:2] or known[2] is not self._known[2]:
-            self._known = known
+        logs, cleaned = archive.logs, self._cleaned.refresh()
+        known = (len(logs), min(logs, default=0), max(logs, default=0), len(archive.broken))
+        if known != self._known or cleaned is not self._known_cleaned:
+            self._known, self._known_cleaned = known, cleaned
             self._missing = Ids.of(each for each in self._once_there(archive) if not self._survey.has_log(each))
         return self._missing
 
-    def _once_there(self, archive: ArchivedSegments) -> Collection[int]:
+    def _once_there(self, archive: OlderSegments) -> Collection[int]:
         """Ids of segments that had captured changes, as far as anything tells, from the first archived one on."""
         first = min([*archive.logs, *archive.broken])
         bare = self._cleaned.refresh().bare

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tailer.archive.find import Found, find_archived
+from tailer.archive.kept import KeptSegments
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
 from tailer.definitions.placement import Placement
@@ -162,6 +163,8 @@ def _holds_in(log: NodeLog, consumer: HeldConsumer | None) -> Home | None:
 
 
 def _archived(log: NodeLog, options: TailOptions, writes: bool) -> Found:
+    if options.kept and log.folder is not None:
+        return Found(KeptSegments(log.folder, log.home.cleaned().refresh))
     if options.archive is None:
         return Found(None)
     if log.folder is None:

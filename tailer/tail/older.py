@@ -41,7 +41,7 @@ class Older:
         self._notices = [notice] if notice else []
         self._known: tuple[int, int, int, int] = (0, 0, 0, 0)
         self._known_cleaned: object = None
-        self._missing = NO_IDS
+        self._missing = self._gone = NO_IDS
 
     @property
     def previous(self) -> dict[int, int | None]:
@@ -90,17 +90,17 @@ class Older:
 
         What lay before the first archived segment is of a history that nobody promised.
         """
-        missing, begun = self._now_missing(), self._first_gone(offset, memory)
-        if not (missing or begun):
+        self._gone = missing = self._now_missing().with_ids(self._first_gone(offset, memory))
+        if not missing:
             return memory
         late = {segment for segment, _ in offset.p if segment in missing}
-        ahead = late.union(missing.above(max(offset.s, memory.lost_below - 1)), begun)
+        ahead = late.union(missing.above(max(offset.s, memory.lost_below - 1)))
         new = {each for each in ahead if each >= memory.lost_below and each not in memory.seen}
         return msgspec.structs.replace(memory, seen=memory.seen.with_ids(new)) if new else memory
 
     def blame(self, error: CdcError | None) -> CdcError | None:
         """A loss says what the archive has to do with it."""
-        if not isinstance(error, LossError) or error.at is None or error.at.segment not in self._missing:
+        if not isinstance(error, LossError) or error.at is None or error.at.segment not in self._gone:
             return error
         why = "" if self._archive is None else self._archive.missing(error.at.segment)
         return LossError(

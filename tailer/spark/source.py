@@ -16,6 +16,7 @@ from tailer.spark.change_columns import change_fields
 from tailer.spark.errors import told
 from tailer.spark.form import form_schema, typed_form
 from tailer.spark.named import check_tables
+from tailer.spark.own_start import begun
 
 NAME = "cdc_tail"
 
@@ -42,8 +43,9 @@ class CdcTailSource(DataSource):
 
     def schema(self) -> StructType:
         with told():
-            check_tables(self._parsed)
-            form = typed_form(self._parsed)
+            parsed = begun(self._parsed)
+            check_tables(parsed)
+            form = typed_form(parsed)
             more = self._parsed.tail.extra_columns
             if form is None:
                 return generic_schema(more)
@@ -57,18 +59,20 @@ class CdcTailSource(DataSource):
             self._check_schema(schema)
             if self._ends:
                 raise UsageError("endingOffsets is for batch reads", remedy="A stream has no end: leave it out.")
-        return CdcTailStreamReader(self._parsed, schema)
+            parsed = begun(self._parsed)
+        return CdcTailStreamReader(parsed, schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from tailer.spark.batch import CdcTailReader
 
         with told():
             self._check_schema(schema)
-            if self._parsed.snapshots:
+            parsed = begun(self._parsed)
+            if parsed.snapshots:
                 raise UsageError(
                     "startingOffsets=snapshot is for streams", remedy="A batch read is of the log alone: leave it out."
                 )
-        return CdcTailReader(self._parsed, schema)
+        return CdcTailReader(parsed, schema)
 
     def _check_schema(self, schema: StructType) -> None:
         """The generic form's columns are as they are; a typed one's are looked at where its table is looked up."""

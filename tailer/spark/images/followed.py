@@ -19,6 +19,7 @@ from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
 from tailer.spark.images.job import Node, raw
 from tailer.spark.known_table import Folders
+from tailer.spark.own_start import begun
 from tailer.spark.present import there
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Followed(NamedTuple):
 
 def sources(changes: DataFrame) -> list[SourceOptions]:
     """What each stream of a log in the frame reads. UsageError for one that images cannot be made of."""
-    reads = [parse_options(options) for options in _streams(changes)]
+    reads = [begun(parse_options(options)) for options in _streams(changes)]
     for source in reads:
         check_source(source)
     return reads

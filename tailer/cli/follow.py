@@ -56,10 +56,9 @@ def run_follow(
 
     # What comes before the newest position the snapshot has.
     start = "latest" if values["start"] == FROM else values["start"]
-    chosen_start = {"start": start, "case_sensitive": True, "program": "cdc-tail follow"}
-    options = tail_options(values, **chosen_start).for_run(once=once)
+    options = tail_options(values, start=start, case_sensitive=True, program="cdc-tail follow").for_run(once=once)
     places = places_of(folder, options.node)
-    values, options = _with_kept(values, options, places)
+    values, options = _begun(values, options, places)
     if len(places) > 1:
         check_own_servers(options)
     images = image_options(values)
@@ -86,7 +85,7 @@ def run_follow(
             _feed(place, chosen, to, values, watched)
 
 
-def _with_kept(
+def _begun(
     values: dict[str, Any], options: TailOptions, places: Sequence[tuple[str, LogPlace]]
 ) -> tuple[dict[str, Any], TailOptions]:
     """A snapshot of a service's own log is what its writer keeps of it: no server is asked."""

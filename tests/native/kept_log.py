@@ -1,5 +1,7 @@
-"""A service that notes what it wrote: changes in the order in which they count, and its rows. Its log has small segments
-that span transactions; a fast consumer and `clean` leave most of them in `commitlog` alone."""
+"""A service that notes what it wrote: its changes, in the order in which they count, and its rows.
+
+Its log has small segments, over which transactions go; a fast consumer and `clean` leave most in `commitlog` alone.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,9 @@ SECRETS: Final = Table.of(Secret, "shop.secrets", key=["number"], cdc=False)
 
 
 class Service:
-    """`changes`: what readers are to get. `begun`: of each the segment without which it is not known, its own or that of
-    the first of its transaction; `made`: the order in which they were made, by which of two the later one wins."""
+    """`changes`: what readers are to get. `begun`: of each the segment without which it is not known, its own or that
+    of the first of its transaction; `made`: the order in which they were made, by which of two the later one wins.
+    """
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = path

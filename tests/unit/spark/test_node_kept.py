@@ -1,4 +1,4 @@
-"""One node of a query with `startingOffsets=snapshot` over a service's own log: it begins with what the writer keeps."""
+"""One node of a query with `startingOffsets=snapshot` of a service's own log: it begins with what the writer keeps."""
 
 from __future__ import annotations
 

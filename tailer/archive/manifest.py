@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True):
     `sidecar`: None where it had none. `end`, `published`: where its log ends and how far it was vouched for, as the
     journal knew; None where nobody had read it. `journal`: the file with the records that counted, `j` of them in all.
     `written`: when the log was last written, in seconds since the epoch. `previous`: of a service's own log the id of
-    the segment before it, 0 for the log's first; None where nothing says so.
+    the segment before it that readers had, 0 for the log's first; None where nothing says so.
     """
 
     segment: int

@@ -17,8 +17,10 @@ from tailer.archive.manifest import MANIFEST, ArchivedFile, Manifest, read_manif
 from tailer.errors import CdcError, RefusedError
 from tailer.framing.name import SegmentName, parse_log_name
 from tailer.retention.needed import HeldSegment
+from tailer.segments.looks import look
 from tailer.segments.regular import open_regular
 from tailer.segments.segment import SegmentFile
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal import Journal
 from tailer.state.journal_records import (
     AnyRecord,
@@ -47,19 +49,24 @@ class _GoneError(Exception):
     """A file of the log folder is not there any more, or not what it was a moment ago."""
 
 
-def archive(folder: Path, store: Store, journal: Journal, segments: Sequence[HeldSegment]) -> dict[int, Seen]:
+def archive(
+    folder: Path, store: Store, journal: Journal, segments: Sequence[HeldSegment], cleaned: Ids = NO_IDS
+) -> dict[int, Seen]:
     """Put segments into the archive; what each was then. One that vanishes meanwhile is left out.
 
-    Raises SystemFailedError where the archive cannot be written; RefusedError for a manifest of a later version.
+    `cleaned`: captured segments that `clean` took away before. Raises SystemFailedError where the archive cannot be
+    written; RefusedError for a manifest of a later version.
     """
     if not segments:
         return {}
     known = _put_journal(store, journal)
     ends = {record.segment: record for record in journal.segment_ends(None)}
+    listing = look(folder)
+    captured = cleaned.with_ids([*listing.sidecars, *([listing.dropped] if listing.dropped else [])])
     done = {}
     for held in segments:
         try:
-            done[held.segment] = _put(folder, store, journal, held, known, ends.get(held.segment))
+            done[held.segment] = _put(folder, store, journal, held, known, ends.get(held.segment), captured)
         except _GoneError:
             continue
     return done
@@ -82,7 +89,13 @@ def check_identity(journal: Journal, folder: Path) -> str:
 
 
 def _put(
-    folder: Path, store: Store, journal: Journal, held: HeldSegment, known: ArchivedFile, end: SegmentEndRecord | None
+    folder: Path,
+    store: Store,
+    journal: Journal,
+    held: HeldSegment,
+    known: ArchivedFile,
+    end: SegmentEndRecord | None,
+    captured: Ids,
 ) -> Seen:
     identity = check_identity(journal, folder)
     seen = _seen(folder, held.file)
@@ -98,7 +111,7 @@ def _put(
         journal=known,
         j=journal.count,
         written=max(held.written, held.published),
-        previous=_previous(folder / seen.name.log, held.segment),
+        previous=_previous(folder / seen.name.log, held.segment, captured),
     )
     before = read_manifest(store, identity, held.segment)
     if before is None or (before.log, before.sidecar) != (manifest.log, manifest.sidecar):
@@ -113,8 +126,11 @@ def _put(
     return seen
 
 
-def _previous(path: Path, segment: int) -> int | None:
-    """The id of the segment before one of a service's own log; see `Manifest`."""
+def _previous(path: Path, segment: int, captured: Ids) -> int | None:
+    """The id of the segment before one of a service's own log; see `Manifest`.
+
+    One that held nothing for readers was never theirs: of those that it stands for the last one that was counts.
+    """
     try:
         with SegmentFile(path, segment) as file:
             header = file.header()
@@ -123,7 +139,9 @@ def _previous(path: Path, segment: int) -> int | None:
     except CdcError:
         # Told where its rows are wanted.
         return None
-    return (header.previous or 0) if header is not None and header.native else None
+    if header is None or not header.native:
+        return None
+    return max(captured.below(segment).lasts[-1:], default=header.previous) if header.previous else 0
 
 
 def _put_journal(store: Store, journal: Journal) -> ArchivedFile:

@@ -107,7 +107,7 @@ def clean(
         if options.archive is not None:
             # Without the lock: an upload takes long, and consumers start meanwhile. Under it all is asked again.
             now = _judge(folder, state, options, ages, clock)
-            archived = archive(folder, options.archive, now.journal, now.made.logs)
+            archived = archive(folder, options.archive, now.journal, now.made.logs, now.record.segments)
     with contextlib.nullcontext() if options.dry_run else state_lock(state, lock_seconds):
         now = _judge(folder, state, options, ages, clock)
         made = now.made

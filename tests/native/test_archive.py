@@ -15,6 +15,8 @@ from tailer.stores.folder_store import FolderStore
 from tests.helpers.logs.codecs import PLAIN
 from tests.helpers.logs.folder import LogFolder
 from tests.helpers.logs.native import NativeWriter
+from tests.native import kept_log
+from tests.native.kept_log import Service, ids
 from tests.native.logs import ORDERS, as_rows, folder_of, put, rows_of
 from tests.native.test_following import AT_ONCE, EXPECTED, mixed_log, told
 
@@ -82,3 +84,20 @@ def test_what_the_limit_took_between_archived_segments_is_a_loss(tmp_path: Path)
     assert sum("Changes are lost" in notice for notice in reader.notices) == 2, reader.notices
     assert list(reader.follow(once=True)) == []
     assert reader.notices == []
+
+
+def test_a_segment_that_held_nothing_for_readers_is_no_loss(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    for _ in range(2):
+        service.write(30)
+        service.write_secrets(12)
+        list(tailer.open(service.raw, consumer="c").follow(once=True))
+        assert clean_away(service.raw)
+    service.write(10)
+    assert len(service.own()) > len(ids(service.raw)) + len(ids_in(tmp_path / "archive"))
+    rows = as_rows(tailer.open(service.raw, archive=str(tmp_path / "archive")).read())
+    assert kept_log.told(rows) == service.changes
+
+
+def ids_in(archive: Path) -> list[str]:
+    return [path.name for path in archive.rglob("*.log")]

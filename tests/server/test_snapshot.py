@@ -39,18 +39,19 @@ CREATE = (
 TABLES = ("plain", '"Odd"', "counts", "bare")
 CLUSTERING = {"plain": "ck", '"Odd"': None, "counts": None, "bare": "ck"}
 STATIC = {"plain": {"s"}}
-KEYS = 40
+KEYS, CKS = 40, 6
 SETTLE_SECONDS = 2.0
 REST_SECONDS = 180.0
 QUICK = "-XX:TieredStopAtLevel=1"
 
 
 class Writer:
-    """Anything that CQL can do to these tables, at random."""
+    """Anything that CQL can do to these tables, at random, with so many keys."""
 
-    def __init__(self, session: Any, seed: int) -> None:
+    def __init__(self, session: Any, seed: int, keys: int = KEYS) -> None:
         self._session = session
         self._choose = random.Random(seed)
+        self._keys = keys
 
     def write(self, times: int) -> None:
         for _ in range(times):
@@ -58,7 +59,7 @@ class Writer:
 
     def _statement(self) -> str:
         choose = self._choose
-        number, key, ck = choose.randrange(1000), choose.randrange(KEYS), choose.randrange(6)
+        number, key, ck = choose.randrange(1000), choose.randrange(self._keys), choose.randrange(CKS)
         plain, odd = f"{KEYSPACE}.plain", f'{KEYSPACE}."Odd"'
         ttl = choose.choice(["", "", "", " USING TTL 5", " USING TTL 100000"])
         at = f"a = {key} AND b = 'p'"
@@ -87,6 +88,15 @@ class Writer:
                 f"DELETE FROM {KEYSPACE}.bare WHERE id = {key}",
             ]
         )
+
+
+def fill(node: Node, writes: int) -> None:
+    """Make the tables of a new server, and write to them, and delete from them."""
+    with node.session() as session:
+        for statement in CREATE:
+            session.execute(statement)
+        Writer(session, 1).write(writes)
+    node.sync()
 
 
 @contextmanager
@@ -164,11 +174,7 @@ def full(
     needs_server(request.param)
     folder = tmp_path_factory.mktemp("cassandra")
     with running(Node(folder, version=request.param, heap="512m", options=[QUICK])) as node:
-        with node.session() as session:
-            for statement in CREATE:
-                session.execute(statement)
-            Writer(session, 1).write(1500)
-        node.sync()
+        fill(node, 1500)
         yield node
 
 

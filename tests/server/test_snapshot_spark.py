@@ -7,9 +7,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.helpers.jvm.program import running
 from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.spark_command import Checkpoint, SparkCommand
 from tests.server.harness import Node
-from tests.server.test_snapshot import CREATE, QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, folded, selected, written
+from tests.server.test_snapshot import QUICK, REST_SECONDS, SETTLE_SECONDS, Writer, fill, folded, selected, written
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
 
@@ -68,11 +69,7 @@ class SparkFollowing(SparkCommand):
 def full(server_here: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("cassandra")
     with running(Node(folder, heap="512m", options=[QUICK])) as node:
-        with node.session() as session:
-            for statement in CREATE:
-                session.execute(statement)
-            Writer(session, 1).write(1000)
-        node.sync()
+        fill(node, 1000)
         yield node
 
 
@@ -97,6 +94,29 @@ def without(rows: set[str], parts: set[str]) -> set[str]:
     return {row for row in rows if loads(row)["a"] not in guessed}
 
 
+class Compared(NamedTuple):
+    """`images`: each once. `parts`: the rows that are known in part. `differing`: by table, the rows that images have
+    in another way than SELECT, of what is known whole."""
+
+    images: list[dict[str, Any]]
+    parts: set[str]
+    differing: dict[str, set[str]]
+
+
+def compared(images: list[dict[str, Any]], select: Callable[[str], set[str]]) -> Compared:
+    """All images that came, with what SELECT shows of each table."""
+    once, parts = known(images)
+    differing = {table: folded(once, table) ^ select(table) for table in WHOLE}
+    differing["plain"] = without(differing["plain"], parts)
+    return Compared(once, parts, {table: rows for table, rows in differing.items() if rows})
+
+
+def few(found: Compared) -> bool:
+    """Whether most rows are known whole."""
+    rows = {dumps([each["table"], each["partition_key"], each["clustering"]]) for each in found.images}
+    return len(found.parts) < len(rows) / 4
+
+
 def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) -> None:
     follower = SparkFollowing([str(full.cdc_raw), "--server", f"{full.address}:{full.cql_port}"])
     with full.session() as session, written(Writer(session, 2), 0.05):
@@ -111,16 +131,15 @@ def test_what_is_known_whole_is_what_select_shows(full: Node, tmp_path: Path) ->
     deadline = time.monotonic() + REST_SECONDS
     try:
         with full.session() as session:
-            differing: dict[str, set[str]] = {"": {""}}
-            while any(differing.values()) and time.monotonic() < deadline:
+            while True:
                 time.sleep(2)
-                images, parts = known([loads(line) for line in follower.rows()])
-                differing = {table: folded(images, table) ^ selected(session, table) for table in WHOLE}
-                differing["plain"] = without(differing["plain"], parts)
+                found = compared([loads(line) for line in follower.rows()], partial(selected, session))
+                if not found.differing or time.monotonic() > deadline:
+                    break
     finally:
         follower.stop()
     assert follower.failures == []
-    assert differing == {table: set() for table in WHOLE}, follower.said()
-    assert len(parts) < len({dumps([each["table"], each["partition_key"], each["clustering"]]) for each in images}) / 4
-    ids = [image["event_id"] for image in images if (image["event_id"] or "").startswith("snapshot:")]
+    assert found.differing == {}, follower.said()
+    assert few(found)
+    ids = [image["event_id"] for image in found.images if (image["event_id"] or "").startswith("snapshot:")]
     assert len(ids) == len(set(ids)) > 0

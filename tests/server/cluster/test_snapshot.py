@@ -7,6 +7,7 @@ back, and raise nothing that was deleted.
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.server.cluster.awaited import awaited
 from tests.server.cluster.cluster import WAIT_SECONDS, Cluster, ClusterNode, at_level
 from tests.server.followers import CommandFollower
 from tests.server.test_snapshot import CREATE, KEYSPACE, TABLES, Writer, folded, written
-from tests.server.test_snapshot_spark import WHOLE, SparkFollowing, known, without
+from tests.server.test_snapshot_spark import SparkFollowing, compared
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.soak]
 
@@ -120,16 +121,14 @@ def test_so_they_do_not_in_spark(server_here: None, tmp_path: Path) -> None:
         cluster.sync()
         deadline = time.monotonic() + REST_SECONDS
         while True:
-            images, parts = known([loads(line) for line in follower.rows()])
-            different = {table: folded(images, table) ^ selected(cluster, table) for table in WHOLE}
-            different["plain"] = without(different["plain"], parts)
-            if not any(different.values()) or not follower.running or time.monotonic() > deadline:
+            found = compared([loads(line) for line in follower.rows()], partial(selected, cluster))
+            if not found.differing or not follower.running or time.monotonic() > deadline:
                 break
             time.sleep(1)
         follower.stop()
     assert follower.failures == []
-    assert {table: rows for table, rows in different.items() if rows} == {}, follower.said()
-    assert [image for image in images if image["node"] == f"n{DOWN}"], "hints were given to it"
+    assert found.differing == {}, follower.said()
+    assert [image for image in found.images if image["node"] == f"n{DOWN}"], "hints were given to it"
 
 
 def filled(cluster: Cluster, session: Any) -> Writer:

@@ -1,4 +1,6 @@
-"""A stream that is killed: `cdc-tail stream` in a process group of its own, and the moments at which it is killed."""
+"""A query that is killed: `cdc-tail stream`, or another driver, in a process group of its own, and the moments at which
+it is killed.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ MADE = inotify_simple.flags.CREATE | inotify_simple.flags.MOVED_TO
 GONE = inotify_simple.flags.DELETE
 
 
-class Stream:
-    """The command, its JVM and its Python processes."""
+class Driver:
+    """A program of Python that runs a query, its JVM and its Python processes. `words`: as Python is given them."""
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+    def __init__(self, words: Sequence[str], log: Path) -> None:
         self._log = log.open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from tailer.cli.app import run; run()", "stream", *arguments],
+            [sys.executable, *words],
             cwd=log.parent,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
@@ -53,13 +55,18 @@ class Stream:
 
     def kill_worker(self, chance: random.Random) -> bool:
         """One of the executor's Python workers, which are forked from a daemon; False where there is none just now."""
-        workers = [
-            process for process in descendants(self._process) if _is_daemon(process) and _is_daemon(process.parent())
-        ]
-        if not workers:
+        return self._kill_one(lambda process: _is_daemon(process) and _is_daemon(process.parent()), chance)
+
+    def kill_planner(self, chance: random.Random) -> bool:
+        """The Python process in which the source plans micro-batches; False where there is none just now."""
+        return self._kill_one(lambda process: _runs(process, "streaming_source_runner"), chance)
+
+    def _kill_one(self, is_meant: Callable[[psutil.Process], bool], chance: random.Random) -> bool:
+        found = [process for process in descendants(self._process) if is_meant(process)]
+        if not found:
             return False
         with suppress(psutil.NoSuchProcess):
-            chance.choice(workers).kill()
+            chance.choice(found).kill()
         return True
 
     def __enter__(self) -> Self:
@@ -67,6 +74,13 @@ class Stream:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+
+class Stream(Driver):
+    """The command `cdc-tail stream`."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        super().__init__(["-c", "from tailer.cli.app import run; run()", "stream", *arguments], log)
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:
@@ -87,8 +101,12 @@ def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def _is_daemon(process: psutil.Process | None) -> bool:
+    return process is not None and _runs(process, "pyspark.daemon")
+
+
+def _runs(process: psutil.Process, module: str) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return process is not None and "pyspark.daemon" in process.cmdline()
+        return any(word.endswith(module) for word in process.cmdline())
     return False
 
 

@@ -91,7 +91,7 @@ soak-archive:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/golden/test_archive.py
 
 soak-snapshot:
-	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=10 $(PYTEST) -o faulthandler_timeout=1800 tests/server/test_snapshot.py tests/server/test_snapshot_kills.py tests/server/test_snapshot_rows.py tests/server/test_snapshot_spark.py tests/server/test_compare_million.py tests/server/cluster/test_snapshot.py
+	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=10 $(PYTEST) -o faulthandler_timeout=1800 tests/server/test_snapshot.py tests/server/test_snapshot_kills.py tests/server/test_snapshot_rows.py tests/server/test_snapshot_spark.py tests/server/test_snapshot_spark_kills.py tests/server/test_compare_million.py tests/server/cluster/test_snapshot.py -s
 
 soak-harness:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_harness.py

@@ -93,13 +93,15 @@ class RecordLosses:
     def swept(self, at: int) -> LossError | None:
         memory, dropped = self.memory, self.dropped
         # What went before the first start belongs to a history that nobody promised.
-        if at == 0 or not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
+        if not memory.start or dropped <= at or dropped < max(memory.start, memory.lost_below):
             return None
         if any(seen.log and seen.cleaned for seen in self._up_to_dropped(at)):
             # What is archived is read first: the limit took what lies behind it.
             return None
-        first = min((segment for segment in memory.seen.above(at) if segment <= dropped), default=at + 1)
-        what = f"the limit of the log took away segments up to {dropped}, and {at} is the last one read"
+        begin = at + 1 if at else memory.start
+        first = min((segment for segment in memory.seen.above(at) if segment <= dropped), default=begin)
+        read = f"{at} is the last one read" if at else "none was read"
+        what = f"the limit of the log took away segments up to {dropped}, and {read}"
         return lost(Position(first, 0), what)
 
     def _up_to_dropped(self, at: int) -> Iterator[SegmentView]:

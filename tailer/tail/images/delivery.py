@@ -8,27 +8,25 @@ Knows no target.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 import msgspec
 
-from tailer.errors import CdcError, LossError, RefusedError
+from tailer.errors import CdcError, RefusedError
 from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image import arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
-from tailer.planning.two_positions import no_position
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
+from tailer.tail.numbered import Failures, Numbers, place_in
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
-from tailer.typed_decode import decode_json
 
 ROWS: Final = 2000
 """So many images at most are one batch to an outlet."""
@@ -66,7 +64,7 @@ class ImageDelivery:
         self._stream: ImageStream | None = None
         self._outgoing: Outgoing | None = None
         self._number = 0
-        self._failed = False
+        self._failures = Failures()
 
     def reach(self, stream: ImageStream) -> int:
         """Connect the outlet: up to which number it has the batches. See Reach; RefusedError, LossError."""
@@ -84,10 +82,10 @@ class ImageDelivery:
 
     def give(self, batch: ImageBatch) -> bool:
         """A batch; whether all up to it is in the target by now. See Give."""
-        if self._failed:
+        if self._failures.any:
             # The run ends, and a batch before this one is not in hand: both stand in the outbox.
             return False
-        with self._noted():
+        with self._failures.noted():
             for start in range(0, len(batch.images), ROWS):
                 self._at_hand.write(ImageRows(batch.images[start : start + ROWS], before=self._images.before))
             self._number = batch.number
@@ -97,12 +95,12 @@ class ImageDelivery:
 
     def rest(self) -> None:
         """Nothing more is at hand: commit what has waited long enough."""
-        if self._at_hand.due and not self._failed:
+        if self._at_hand.due and not self._failures.any:
             self._settle()
 
     def finish(self) -> None:
         """No more images come: those that were given are in the target when this returns, unless it failed before."""
-        if self._at_hand.waiting and not self._failed:
+        if self._at_hand.waiting and not self._failures.any:
             self._settle()
 
     def close(self) -> None:
@@ -123,21 +121,12 @@ class ImageDelivery:
 
     def _settle(self) -> None:
         assert self._stream is not None, "the outlet is open"
-        with self._noted():
+        with self._failures.noted():
             self._commit()
         self._stream.taken(self._number)
 
     def _commit(self) -> None:
         self._at_hand.commit(ImagePlace(self._number).place)
-
-    @contextmanager
-    def _noted(self) -> Iterator[None]:
-        """After what fails inside nothing is given any more."""
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
 
 
 def _standing(place: Place | None, outbox: Outbox, name: str, state: str) -> int:
@@ -152,32 +141,17 @@ def _standing(place: Place | None, outbox: Outbox, name: str, state: str) -> int
                 remedy="Was it emptied, or is it another target? Give another consumer, and a state of its own.",
             )
         return 0
-    number = _number_of(place, name)
-    if number < outbox.given:
-        raise LossError(
-            f"{name} is behind what the state of images has given",
-            file=state,
-            expected=f"number {outbox.given} of the outbox",
-            found=number,
-            remedy="Was it restored from a backup? What it lacks is not in the state any more: restore the state of "
-            "the same time, or begin anew with another consumer and target.",
-        )
-    if number > outbox.last:
-        raise RefusedError(
-            f"{name} is ahead of the state of images: was that restored from a backup?",
-            file=state,
-            expected=f"number {outbox.last} of the outbox at most",
-            found=number,
-            remedy="Restore state and target of one time, or begin anew with another consumer and target.",
-        )
-    return number
-
-
-def _number_of(place: Place, name: str) -> int:
-    try:
-        return decode_json(place.offset, ImagePlace).images
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise no_position(name, "none of images", place.offset, error) from None
+    number = place_in(place, ImagePlace, name, "images").images
+    return Numbers(
+        "the state of images",
+        state,
+        "number",
+        outbox.given,
+        outbox.last,
+        behind="Was it restored from a backup? What it lacks is not in the state any more: restore the state of the "
+        "same time, or begin anew with another consumer and target.",
+        ahead="Restore state and target of one time, or begin anew with another consumer and target.",
+    ).check(number, name)
 
 
 def _refuse(batch: Rows, row: int, error: CdcError) -> NoReturn:

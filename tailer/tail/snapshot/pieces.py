@@ -7,24 +7,22 @@ killed. Reads no server, and knows no target.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
 import msgspec
 
-from tailer.errors import CdcError, LossError, RefusedError
-from tailer.planning.two_positions import no_position
+from tailer.errors import CdcError
 from tailer.rows.batch import ChangeBatch
 from tailer.sinks.base import Rows
 from tailer.sinks.outlet import OutletContext, OutletKey, Place
 from tailer.snapshot.spool import Spool
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
+from tailer.tail.numbered import Failures, Numbers, place_in
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
 from tailer.tail.tail import Tail
-from tailer.typed_decode import decode_json
 
 NODE: Final = "snapshot"
 """What a target knows rows of a snapshot by, where it has others by their node."""
@@ -105,7 +103,7 @@ class DeliveredPieces:
         self._outgoing: Outgoing | None = None
         self._id, self._number = "", 0
         """Of the last piece that was written."""
-        self._failed = False
+        self._failures = Failures()
 
     def open(self, tail: Tail, spool: Spool) -> None:
         """RefusedError, LossError where the target is not the one that has what the spool has no more."""
@@ -119,7 +117,7 @@ class DeliveredPieces:
         self._number, self._id = self.given, spool.known.id
 
     def give(self, number: int, rows: ChangeBatch) -> None:
-        with self._noted():
+        with self._failures.noted():
             for start in range(0, len(rows), ROWS):
                 self._at_hand.write(rows.slice(start, start + ROWS))
             self._number = number
@@ -132,7 +130,7 @@ class DeliveredPieces:
             self._settle()
 
     def finish(self) -> None:
-        if self._number > self.given and not self._failed:
+        if self._number > self.given and not self._failures.any:
             self._settle()
 
     def close(self) -> None:
@@ -146,54 +144,30 @@ class DeliveredPieces:
         return self._outgoing
 
     def _settle(self) -> None:
-        with self._noted():
+        with self._failures.noted():
             self._commit()
 
     def _commit(self) -> None:
         self._at_hand.commit(PiecePlace(self._id, self._number).place)
         self.given = self._number
 
-    @contextmanager
-    def _noted(self) -> Iterator[None]:
-        """After what fails inside nothing is committed any more: half a piece may be at hand."""
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
-
 
 def _standing(place: Place | None, spool: Spool, name: str) -> int:
     """Up to which piece a target has a spool. Raises where it cannot be the one that has them."""
-    now, where = spool.known, str(spool.folder)
-    found = None if place is None else _place_of(place, name)
+    now = spool.known
+    found = None if place is None else place_in(place, PiecePlace, name, "a snapshot")
     # Another one's: of a consumer of this name that was dropped.
     number = found.pieces if found is not None and found.snapshot == now.id else 0
-    if number < now.given:
-        raise LossError(
-            f"{name} is behind what the spool of the snapshot has given",
-            file=where,
-            expected=f"pieces up to {now.given}",
-            found=number,
-            remedy="Was it emptied, or restored from a backup? What it lacks is not in the spool any more: begin anew, "
-            "with another consumer.",
-        )
-    if number > now.last:
-        raise RefusedError(
-            f"{name} is ahead of the spool of the snapshot: was that restored from a backup?",
-            file=where,
-            expected=f"pieces up to {now.last}",
-            found=number,
-            remedy="Restore spool and target of one time, or begin anew with another consumer.",
-        )
-    return number
-
-
-def _place_of(place: Place, name: str) -> PiecePlace:
-    try:
-        return decode_json(place.offset, PiecePlace)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise no_position(name, "none of a snapshot", place.offset, error) from None
+    return Numbers(
+        "the spool of the snapshot",
+        str(spool.folder),
+        "piece",
+        now.given,
+        now.last,
+        behind="Was it emptied, or restored from a backup? What it lacks is not in the spool any more: begin anew, "
+        "with another consumer.",
+        ahead="Restore spool and target of one time, or begin anew with another consumer.",
+    ).check(number, name)
 
 
 def _refuse(batch: Rows, row: int, error: CdcError) -> NoReturn:

@@ -1,0 +1,76 @@
+"""Targets that keep the number of the last one they have: whether that fits who gives, and that nothing follows what
+failed. Knows no target, and nothing of what is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from tailer.errors import LossError, RefusedError
+from tailer.planning.two_positions import no_position
+from tailer.sinks.outlet import Place
+from tailer.typed_decode import decode_json
+
+T = TypeVar("T")
+
+
+class Numbers(NamedTuple):
+    """What there is to give: numbers behind `given` up to `last`. `upto`: what one is called before its number.
+
+    `giver`: who gives, `file`: where that is, in words. `behind`, `ahead`: what to do about a target that is so.
+    """
+
+    giver: str
+    file: str
+    upto: str
+    given: int
+    last: int
+    behind: str
+    ahead: str
+
+    def check(self, number: int, target: str) -> int:
+        """The number that a target has. LossError, RefusedError where it cannot be the one that has what was given."""
+        if number < self.given:
+            raise LossError(
+                f"{target} is behind what {self.giver} has given",
+                file=self.file,
+                expected=f"{self.upto} {self.given}",
+                found=number,
+                remedy=self.behind,
+            )
+        if number > self.last:
+            raise RefusedError(
+                f"{target} is ahead of {self.giver}: was that restored from a backup?",
+                file=self.file,
+                expected=f"{self.upto} {self.last} at most",
+                found=number,
+                remedy=self.ahead,
+            )
+        return number
+
+
+def place_in(place: Place, form: type[T], target: str, what: str) -> T:
+    """A place of this form. RefusedError for `what` it is none of."""
+    try:
+        return decode_json(place.offset, form)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise no_position(target, f"none of {what}", place.offset, error) from None
+
+
+class Failures:
+    """Whether something has failed, behind which nothing is given any more."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """What fails inside is noted."""
+        try:
+            yield
+        except BaseException:
+            self.any = True
+            raise

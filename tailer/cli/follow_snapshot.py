@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from tailer.cli.follow_nodes import Deliver, FollowedLog, Stopping, nodes_of, run_beside, to_outlet, to_terminal
+from tailer.cli.follow_nodes import Deliver, Stopping, nodes_of, run_beside, to_outlet, to_terminal
 from tailer.cli.monitoring import Watched
 from tailer.cli.progress import snapshot_bars
 from tailer.cli.rows import Form, open_sink
@@ -18,14 +18,14 @@ from tailer.options.log_place import LogPlace
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.tail import TailOptions
 from tailer.sinks.outlets import open_outlet
-from tailer.snapshot.spool import spool_folder
 from tailer.tail.follow import Say
 from tailer.tail.guarded import HeardWatch, SharedSink
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
 from tailer.tail.side_by_side import Pulse
 from tailer.tail.snapshot.nodes import servers_of
 from tailer.tail.snapshot.pieces import DeliveredPieces, PrintedPieces, TakesPieces
-from tailer.tail.snapshot.rows_beside import RowsBeside, SpoolHome
+from tailer.tail.snapshot.rows_beside import RowsBeside
+from tailer.tail.snapshot.spooled import home_of
 from tailer.tail.tail import Tail
 from tailer.tail.watch import Watch
 
@@ -52,10 +52,10 @@ def follow_snapshot(
     patience = Patience(values["retry_for"], say, stopping, told)
     takes = PrintedPieces(sink.write) if to is None else _delivered(to, values, options.consumer, patience, say)
     servers = servers_of({node.name: node.options for node in nodes})
-    home, names = _home(nodes, options.consumer), [node.name for node in nodes]
+    states, ranges = {node.name: node.state for node in nodes}, options.schema_changes
+    home = home_of(states.items(), options.consumer, "Name a folder for what is kept: --state DIR.")
     with snapshot_bars() as show:
-        ranges = options.schema_changes
-        beside = RowsBeside(names, servers, snapshot, home, takes, say, ranges=ranges, show=show)
+        beside = RowsBeside(list(states), servers, snapshot, home, takes, say, ranges=ranges, show=show)
         with closing(beside):
 
             def give(values: dict[str, Any]) -> Deliver:
@@ -85,13 +85,3 @@ def _noted(give: Deliver, beside: RowsBeside, told: list[Told]) -> Deliver:
             give(tail, pulse, HeardWatch(watch, lambda: beside.note(tail)), stopping)
 
     return noted
-
-
-def _home(nodes: Sequence[FollowedLog], consumer: str) -> SpoolHome:
-    for node in nodes:
-        if node.state is not None:
-            return SpoolHome(node.name, spool_folder(node.state, consumer))
-    raise UsageError(
-        "where do rows of the snapshot wait? No node's log is a folder here",
-        remedy="Name a folder for what is kept: --state DIR.",
-    )

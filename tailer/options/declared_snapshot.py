@@ -25,9 +25,9 @@ SNAPSHOT: Final = (
            "void, or its row is read again from the server.", _PANEL, "void", "older", _PROCESS),
     Option("partial", kinds.FLAG, "Read ranges of which not all replicas are followed too; their rows are not known "
            "whole.", _PANEL, False, "partial", _READERS, "partial"),
-    Option("incomplete", kinds.FLAG, "Without a server, and in Spark: go on although there are lists or counters of "
-           "which only that could tell what a change made of them; such rows are marked.", _PANEL, False, "incomplete",
-           _READERS, "incomplete"),
+    Option("incomplete", kinds.FLAG, "Without a server or images, and in Spark: go on although there are lists or "
+           "counters of which only that could tell what a change made of them; such rows are marked.", _PANEL, False,
+           "incomplete", _READERS, "incomplete"),
     Option("spool", kinds.FOLDER, "Where rows that were read wait until the query has them; for the driver alone. "
            "Default: the state folder of the first node whose log is a folder here.", _PANEL, None, "snapshot-spool",
            ("stream",), "snapshotSpool"),

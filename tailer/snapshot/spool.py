@@ -135,18 +135,19 @@ def remove_spool(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def read_piece(data: pyarrow.Buffer | bytes) -> pyarrow.RecordBatch:
-    """The rows of a piece, by the bytes of its file."""
+def read_piece(data: pyarrow.Buffer | bytes, *, ranges: bool = True) -> pyarrow.RecordBatch:
+    """The rows of a piece, by the bytes of its file; with `ranges` also the one that tells the range, which is the
+    last."""
     import pyarrow
 
     reader: Any = pyarrow.ipc.open_file(pyarrow.py_buffer(data))
-    return reader.get_batch(0)
+    rows = reader.get_batch(0)
+    return rows if ranges else rows.slice(0, rows.num_rows - 1)
 
 
 def piece_rows(path: Path, *, ranges: bool) -> ChangeBatch:
-    """The rows of a piece that is there; with `ranges` also the one that tells the range, which is the last."""
-    rows = read_piece(path.read_bytes())
-    rows = rows if ranges else rows.slice(0, rows.num_rows - 1)
+    """The same of a piece that is there, for sinks."""
+    rows = read_piece(path.read_bytes(), ranges=ranges)
     return ChangeBatch(tuple(column.to_pylist() for column in rows.columns))
 
 

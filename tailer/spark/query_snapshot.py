@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from tailer.errors import RefusedError, UsageError
+from tailer.errors import RefusedError
 from tailer.options.to_spark import SourceOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
-from tailer.snapshot.spool import Spool, spool_folder
+from tailer.snapshot.spool import Spool
 from tailer.spark.offsets import SnapshotOffset
 from tailer.spark.spooled import PieceJob, pack_piece
 from tailer.state.offset import NodeOffset
@@ -23,7 +23,7 @@ from tailer.tail.follow import Say
 from tailer.tail.node_log import state_of
 from tailer.tail.snapshot.nodes import Nodes, servers_of
 from tailer.tail.snapshot.run import SnapshotRun
-from tailer.tail.snapshot.spooled import InSpool, check_told
+from tailer.tail.snapshot.spooled import InSpool, check_told, home_of
 
 TABLES_SECONDS: Final = 2.0
 """So often the logs are asked for their tables while they are read."""
@@ -156,14 +156,8 @@ def _folder(options: SourceOptions) -> Path:
     consumer = options.tail.consumer or ""
     if options.spool is not None:
         return options.spool / consumer
-    for name, place in options.places:
-        state = state_of(place, options.of(name, once=False))
-        if state is not None:
-            return spool_folder(state, consumer)
-    raise UsageError(
-        "where do rows of the snapshot wait? No node's log is a folder here",
-        remedy="Name a folder that driver and executors see: option snapshotSpool.",
-    )
+    states = ((name, state_of(place, options.of(name, once=False))) for name, place in options.places)
+    return home_of(states, consumer, "Name a folder that driver and executors see: option snapshotSpool.").folder
 
 
 def _upto(spool: Spool, behind: int, budget: int) -> int:

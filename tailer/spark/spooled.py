@@ -40,9 +40,7 @@ def is_piece(value: bytes) -> bool:
 def read_piece_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     """The rows of the piece. UsageError where the task does not see its file."""
     job = decode_msgpack(value[len(MARK) :], PieceJob)
-    rows = read_piece(_bytes(job))
-    # The range stands behind its rows.
-    yield rows if job.ranges else rows.slice(0, rows.num_rows - 1)
+    yield read_piece(_bytes(job), ranges=job.ranges)
 
 
 def _bytes(job: PieceJob) -> bytes:

@@ -42,22 +42,8 @@ AT_ONCE: Final = 256
 RANGES: Final = 64
 RANGES_AT_ONCE: Final = 4
 
-_SELECT: Final = """
-import sys, time
-from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
-from cassandra.query import SimpleStatement, tuple_factory
-profile = ExecutionProfile(row_factory=tuple_factory)
-cluster = Cluster([{host!r}], port={port}, protocol_version=4, execution_profiles={{EXEC_PROFILE_DEFAULT: profile}})
-session = cluster.connect()
-data = [part for name in "abcde" for part in (name, f"WRITETIME({{name}})", f"TTL({{name}})")]
-query = "SELECT token(id), id, ck, " + ", ".join(data) + " FROM {table}"
-begun, count = time.perf_counter(), 0
-for row in session.execute(SimpleStatement(query, fetch_size=2000), timeout=None):
-    count += 1
-print(count, time.perf_counter() - begun)
-"""
-_PARALLEL: Final = """
-import sys, time
+_CONNECTED: Final = """
+import time
 from concurrent.futures import ThreadPoolExecutor
 from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
 from cassandra.query import SimpleStatement, tuple_factory
@@ -65,6 +51,15 @@ profile = ExecutionProfile(row_factory=tuple_factory)
 cluster = Cluster([{host!r}], port={port}, protocol_version=4, execution_profiles={{EXEC_PROFILE_DEFAULT: profile}})
 session = cluster.connect()
 data = [part for name in "abcde" for part in (name, f"WRITETIME({{name}})", f"TTL({{name}})")]
+"""
+_SELECT: Final = """
+query = "SELECT token(id), id, ck, " + ", ".join(data) + " FROM {table}"
+begun, count = time.perf_counter(), 0
+for row in session.execute(SimpleStatement(query, fetch_size=2000), timeout=None):
+    count += 1
+print(count, time.perf_counter() - begun)
+"""
+_PARALLEL: Final = """
 query = "SELECT token(id), id, ck, " + ", ".join(data) + " FROM {table} WHERE token(id) > %s AND token(id) <= %s"
 def read(number):
     low, high = (-2**63 + (at * 2**64) // {ranges} for at in (number, number + 1))
@@ -154,8 +149,8 @@ def _by_snapshot(node: Node, *more: str) -> dict[str, float]:
 
 
 def _round(node: Node, pace: int) -> Iterator[tuple[str, dict[str, float]]]:
-    yield "select", _by_program(node, _SELECT)
-    yield "select by ranges", _by_program(node, _PARALLEL)
+    yield "select", _by_program(node, _CONNECTED + _SELECT)
+    yield "select by ranges", _by_program(node, _CONNECTED + _PARALLEL)
     yield "reader", _by_program(node, _READ)
     yield "snapshot, 1 reader", _by_snapshot(node, "--parallel", "1")
     yield "snapshot, 2 readers", _by_snapshot(node, "--parallel", "2")

@@ -59,7 +59,7 @@ def reach_given(stream: ImageStream) -> int:
 
 
 class ImageStream:
-    """Of one run; to be opened, and closed. One thread at a time is in it.
+    """Of one run; to be opened, and closed. One thread at a time is in its state, and one, as callers see to, gives.
 
     `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `rereads`: of `Settings`. `wall`:
     seconds since the epoch.

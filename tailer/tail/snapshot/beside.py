@@ -36,7 +36,7 @@ ASKED_SECONDS: Final = 1.0
 
 
 class Beside:
-    """Of one run. `at_target`: held by whoever works on the state. `begins`: a snapshot is read; `anew`: another one
+    """Of one run. `at_target`: held by whoever is where images go. `begins`: a snapshot is read; `anew`: another one
     where the last one is at its end."""
 
     def __init__(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -20,7 +19,7 @@ from tailer.tail.follow import Say
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.pieces import TakesPieces
 from tailer.tail.snapshot.run import SnapshotRun
-from tailer.tail.snapshot.spooled import InSpool, check_told
+from tailer.tail.snapshot.spooled import InSpool, SpoolHome, check_told
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.tail import Tail
 from tailer.tail.turn_lock import TurnLock
@@ -33,13 +32,6 @@ TABLES_SECONDS: Final = 2.0
 
 _LOOK_SECONDS: Final = 0.25
 """Rows of the logs wait for pieces so long at a time."""
-
-
-class SpoolHome(NamedTuple):
-    """Where the spool is: a folder in the state of that node, which is there when the node's log is open."""
-
-    node: str
-    folder: Path
 
 
 class _Begun(NamedTuple):

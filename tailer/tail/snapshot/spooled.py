@@ -6,9 +6,10 @@ Reads no server, and merges nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from threading import Event, Lock
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,7 @@ from tailer.snapshot.progress import Snapshot
 from tailer.snapshot.ranges import Range
 from tailer.snapshot.reading import ReadPiece
 from tailer.snapshot.served_range import ReadRange
-from tailer.snapshot.spool import Spool
+from tailer.snapshot.spool import Spool, spool_folder
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, left_of, with_piece
 
@@ -39,6 +40,21 @@ ROOM_BYTES: Final = 256 * MIB
 
 _SECOND: Final = 1_000_000
 _WAIT_SECONDS: Final = 0.1
+
+
+class SpoolHome(NamedTuple):
+    """Where a spool is: a folder in the state of that node, which is there when the node's log is open."""
+
+    node: str
+    folder: Path
+
+
+def home_of(states: Iterable[tuple[str, Path | None]], consumer: str, otherwise: str) -> SpoolHome:
+    """With the first node whose state is a folder here. UsageError where there is none; `otherwise`: its remedy."""
+    for node, state in states:
+        if state is not None:
+            return SpoolHome(node, spool_folder(state, consumer))
+    raise UsageError("where do rows of the snapshot wait? No node's log is a folder here", remedy=otherwise)
 
 
 class InSpool:

@@ -94,10 +94,15 @@ class Cluster:
         for replica in range(len(self.replicas)):
             self.end_truncate(replica)
 
-    def purge(self, gc: int) -> None:
-        """After a repair of everything, and when all tombstones are older than `gc`."""
+    def purge(self, gc: int, before: int) -> None:
+        """After a repair of everything, and when the tombstones of timestamps less than `before` are older than `gc`.
+
+        Neither repairs nor reads show the others what may be purged, wherever it still lies
+        (ValidationIterator, ReadCommand.withoutPurgeableTombstones).
+        """
         for replica in self.replicas:
-            replica.partitions = {k: held.purged(self.table, self.now, gc) for k, held in replica.partitions.items()}
+            purged = {k: held.purged(self.table, self.now, gc, before) for k, held in replica.partitions.items()}
+            replica.partitions = {k: held for k, held in purged.items() if held}
 
     def select(self) -> dict[int, Rows]:
         """SELECT at ALL."""

@@ -61,10 +61,15 @@ class Partition:
         rows = {key: row.after_expiry(now) for key, row in self.rows.items()}
         return Partition(self.deleted, dict(self.ranges), {key: row for key, row in rows.items() if row})
 
-    def purged(self, table: ModelTable, now: int, gc: int) -> Partition:
-        """As compaction leaves it when all tombstones are older than `gc` seconds and were repaired everywhere."""
-        rows = {key: row.purged(now, gc) for key, row in self.compacted(table).rows.items()}
-        return Partition(rows={key: row for key, row in rows.items() if row})
+    def purged(self, table: ModelTable, now: int, gc: int, before: int) -> Partition:
+        """As compaction leaves it when the tombstones of timestamps less than `before` are older than `gc` seconds and
+        were repaired everywhere.
+        """
+        held = self.compacted(table)
+        rows = {key: row.purged(now, gc, before) for key, row in held.rows.items()}
+        ranges = {bounds: ts for bounds, ts in held.ranges.items() if ts >= before}
+        deleted = held.deleted if held.deleted >= before else NEVER
+        return Partition(deleted, ranges, {key: row for key, row in rows.items() if row})
 
     def select(self, table: ModelTable, now: int) -> Rows:
         live = {key: row.live(self.above(key, table), key, table, now) for key, row in self.rows.items()}

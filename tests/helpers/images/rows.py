@@ -99,11 +99,16 @@ class Row:
         marker = self.marker if self.marker and self.marker.lives(now) else None
         return Row(marker, self.deleted, dict(self.gone), cells, dict(self.shards))
 
-    def purged(self, now: int, gc: int) -> Row:
-        """Without its tombstones, and without what expired `gc` seconds ago."""
-        cells = {path: cell for path, cell in self.cells.items() if not cell.dead and not _long_expired(cell, now, gc)}
+    def purged(self, now: int, gc: int, before: int) -> Row:
+        """Without its tombstones of timestamps less than `before`, and without what expired `gc` seconds ago."""
+        cells = {
+            path: cell
+            for path, cell in self.cells.items()
+            if not (cell.dead and cell.ts < before) and not _long_expired(cell, now, gc)
+        }
         marker = self.marker if self.marker and not _long_expired(self.marker, now, gc) else None
-        return Row(marker, NEVER, {}, cells, dict(self.shards))
+        gone = {column: ts for column, ts in self.gone.items() if ts >= before}
+        return Row(marker, self.deleted if self.deleted >= before else NEVER, gone, cells, dict(self.shards))
 
     def live(self, above: int, key: Key, table: ModelTable, now: int) -> dict[str, Any] | None:
         """The values of its columns, null ones too; None if the row does not exist."""

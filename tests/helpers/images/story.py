@@ -38,6 +38,8 @@ class Story:
             self.write(parts, k, on)
         self.next = {replica.name: len(replica.log) for replica in self.cluster.replicas}
         self.base = BEGIN * SECOND
+        self.aged = self.base
+        """The timestamps below it were there when most of gc_grace last passed, and older."""
         self.ledger = Ledger(table, whole=whole, since=self.base)
 
     @property
@@ -65,12 +67,16 @@ class Story:
         self.cluster.now += seconds
 
     def age(self) -> None:
-        """Most of gc_grace passes, and all was repaired in it: what is not read yet may be that old, too."""
+        """Most of gc_grace passes, and all was repaired in it: what is not read yet may be that old, too. What was
+        written before the last time that it passed is purged.
+        """
         self.cluster.end_truncates()
         self.cluster.repair_everywhere()
         self.cluster.writes.clear()
         self.tick(GC * 2 // 3)
+        self.cluster.purge(GC, self.aged)
         self.base += 1000
+        self.aged = self.base
 
     def drop(self, column: str) -> None:
         """DROP COLUMN, which a reader learns at once. What is written from now on is newer."""
@@ -136,11 +142,11 @@ class Story:
         self.tick(GC + 100)
         self.look()
         self.tick(GC + 100)
-        self.cluster.purge(GC)
+        self.base += 1000
+        self.cluster.purge(GC, self.base)
         self.cluster.writes.clear()
         self.forget()
         self.tick(1)
-        self.base += 1000
 
     def _log(self, node: str) -> Sequence[Entry]:
         return next(replica.log for replica in self.cluster.replicas if replica.name == node)

@@ -27,7 +27,12 @@ class Forgotten(msgspec.Struct):
 
 
 def forget_in(part: Partition, before: int, told: Forgotten) -> None:
-    """Forget what came before second `before` and is dead, and what stands dead beneath it."""
+    """Forget what came before second `before` and is dead, and what stands dead beneath it.
+
+    Nothing of a partition in which something has expired that nobody was told of: it would never be told.
+    """
+    if part.due():
+        return
     header = part.header
     old = _old(header.facts, before, part.at)
     rows = list(part.every_row())

@@ -37,6 +37,7 @@ _GC_GRACE: Final = 864_000
 """A server's default (schema/TableParams.java), in seconds."""
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
+_READ: Final = b"read"
 
 
 NO_GC_GRACE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -71,6 +72,8 @@ class Merger:
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
         self._followed = tuple(nodes)
+        self.read_past = int.from_bytes(store.meta(_READ) or b"", "big")
+        """The second of which all entries of every node were merged, as `forget` was told; 0 before that."""
         self._at_partition: tuple[str, bytes] = ("", b"")
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
@@ -178,11 +181,15 @@ class Merger:
         """
         now = self.begin(now_us)
         told = Forgotten()
-        read = min((read_past.get(node, 0) for node in {*self._followed, *read_past}), default=0)
+        nodes = {*self._followed, *read_past}
+        read = min(now // SECOND, min((read_past.get(node, 0) for node in nodes), default=0))
+        if read > self.read_past:
+            self.read_past = read
+            self._store.put_meta(_READ, read.to_bytes(8, "big"))
         for table, name in self._partitions_on(partitions, told):
             own = self._settings.gc_grace_seconds
             grace = gc_grace.get(table.id, _GC_GRACE) if own is None else own
-            before = min(now // SECOND, read) - max(grace, _LEAST_AGE)
+            before = read - max(grace, _LEAST_AGE)
             if before > (table.facts.forgotten or 0):
                 table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
             part = self._partition(table, name, now)
@@ -338,7 +345,9 @@ class Merger:
         return image
 
     def _partition(self, table: KnownTable, name: bytes, now: int) -> Partition:
-        return Partition(self._store, table, name, now // SECOND, expirations=self._settings.expirations)
+        return Partition(
+            self._store, table, name, now // SECOND, self.read_past, expirations=self._settings.expirations
+        )
 
     def _names(self, table: KnownTable, behind: bytes = b"", last: bytes | None = None) -> Iterator[bytes]:
         name = self._store.next_partition(table.id, behind)

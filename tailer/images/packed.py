@@ -21,7 +21,8 @@ from tailer.images.facts import Copies, Fact, Facts, in_fixed_order
 from tailer.images.marks import LONG_AGO, Mark, Marks, long_ago
 
 PLACES_SECONDS: Final = 86_400
-"""Marks that are older keep no place: a TRUNCATE is logged seconds behind the place that it takes, not a day."""
+"""A TRUNCATE is logged seconds behind the place that it takes, not a day: marks that are a day older than what every
+node was read past keep no place."""
 
 HEAD: Final = Struct("<BxHIqqIII")
 """Flags, how many sets of marks and facts, due, seq, complete, placed, length of the clustering."""
@@ -68,9 +69,9 @@ class Row:
     stored: bytes | None = None
     was_due: int | None = None
 
-    def age(self, at: int) -> None:
-        """Leave places out that are so old at second `at` that no TRUNCATE will lie before them."""
-        if self.placed and self.placed + PLACES_SECONDS < at:
+    def age(self, read: int) -> None:
+        """Leave places out that are so old that no TRUNCATE that is logged after second `read` will lie before them."""
+        if self.placed and self.placed + PLACES_SECONDS < read:
             self.facts = {fact: Copies(long_ago(marks), arrival) for fact, (marks, arrival) in self.facts.items()}
             self.placed = 0
             # Nothing that must be written: it is if the row is written for another reason.

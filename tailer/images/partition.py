@@ -37,17 +37,21 @@ class View(NamedTuple):
 
 
 class Partition:
-    """`at`: the second that is now. Nothing is in the store before `save`.
+    """`at`: the second that is now; `read`: what was logged until then every node was read past, 0 where that is not
+    known. Nothing is in the store before `save`.
 
     `floor`: of its token, None for none. `covered`: whether all of its rows are known whole by that. `guessed`: keys of
     rows of which a server could tell more, among those that were looked at.
     """
 
-    def __init__(self, store: Store, table: KnownTable, name: bytes, at: int, *, expirations: bool) -> None:
+    def __init__(
+        self, store: Store, table: KnownTable, name: bytes, at: int, read: int = 0, *, expirations: bool
+    ) -> None:
         self._store = store
         self.table = table
         self.name = name
         self.at = at
+        self._read = read
         self._expirations = expirations
         self._rows: dict[bytes, Row] = {}
         self.guessed: set[bytes] = set()
@@ -154,5 +158,5 @@ class Partition:
 
     def _hold(self, key: bytes, value: bytes | None) -> Row:
         row = self._rows[key] = Row(key) if value is None else unpack(key, value)
-        row.age(self.at)
+        row.age(self._read)
         return row

@@ -37,7 +37,7 @@ def take_above(work: int, header: int, key: int, key_end: int) -> int:
     if get(header, w.S_LENGTH) == 0 or word32(at + 4) == 0:
         return 0
     placed, sets, count = word32(at + 28), half(at + 2), word32(at + 4)
-    if sets > w.SETS_MAX or count > w.FACTS_MAX or (placed and placed + PLACES_SECONDS < get(work, w.SECOND)):
+    if sets > w.SETS_MAX or count > w.FACTS_MAX or (placed and placed + PLACES_SECONDS < get(work, w.READ_PAST)):
         return LEFT
     at += HEAD + word32(at + 32)
     for number in range(sets):

@@ -87,7 +87,7 @@ def unpack(work: int, slot: int) -> int:
     give(work, w.DUE, word64(at + 8))
     give(work, w.COMPLETE, word32(at + 24))
     placed = word32(at + 28)
-    aged = 1 if placed and placed + PLACES_SECONDS < get(work, w.SECOND) else 0
+    aged = 1 if placed and placed + PLACES_SECONDS < get(work, w.READ_PAST) else 0
     give(work, w.AGED, aged)
     give(work, w.PLACED, 0 if aged else placed)
     give(work, w.CLUSTERING, at + HEAD)

@@ -136,7 +136,8 @@ class _Batch:
         block[w.NODE], block[w.SEGMENT] = merger.number(batch.node), batch.segment
         block[w.NAME], block[w.NAME_LENGTH] = address_of(held[2]), len(name)
         block[w.EVENT], block[w.EVENT_LENGTH] = address_of(held[3]), len(event)
-        block[w.NOW], block[w.SECOND], block[w.EXPIRES] = now, now // SECOND, merger.expirations
+        block[w.NOW], block[w.SECOND] = now, now // SECOND
+        block[w.READ_PAST], block[w.EXPIRES] = merger.read_past, merger.expirations
         block[w.PARTITIONS], block[w.UNIT] = address_of(self._partitions), address_of(self._units)
         self.count = 0
 

@@ -103,7 +103,8 @@ class _Piece:
         block[w.WRITER], block[w.TABLES] = write_value, address_of(self._tables.tables)
         block[w.SERVED] = address_of(served)
         block[w.EVENT], block[w.EVENT_LENGTH] = address_of(name), len(event)
-        block[w.NOW], block[w.SECOND], block[w.EXPIRES] = now, now // SECOND, merger.expirations
+        block[w.NOW], block[w.SECOND] = now, now // SECOND
+        block[w.READ_PAST], block[w.EXPIRES] = merger.read_past, merger.expirations
         block[w.KEYS] = address_of(self._keys)
         served[d.D_DATA], served[d.D_VALUES] = address_of(data), address_of(values)
         served[d.D_ROWS], served[d.D_COLUMNS] = values.shape[:2]

@@ -10,7 +10,7 @@ from tailer.types.compiled.plan import WORD
 (
     DATA, WRITER, LINES, UPDATES, VALUES, CELL_LINES, TABLES, FIXED, FIXED_ROOM, ROWS, PARTITION_OF,
     KEY_TEXT, KEY_ENDS, CLUSTERING_TEXT, CLUSTERING_ENDS,
-    NODE, SEGMENT, NAME, NAME_LENGTH, EVENT, EVENT_LENGTH, NOW, SECOND, EXPIRES,
+    NODE, SEGMENT, NAME, NAME_LENGTH, EVENT, EVENT_LENGTH, NOW, SECOND, READ_PAST, EXPIRES,
     # What is made: operations, by partition and by slot what is known; keys; images.
     OPS, OP_COUNT, PARTITIONS, SLOTS, KEYS, KEYS_END, IMAGES, IMAGE_COUNT,
     # Where bytes go: rows to keep, encoded images, texts on their way there.
@@ -22,7 +22,7 @@ from tailer.types.compiled.plan import WORD
     # Of rows that a server has; see `served`.
     SERVED,
     SIZE,
-) = range(66)  # fmt: skip
+) = range(67)  # fmt: skip
 
 # An operation: one line of the index, and its first change row.
 O_ROW, O_LINE, O_TABLE, O_PARTITION, O_UNIT, O_SLOT, O_KEY, O_KEY_END = range(8)

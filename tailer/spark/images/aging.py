@@ -51,8 +51,9 @@ class Aging:
         names = self._store.reminded(self._second)
         for table in Tables(self._store) if names else ():
             for name in names:
-                part = Partition(self._store, table, name, self._second, expirations=expirations)
-                forget_in(part, self._second - self._after, told)
+                read = self._second - self._after
+                part = Partition(self._store, table, name, self._second, read, expirations=expirations)
+                forget_in(part, read, told)
                 part.save()
         return told
 

@@ -322,11 +322,12 @@ def test_also_what_was_written_over_before() -> None:
 
 
 def test_a_day_later_no_place_is_kept() -> None:
-    """A TRUNCATE's place is seconds old; the first write behind that day leaves the places of older ones out."""
+    """A TRUNCATE's place is seconds old; the first write behind a day that was read leaves older ones' places out."""
     it = story(replicas=1)
     it.write([Set(ROW, {"a": 1}, 1, insert=True)])
     it.read_all()
     it.tick(86_500)
+    it.forget()
     it.write([Set(ROW, {"b": "b"}, 2)])
     it.read_all()
     known = it.merger.merger.known(it.cluster.table.id, '{"k":1}', '{"x":1,"y":1}')
@@ -335,6 +336,21 @@ def test_a_day_later_no_place_is_kept() -> None:
     it.write([Set(ROW, {"b": "b"}, 2)])
     it.read_all()
     it.cluster.end_truncate(0)
+    it.read_all()
+    it.look()
+    it.check_select()
+
+
+def test_a_truncate_that_is_read_days_late_takes_nothing_behind_its_place() -> None:
+    it = story(replicas=1)
+    it.cluster.begin_truncate(0)
+    it.write([Set(ROW, {"a": 1}, 1, insert=True)])
+    it.read("a")
+    it.forget()
+    it.cluster.end_truncate(0)
+    it.write([Set(ROW, {"b": "b"}, 2)])
+    it.tick(10 * 86_400)
+    it.forget()
     it.read_all()
     it.look()
     it.check_select()

@@ -141,6 +141,20 @@ def test_an_expired_value_counts_from_when_it_expired() -> None:
     assert forget(state, 15.1) == 2
 
 
+def test_nothing_is_forgotten_before_it_was_told_that_it_has_expired() -> None:
+    state = State(whole=True)
+    state.tell(insert(START + 1, v=1, ttl=5, expires_at=BEGIN + 5))
+    assert forget(state, 11) == 0
+    assert state.expire(11 * DAYS) == [("expire", {"v": 1, "w": None}, None, ("v",))]
+    assert forget(state, 11) == 2
+
+
+def test_without_expirations_it_is_forgotten_untold() -> None:
+    state = State(whole=True, expirations=False)
+    state.tell(insert(START + 1, v=1, ttl=5, expires_at=BEGIN + 5))
+    assert forget(state, 11) == 2
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_lives_stays(whole: bool) -> None:
     state = State(whole=whole)

@@ -91,7 +91,7 @@ class Checked(Story):
         """After that only what lives is kept: of each row, and of each partition beside them."""
         super().settle()
         kept = self.merger.kept_rows()
-        static = {row for row, shown in self.known().items() if row[1] == STATIC and shown.there}
+        static = {row for row in self.known() if row[1] == STATIC and self.merger.shown(*row)[1] is not None}
         self.ledger.forgot(kept | static, self.merger.partitions())
         if self.ledger.whole:
             assert kept == {row for row in self.seen.rows if row[1] != STATIC}, kept

@@ -86,7 +86,8 @@ def _check_rowless(images: Sequence[Any], unit: Unit) -> None:
 
 def check_op(image: Any, told: Expected, *, truncates: bool) -> None:
     if truncates and not told.after.there and not any(told.after.values.values()):
-        assert image.op == "delete", (image, told)
+        # Of a row that is not known whole a column that is known to be null may be shown again.
+        assert image.op == ("delete" if image.after is None else "update"), (image, told)
         return
     assert image.op in _ops(told), (image, told)
 

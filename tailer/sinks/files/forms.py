@@ -50,10 +50,12 @@ class LinesWriter:
     suffix = "jsonl.zst"
 
     def __init__(self, out: NewFile) -> None:
-        import cramjam
+        # cramjam holds the interpreter's lock while it compresses, and readers wait for it.
+        import zstandard
 
         self._out = out
-        self._frame = cramjam.zstd.Compressor(LEVEL)
+        self._frame = zstandard.ZstdCompressor(level=LEVEL).compressobj()
+        self._flush = zstandard.COMPRESSOBJ_FLUSH_BLOCK
         self._bytes = 0
 
     def write(self, batch: Rows) -> int:
@@ -61,15 +63,15 @@ class LinesWriter:
 
     def write_lines(self, lines: bytes) -> int:
         """Lines that are ready; see `write`."""
-        self._frame.compress(lines)
+        self._out.write(self._frame.compress(lines))
         self._bytes += len(lines)
         if self._bytes >= _LINES_BYTES:
-            self._out.write(self._frame.flush())
+            self._out.write(self._frame.flush(self._flush))
             self._bytes = 0
         return self._bytes
 
     def end(self) -> None:
-        self._out.write(self._frame.finish())
+        self._out.write(self._frame.flush())
 
 
 class EnvelopeWriter:

@@ -16,7 +16,7 @@ from tailer.cli.rows import Form
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import CdcError, UsageError
 from tailer.image_state.one_transaction import ImageBatch
-from tailer.images.image_rows import ImageRows, TakesImages
+from tailer.images.image_rows import TakesImages
 from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
 from tailer.options.snapshot import FROM, SnapshotOptions
@@ -120,7 +120,7 @@ class _Shown:
         if self._sink is None:
             self._waiting.append(batch)
         elif self._typed is None:
-            self._sink.write(ImageRows(batch.images, before=self._before))
+            self._sink.write(batch.rows(before=self._before))
         else:
             self._sink.write(self._typed.rows(batch.images, before=self._before))
         return self._sink is not None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from tailer.image_state.lmdb_store import NAMES, LmdbStore
 from tailer.images import Image
-from tailer.images.encoded import EncodedImages, decoded
+from tailer.images.encoded import EncodedImages, JoinedImages
+from tailer.images.image_rows import ImageRows, JoinedRows
 
 if TYPE_CHECKING:
     import lmdb
@@ -30,11 +30,16 @@ class ImageBatch:
     """Images that came of one transaction. `number`: one more than that of the batch before."""
 
     number: int
-    encoded: bytes
+    joined: JoinedImages
 
-    @cached_property
+    @property
     def images(self) -> list[Image]:
-        return decoded(self.encoded)
+        """The objects."""
+        return self.joined.images
+
+    def rows(self, *, before: bool) -> ImageRows:
+        """The images for a sink. `before`: see ImageRows."""
+        return JoinedRows(self.joined, before=before)
 
 
 class Transaction:
@@ -85,8 +90,8 @@ class Transaction:
         if not isinstance(images, EncodedImages):
             made, images = images, EncodedImages()
             images.add(made)
-        batch = ImageBatch(self.last + 1, images.joined())
-        self._transaction.put(_key(batch.number), batch.encoded, db=self._outbox)
+        batch = ImageBatch(self.last + 1, JoinedImages(images.joined()))
+        self._transaction.put(_key(batch.number), batch.joined.joined, db=self._outbox)
         return batch
 
     def take_out(self, upto: int) -> None:
@@ -104,7 +109,7 @@ class Transaction:
         with self._transaction.cursor(self._outbox) as cursor:
             there = cursor.set_range(_key(behind + 1))
             while there:
-                yield ImageBatch(int.from_bytes(cursor.key(), "big"), cursor.value())
+                yield ImageBatch(int.from_bytes(cursor.key(), "big"), JoinedImages(cursor.value()))
                 there = cursor.next()
 
     def counts(self) -> dict[str, int]:

@@ -1,14 +1,19 @@
-"""Images as bytes, one behind the other: as they wait in a state to be taken. Compiled code writes the same bytes."""
+"""Images as bytes, one behind the other: as they wait in a state to be taken. Compiled code writes and prints them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from tailer.images.image import Image
+from tailer.jit.ready import twin_now
 from tailer.typed_decode import msgpack_decoder
+
+if TYPE_CHECKING:
+    from tailer.images.compiled.lines import Printed
 
 
 class EncodedImages:
@@ -37,13 +42,40 @@ class EncodedImages:
     def joined(self) -> bytes:
         """All of them, as an array of msgpack."""
         # An array of up to 2 ** 32 - 1.
-        return b"".join([b"\xdd", self._count.to_bytes(4, "big"), *self._pieces])
+        return b"".join([b"\xdd", self._count.to_bytes(_COUNT_BYTES, "big"), *self._pieces])
 
 
-def decoded(joined: bytes) -> list[Image]:
-    """The images that `EncodedImages.joined` made bytes of."""
-    return _DECODER.decode(joined)
+class JoinedImages:
+    """What `EncodedImages.joined` made: lines of JSON of the bytes, or objects, whichever somebody asks for."""
 
+    def __init__(self, joined: bytes) -> None:
+        self.joined = joined
+        self._printed: dict[bool, Printed | None] = {}
+
+    def __len__(self) -> int:
+        return int.from_bytes(self.joined[1:_HEAD], "big")
+
+    @cached_property
+    def images(self) -> list[Image]:
+        """The objects."""
+        return _DECODER.decode(self.joined)
+
+    def printed(self, *, before: bool) -> Printed | None:
+        """The lines, made by compiled code; None where they are to be made of objects. `before`: see ImageRows."""
+        if before not in self._printed:
+            compiled = twin_now(_COMPILED, len(self) >= _WORTH)
+            count, images = len(self), memoryview(self.joined)[_HEAD:]
+            self._printed[before] = None if compiled is None else compiled.printed(images, count, before=before)
+        return self._printed[before]
+
+
+_COUNT_BYTES: Final = 4
+_HEAD: Final = 1 + _COUNT_BYTES
+
+_COMPILED: Final = "tailer.images.compiled.lines"
+
+_WORTH: Final = 32
+"""So many images are sooner printed by compiled code than it is called."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgpack_decoder(list[Image])

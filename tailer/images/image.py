@@ -58,6 +58,9 @@ class Image(msgspec.Struct, frozen=True, array_like=True):
 COLUMNS: Final = Image.__struct_fields__
 """The names of an image's columns, in order."""
 
+JSON_TEXTS: Final = ("partition_key", "clustering", "range", "before", "after")
+"""Those that hold JSON."""
+
 _LISTS: Final = ("changed",)
 _NUMBERS: Final = ("token", "write_ts", "seq", "prev_seq", "segment", "offset", "row")
 _FLAGS: Final = ("is_static", "complete")

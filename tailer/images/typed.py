@@ -129,8 +129,8 @@ class TypedImageRows(ImageRows):
         super().__init__(images, before=before)
         self._form = form
 
-    def slice(self, begin: int) -> TypedImageRows:
-        return TypedImageRows(self._form, self.images[begin:], before=True)
+    def slice(self, begin: int, end: int | None = None) -> TypedImageRows:
+        return TypedImageRows(self._form, self.images[begin:end], before=True)
 
     def json_lines(self) -> bytes:
         batch = self._form.to_arrow(self.images)

@@ -62,6 +62,7 @@ COMPILED: Final = (
     ("tailer.rows.typed.compiled.weave", "weave"),
     ("tailer.rows.typed.compiled.weave", "weave_sets"),
     ("tailer.snapshot.compiled.split", "split_values"),
+    ("tailer.images.compiled.lines", "put_lines"),
     ("tailer.image_state.compiled.keys", "put_keys"),
     ("tailer.image_state.compiled.merge", "find_news"),
     ("tailer.image_state.compiled.merge", "merge_all"),

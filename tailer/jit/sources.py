@@ -32,7 +32,8 @@ _SOURCES: Final = {
         "straight_multi", "weave",
     ),
     "tailer.rebuild": ("facts",),
-    "tailer.images": ("packed",),
+    "tailer.images": ("image", "packed"),
+    "tailer.images.compiled": ("lines",),
     "tailer.snapshot.compiled": ("split",),
     "tailer.image_state.compiled": (
         "above", "elements", "facts", "image", "keys", "merge", "pack", "served", "served_block", "served_keys",

@@ -11,7 +11,6 @@ from typing import Any
 
 from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import ImageBatch, Transaction
-from tailer.images.image_rows import ImageRows
 from tailer.options.tail import TailOptions
 from tailer.options.token_range import TokenRange
 from tailer.tail.deliver import deliver
@@ -35,7 +34,7 @@ class Taker:
     def give(self, batch: ImageBatch) -> bool:
         number, self.calls = self.calls, self.calls + 1
         self.fails(number, "before")
-        self.lines += ImageRows(batch.images).json_lines().decode().splitlines()
+        self.lines += batch.rows(before=True).json_lines().decode().splitlines()
         self.fails(number, "after")
         return True
 

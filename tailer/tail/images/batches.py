@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tailer.image_state.one_transaction import ImageBatch
-from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
@@ -62,7 +61,7 @@ class _Drained:
             batch = self._waiting.popleft()
             before = self._run.images.before
             if self.form is None:
-                yield ImageRows(batch.images, before=before).to_arrow()
+                yield batch.rows(before=before).to_arrow()
             elif len(rows := self.form.rows(batch.images, before=before)):
                 yield rows.to_arrow()
             self._run.stream.taken(batch.number)

@@ -16,7 +16,6 @@ import msgspec
 from tailer.errors import CdcError, RefusedError
 from tailer.image_state.one_transaction import ImageBatch
 from tailer.images.image import arrow_schema
-from tailer.images.image_rows import ImageRows
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
@@ -86,8 +85,9 @@ class ImageDelivery:
             # The run ends, and a batch before this one is not in hand: both stand in the outbox.
             return False
         with self._failures.noted():
-            for start in range(0, len(batch.images), ROWS):
-                self._at_hand.write(ImageRows(batch.images[start : start + ROWS], before=self._images.before))
+            rows = batch.rows(before=self._images.before)
+            for begin in range(0, len(rows), ROWS):
+                self._at_hand.write(rows.slice(begin, begin + ROWS))
             self._number = batch.number
             if self._at_hand.full:
                 self._commit()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Merger, Settings
-from tailer.images.encoded import EncodedImages, decoded
+from tailer.images.encoded import EncodedImages, JoinedImages
 from tailer.images.marks import Mark
 from tailer.images.served import Answer, EventIds
 from tailer.rebuild import Table
@@ -151,7 +151,7 @@ def everything(seen: Transaction) -> dict[bytes, bytes]:
 
 def by_image(joined: bytes) -> list[str]:
     """Images in an order of their own: the plain merge tells its partitions behind the others, with later numbers."""
-    return sorted(repr(msgspec.structs.replace(image, event_id="")) for image in decoded(joined))
+    return sorted(repr(msgspec.structs.replace(image, event_id="")) for image in JoinedImages(joined).images)
 
 
 @given(wide(), st.booleans())

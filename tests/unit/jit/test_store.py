@@ -213,6 +213,7 @@ PYTHON = {
     "tailer.scan.record.compiled": {"scan"},
     "tailer.types.compiled": set[str](),
     "tailer.image_state.compiled": {"lane", "room", "served_lane", "tables"},
+    "tailer.images.compiled": set(),
     "tailer.snapshot.compiled": set(),
     "tailer.rows.generic.compiled": {"batch", "build", "merge", "subset"},
     "tailer.rows.typed.compiled": {

@@ -1,0 +1,1 @@
+"""Images printed by compiled code."""

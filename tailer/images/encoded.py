@@ -63,7 +63,7 @@ class JoinedImages:
     def printed(self, *, before: bool) -> Printed | None:
         """The lines, made by compiled code; None where they are to be made of objects. `before`: see ImageRows."""
         if before not in self._printed:
-            compiled = twin_now(_COMPILED, len(self) >= _WORTH)
+            compiled = twin_now(COMPILED, len(self) >= _WORTH)
             count, images = len(self), memoryview(self.joined)[_HEAD:]
             self._printed[before] = None if compiled is None else compiled.printed(images, count, before=before)
         return self._printed[before]
@@ -72,7 +72,8 @@ class JoinedImages:
 _COUNT_BYTES: Final = 4
 _HEAD: Final = 1 + _COUNT_BYTES
 
-_COMPILED: Final = "tailer.images.compiled.lines"
+COMPILED: Final = "tailer.images.compiled.lines"
+"""What prints them."""
 
 _WORTH: Final = 32
 """So many images are sooner printed by compiled code than it is called."""

@@ -91,6 +91,19 @@ class Choice:
             elif self._seen >= WORTH_BYTES:
                 self._advance(at_once=size >= WORTH_BYTES)
 
+    def bring(self, *modules: str) -> None:
+        """Much is about to come for these twins: they are ready when this returns, unless they must be compiled."""
+        if self._stage is _Stage.OFF:
+            return
+        with self._lock:
+            self._wanted |= dict.fromkeys(modules)
+            if self._waits:
+                self._wait_for_them()
+            elif self._stage is _Stage.READY:
+                self._load()
+            else:
+                self._advance(at_once=True)
+
     def take_notices(self) -> list[str]:
         """What there is to say of the compiled code, once."""
         notices, self._notices = self._notices, []
@@ -178,6 +191,7 @@ _choice: Final = Choice(os.environ.get("CDC_TAIL_JIT"))
 os.register_at_fork(after_in_child=_choice.after_fork)
 
 expect = _choice.expect
+bring = _choice.bring
 form_now = _choice.form
 twin_now = _choice.twin
 take_notices = _choice.take_notices

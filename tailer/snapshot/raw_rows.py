@@ -15,7 +15,8 @@ from tailer.schema.server_rows import Page, Row
 
 Numbers = npt.NDArray[np.int64]
 
-_COMPILED: Final = "tailer.snapshot.compiled.split"
+COMPILED: Final = "tailer.snapshot.compiled.split"
+"""What finds the values of a page."""
 _TOKEN: Final = 8
 
 
@@ -70,7 +71,7 @@ def split(page: Page) -> RawRows:
     """Where the values of a page stand."""
     values = np.empty((page.size, page.columns, 2), np.int64)
     expect(len(page.data))
-    compiled: Any = twin_now(_COMPILED)
+    compiled: Any = twin_now(COMPILED)
     if compiled is None:
         _split(page, values)
     else:

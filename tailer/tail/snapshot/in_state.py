@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import uuid4
@@ -11,6 +11,7 @@ from tailer.image_state.identity import begin_floors, place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import put_snapshot, snapshot_of
 from tailer.images import Image
+from tailer.images.encoded import COMPILED as PRINTS
 from tailer.images.encoded import EncodedImages
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.merger import SECOND
@@ -41,6 +42,7 @@ class InState:
     """A Target: the state of a run of images."""
 
     piece_rows = PIECE_ROWS
+    twins: Sequence[str] = (_COMPILED, PRINTS)
 
     def __init__(self, stream: ImageStream, guard: Guard) -> None:
         self.wall = stream.wall
@@ -48,6 +50,14 @@ class InState:
 
     def stands(self) -> bool:
         return all(self._stream.followed(name).folder for name in self._stream.nodes)
+
+    def has(self, table: Table) -> bool:
+        def work(transaction: Transaction) -> bool:
+            known = Tables(transaction.store).get(table.definition.id)
+            found = None if known is None else _standing(transaction, known)
+            return known is not None and (known.facts.dropped or (found is not None and found.ended))
+
+        return self._stream.read(work)
 
     def table(self, table: Table, nodes: Nodes, settle_seconds: float) -> TableInState:
         return TableInState(self._stream, self._guard, nodes, table, settle_seconds)
@@ -73,8 +83,8 @@ class TableInState:
                 images = merging.merger.define(self._table, created=False, cdc=True, now_us=merging.now_us)
                 known = merging.merger.table(self._table.definition.id)
             assert known is not None, "it was just defined"
-            found = snapshot_of(transaction, known.id)
-            if found is None or found.epoch != known.facts.epoch or (found.ended and anew):
+            found = _standing(transaction, known)
+            if found is None or (found.ended and anew):
                 until = merging.now_us + int(self._settle * SECOND / 2)
                 plan = self._ranges.plan(tokens)
                 found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
@@ -150,6 +160,12 @@ def _served(merging: Merging, known: KnownTable, piece: ReadPiece, answer: Answe
         left = compiled.serve(merger, merging.store, known, piece, answer, held, merging.now_us, images)
     images.add(merger.served(known.id, piece.found(left), answer, merging.now_us, held))
     return images
+
+
+def _standing(transaction: Transaction, known: KnownTable) -> Snapshot | None:
+    """The snapshot of a table; None where changes were lost since it was begun, too."""
+    found = snapshot_of(transaction, known.id)
+    return None if found is None or found.epoch != known.facts.epoch else found
 
 
 def _version(table: KnownTable) -> tuple[int, int]:

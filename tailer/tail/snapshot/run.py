@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
 from tailer.images.merger import SECOND
+from tailer.jit.ready import bring
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
@@ -18,6 +19,7 @@ from tailer.sinks.text import size_text
 from tailer.snapshot.pace import Pace
 from tailer.snapshot.progress import Show, Snapshot, done_of
 from tailer.snapshot.ranges import Range
+from tailer.snapshot.raw_rows import COMPILED
 from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
 from tailer.tail.snapshot.nodes import Nodes
@@ -92,9 +94,11 @@ class SnapshotRun:
             self._known.wait()
             while not self._ending.is_set() and not self._target.stands():
                 self._ending.wait(_LOOK_SECONDS)
-            self._until_it_answers(self._nodes.ask)
-            while not self._ending.is_set() and self._open():
-                self._read()
+            if self._anew or not all(map(self._target.has, self._tables)):
+                bring(COMPILED, *self._target.twins)
+                self._until_it_answers(self._nodes.ask)
+                while not self._ending.is_set() and self._open():
+                    self._read()
             self.ended = not self._ending.is_set()
         except BaseException as error:
             self._fail(error)

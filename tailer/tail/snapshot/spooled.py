@@ -62,6 +62,7 @@ class InSpool:
     which holds `lock`."""
 
     piece_rows = PIECE_ROWS
+    twins: Sequence[str] = ()
 
     def __init__(self, spool: Spool, lock: Lock, nodes: Sequence[str], places: Places) -> None:
         self.wall = time.time
@@ -90,6 +91,11 @@ class InSpool:
 
     def stands(self) -> bool:
         return self.places().keys() >= set(self.nodes)
+
+    def has(self, table: Table) -> bool:
+        with self.lock:
+            found = self.spool.known.tables.get(table.definition.id)
+        return self.newest(table) is None or (found is not None and found.ended)
 
     def table(self, table: Table, nodes: Nodes, settle_seconds: float) -> TableInSpool:
         return TableInSpool(self, nodes, table, settle_seconds)

@@ -57,9 +57,15 @@ class Target(Protocol):
 
     wall: Callable[[], float]
     piece_rows: int
+    twins: Sequence[str]
+    """The compiled twins that take part, beside those that read."""
 
     def stands(self) -> bool:
         """Whether every node's consumer stands somewhere, and holds what is behind that."""
+
+    def has(self, table: Table) -> bool:
+        """Whether nothing of a table is to be read: its snapshot is at its end and nothing was lost since, or the log
+        has told that it was dropped."""
 
     def table(self, table: Table, nodes: Nodes, settle_seconds: float) -> TableSnapshot:
         """Of one table. `settle_seconds`: see `--snapshot-settle`."""

@@ -89,6 +89,7 @@ def is_plain(chosen: Choice) -> bool:
 def test_switched_off(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
     off = Choice("0")
     off.expect(MUCH)
+    off.bring(BUILD)
     assert is_plain(off)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     numba_off = Choice("1")
@@ -140,6 +141,23 @@ def test_what_is_not_asked_for_is_not_loaded(modules: Modules) -> None:
     assert modules.loaded == ["tailer.framing.compiled.chain"]
     assert large.twin(BUILD) is large.twin(BUILD)
     assert modules.loaded.count(BUILD) == 1
+
+
+def test_what_much_is_about_to_come_for_is_there_at_once(modules: Modules) -> None:
+    begun = Choice(None)
+    begun.bring(BUILD)
+    assert begun.twin(BUILD) is not None
+    begun.bring("another")
+    assert modules.loaded[-1] == "another"
+
+
+def test_nobody_waits_for_the_compiler(cold: Compiler) -> None:
+    begun = Choice(None)
+    begun.bring(BUILD)
+    assert (begun.twin(BUILD), cold.started) == (None, 1)
+    cold.over = True
+    begun.expect(MUCH)
+    assert begun.twin(BUILD) is not None
 
 
 def test_waiting_for_them_can_be_asked_for(cold: Compiler) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
+from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
 from tailer.rebuild.table import plan_of
@@ -16,6 +18,7 @@ from tailer.snapshot.ranges import HeldRange
 from tailer.snapshot.raw_rows import split
 from tailer.snapshot.reading import ReadPiece, TableReading
 from tailer.snapshot.spool import Spool, read_piece
+from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.spooled import InSpool
 from tests.oracle.jsontext import loads
 from tests.unit.snapshot.test_change_row import i32, i64
@@ -109,3 +112,36 @@ def test_a_table_that_the_log_has_not_any_more_is_gone(tmp_path: Path) -> None:
     target.define([])
     assert table.is_gone()
     assert table.known().facts.dropped
+
+
+class NobodyThere:
+    """What is asked of `Nodes` where no server may be asked."""
+
+    servers: Mapping[str, None] = MappingProxyType({"n1": None})
+
+    def ask(self) -> None:
+        raise AssertionError("a server was asked")
+
+
+def test_no_server_is_asked_of_what_was_read_to_its_end(tmp_path: Path) -> None:
+    nodes: Any = OneRange()
+    target = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+    assert not target.has(TABLE)
+    table = target.table(TABLE, nodes, 30.0)
+    table.begin(None, anew=False)
+    table.merge(0, piece(LOW, HIGH, [4]), table.known(), 1.0)
+    again = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+    assert again.has(TABLE)
+    nobody: Any = NobodyThere()
+    run = SnapshotRun(again, nobody, SnapshotOptions(), None, print)
+    run.begin([TABLE])
+    run.start()
+    run._thread.join()
+    run.check()
+    assert run.ended
+
+
+def test_nor_of_a_table_that_was_dropped(tmp_path: Path) -> None:
+    target = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+    target.define([])
+    assert target.has(TABLE)

@@ -84,7 +84,7 @@ class Checked(Story):
 
     def lose(self) -> None:
         super().lose()
-        self.seen.definition += 1
+        self.seen.lose()
         self.merger.lost(self.now_us)
 
     def settle(self) -> None:

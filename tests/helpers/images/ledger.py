@@ -82,6 +82,10 @@ class Ledger:
     def partition_complete(self, k: int) -> bool:
         return self.whole or any(fact.kind == "partition" for fact in self.swept.get(k, ()))
 
+    def _makes_whole(self, fact: Fact) -> bool:
+        """Whether nothing that was there before the reading began is behind it."""
+        return fact.kind in ("row", "range", "partition") and fact.ts >= self.since
+
     def _sweeps(self, fact: Fact, key: Key) -> bool:
         if fact.kind == "range":
             return fact.key.covers(key, self.table)
@@ -147,8 +151,8 @@ class Ledger:
                 for fact, nodes in facts.items()
             }
             self.facts[k] = {fact: nodes for fact, nodes in left.items() if nodes}
-            # What only that node had deleted may be there on another, unread.
-            self.swept[k] = self.swept.get(k, set()) & self.facts[k].keys()
+            # What only that node had deleted may be there on another, unread; not what another one deleted before it.
+            self.swept[k] = {fact for fact in self.facts[k] if self._makes_whole(fact)}
         units = [self._differing(k, rows, now) for k, rows in before.items()]
         return [Unit(unit.k, expired[unit.k], unit.rows) for unit in units]
 
@@ -182,7 +186,7 @@ class Ledger:
         after = self.standing(k)
         effective = new & after.facts
         for fact in effective:
-            if fact.kind in ("row", "range", "partition") and fact.ts >= self.since:
+            if self._makes_whole(fact):
                 self.swept.setdefault(k, set()).add(fact)
             if fact.column:
                 self.told.setdefault((k, fact.key), set()).add(fact.column)
@@ -206,7 +210,8 @@ class Ledger:
         several = {f for f in effective if f.kind in ("range", "partition") and self._sweeps(f, key)}
         taken = {f for f in several if any(g.ts <= f.ts for g in before.rows.get(key, ()))}
         must = bool(fresh) or _differ(was, now_shown)
-        stamps = {max(fact.ts for fact in some) for some in (own | taken, own | several, fresh | taken, fresh) if some}
+        some = (own | taken, own | several, fresh | taken, fresh | several, fresh)
+        stamps = {max(fact.ts for fact in each) for each in some if each}
         deletes = any(fact.kind == "row" for fact in own) or bool(several)
         own_facts = [fact for fact in self.facts[k] if fact.key == key]
         deleted = (

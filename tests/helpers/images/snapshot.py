@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -136,7 +135,8 @@ class Snapshotted(Story):
     def __init__(self, table: ModelTable, *, release: str, rereads: bool = False, **how: Any) -> None:
         super().__init__(table, whole=False, **how)
         self._release = release
-        self._until = self.base - 1
+        # What is written so soon behind it that its deletions are not is in what is read.
+        self._until = self.base - 50
         self._left = list(RANGES)
         self._events = EventIds("snapshot:1:")
         self.merger = Merged(table, list(self.next), False, self.now_us, rereads=rereads)
@@ -157,10 +157,6 @@ class Snapshotted(Story):
         units = super()._alter(table)
         self._take(self.merger.define(table, self.now_us))
         self.seen.without(table.dropped)
-        for row, (definition, text) in self.seen.last.items():
-            if text is not None:
-                left = {name: value for name, value in json.loads(text).items() if name not in table.dropped}
-                self.seen.last[row] = definition, json.dumps(left)
         for row in list(self.seen.rows):
             if self.merger.shown(*row)[1] is None:
                 # All that was known of it was the column that is gone: whether it is there was not known.
@@ -195,7 +191,7 @@ class Snapshotted(Story):
 
     def lose(self) -> None:
         super().lose()
-        self.seen.definition += 1
+        self.seen.lose()
         self.merger.lost(self.now_us)
 
     def answer(self) -> bool:

@@ -125,7 +125,9 @@ class Story:
         return {node: log[0].at if log else self.now for node, log in unread.items()}
 
     def lose(self) -> None:
-        """Some of the history was lost: nothing is known whole any more."""
+        """Some of the history was lost: nothing is known whole any more. What is written from now on is newer."""
+        self.tick(1)
+        self.base = self.now_us
         self.ledger.lost(self.now_us)
 
     def serve(self) -> None:

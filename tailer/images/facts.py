@@ -21,8 +21,13 @@ TOMBSTONES: Final = frozenset(
 )
 
 # Numbers, not members: these are asked of every fact.
-_CELL, _CELL_GONE, _SHARD, _RANGE_GONE = map(int, (Kind.CELL, Kind.CELL_GONE, Kind.SHARD, Kind.RANGE_GONE))
+_LIVE, _CELL, _CELL_GONE, _SHARD, _RANGE_GONE = map(
+    int, (Kind.LIVE, Kind.CELL, Kind.CELL_GONE, Kind.SHARD, Kind.RANGE_GONE)
+)
 _CELLS: Final = (_CELL, _CELL_GONE)
+
+_GUESS: Final = -1
+"""The rank of a guess, at one time below those of `rebuild.facts.strength`."""
 
 
 class Fact(NamedTuple):
@@ -71,11 +76,13 @@ def about(fact: Fact, plan: Plan) -> tuple[Any, ...]:
 
 
 def strength(fact: Fact) -> tuple[Any, ...]:
-    """Of two facts about one thing the one of more strength counts."""
+    """Of two facts about one thing the one of more strength counts. A marker that is a guess (it has a value) does not
+    where one of that time is known."""
     kind, _, path, value, write_ts, ttl, expires_at = fact
     if kind == _SHARD:
         return (*shard_order(value), write_ts)
-    return logged.strength(kind == _CELL_GONE, write_ts, ttl, expires_at, value, path)
+    rank = logged.strength(kind == _CELL_GONE, write_ts, ttl, expires_at, value, path)
+    return (write_ts, _GUESS, *rank) if kind == _LIVE and value else rank
 
 
 def in_fixed_order(fact: Fact) -> tuple[Any, ...]:

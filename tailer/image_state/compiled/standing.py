@@ -33,9 +33,12 @@ def _class(fact: int) -> int:
 
 @compiled
 def _is_stronger(fact: int, other: int) -> bool:
-    """Of two facts about one thing the first one counts: `rebuild.facts.strength`."""
+    """Of two facts about one thing the first one counts: `images.facts.strength`."""
     if get(fact, w.F_TS) != get(other, w.F_TS):
         return get(fact, w.F_TS) > get(other, w.F_TS)
+    if get(fact, w.F_KIND) == LIVE and (get(fact, w.F_VALUE_LENGTH) > 0) != (get(other, w.F_VALUE_LENGTH) > 0):
+        # One is a guess.
+        return get(fact, w.F_VALUE_LENGTH) == 0
     class_, other_class = _class(fact), _class(other)
     if class_ != other_class:
         return class_ > other_class

@@ -127,8 +127,8 @@ class Lanes:
         self._serve(now_us, TOKEN_MAX)
 
     def _serve(self, now_us: int, high: int) -> None:
-        """A row of each partition that is known, by two cells and a marker that is a guess: older than most, and newer
-        than some."""
+        """A row of each partition that is known, by two cells and a marker that is a guess: older than most, newer than
+        some, and as old as others."""
         made = []
         for lane in (self.plain, self.compiled):
             images: list[Any] = []
@@ -167,7 +167,8 @@ def environments(folder: Path) -> Iterator[list[lmdb.Environment[bytes]]]:
 
 
 def served(table: KnownTable, until: int) -> ServedRows:
-    """One row as a server might have it: each column that has a value of four bytes, and elements of a list."""
+    """One row as a server might have it: each column that has a value of four bytes, written while it was read, and
+    elements of a list."""
     clustering = [b"\0\0\0\1" if column.type.text == "int" else b"a" for column in table.plan.clustering]
     if any(column.type.text == "timeuuid" for column in table.plan.clustering):
         return {}
@@ -175,10 +176,10 @@ def served(table: KnownTable, until: int) -> ServedRows:
     facts = []
     for column in table.text.regular:
         if column.type.text == "int":
-            facts.append(Fact(int(Kind.CELL), column.name, b"", b"\0\0\0\2", until - 1))
+            facts.append(Fact(int(Kind.CELL), column.name, b"", b"\0\0\0\2", until + 1))
         elif column.type.shape is Shape.LIST:
             facts += [Fact(int(Kind.CELL), column.name, guessed_id(at, until // SECOND), b"a", until) for at in (0, 1)]
-    marker = guessed_marker(until - 1, None, None) if facts else Fact(int(Kind.LIVE), "", b"", b"", until)
+    marker = guessed_marker(until + 1, None, None) if facts else Fact(int(Kind.LIVE), "", b"", b"", until)
     return {key: ServedRow(key, framed, [*facts, marker])}
 
 

@@ -189,6 +189,9 @@ def test_both_lanes_are_one(
         lanes.close()
 
 
+ONE = b"\0\0\0\1"
+
+
 def one(kind: Kind, x: bytes, ts: int) -> bytes:
     """An INSERT of a row of one value."""
     row = Row((x,), Liveness(ts), None, (("v", Cell(b"\0\0\0\1", ts)),))
@@ -214,6 +217,21 @@ def test_rows_beneath_deletions_of_ranges(files: list[lmdb.Environment[bytes]]) 
         lanes.tell("b", [encode_mutation((Update(kind.log, KEYS[0], markers),))], ts + 2 * SECOND)
         lanes.tell("c", [one(kind, first, ts + 1)], ts + 2 * SECOND)
         assert (lanes.rows, lanes.by_compiled) == (13, 11)
+    finally:
+        lanes.close()
+
+
+def test_a_marker_of_the_time_of_a_guess(files: list[lmdb.Environment[bytes]]) -> None:
+    """What is known counts, whichever came first."""
+    kind, ts = Kind(2, ("x",), ("v",), False), BEGAN * SECOND
+    lanes = Lanes(files, ts)
+    try:
+        lanes.define(kind.definition, ts, created=False)
+        lanes.tell("a", [one(kind, ONE, ts)], ts)
+        lanes.serve_all(ts + SECOND)
+        for late in (lanes.until + 1, lanes.until + 2):
+            lanes.tell("a", [one(kind, ONE, late)], ts + 2 * SECOND)
+        assert lanes.by_compiled == 3
     finally:
         lanes.close()
 

@@ -129,6 +129,17 @@ def test_a_row_that_only_a_guess_keeps_is_asked_for(insert: bool) -> None:
     ended(story)
 
 
+def test_a_marker_that_is_known_counts_before_a_guess_of_its_time() -> None:
+    """What was guessed expires with the cell; the row was inserted at the same time, to stay."""
+    story = begun(WIDE)
+    story.write([Set(ROW, {"a": 1}, ttl=20)])
+    read(story)
+    story.write([Set(ROW, {}, insert=True)])
+    story.tick(21)
+    ended(story)
+    assert list(rows(story)) == [(1, ROW)]
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_list_that_changes_in_its_midst_is_read_again(release: str) -> None:
     whole = Set((), {"l": (True, {list_id(1): 1, list_id(2): 2})}, 0)

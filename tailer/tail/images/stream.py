@@ -179,8 +179,16 @@ class ImageStream:
     def put(self, work: Work) -> None:
         """The same without giving what comes of it: `give_ready` does, or who comes first with more. One thread may
         give while another one puts."""
+
+        def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
+            transaction.take_out(self._taken)
+            images = work(transaction, merging)
+            return transaction.send(images) if images else None
+
         with self._lock:
-            self._put(work)
+            batch = self._write(sent)
+            if batch is not None:
+                self._ready.append(batch)
 
     def give_ready(self) -> None:
         """Give what was put, in order; for who holds what giving is guarded by."""
@@ -203,16 +211,6 @@ class ImageStream:
     def _merged(self, work: Work) -> None:
         self.put(work)
         self.give_ready()
-
-    def _put(self, work: Work) -> None:
-        def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
-            transaction.take_out(self._taken)
-            images = work(transaction, merging)
-            return transaction.send(images) if images else None
-
-        batch = self._write(sent)
-        if batch is not None:
-            self._ready.append(batch)
 
     def _write(self, work: Callable[[Transaction, Merging], T]) -> T:
         now_us = int(self.wall() * 1_000_000)

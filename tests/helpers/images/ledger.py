@@ -162,7 +162,9 @@ class Ledger:
         for key in {*before, *standing.rows}:
             was = before.get(key) or self.shown(k, key, now, Standing((), self.table))
             now_shown = self.shown(k, key, now, standing)
-            made[key] = Expected(_differ(was, now_shown), True, was, now_shown)
+            # Of a row that may be there, a column is known to be null as before: that is all that is shown of it.
+            same = now_shown.there is None and bool(now_shown.values) and was.values == now_shown.values
+            made[key] = Expected(_differ(was, now_shown) and not same, True, was, now_shown)
         return Unit(k, {}, made)
 
     def _expire(self, k: int, now: int) -> dict[Key, Expected]:

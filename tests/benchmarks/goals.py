@@ -192,6 +192,31 @@ def _live() -> list[Goal]:
     ]
 
 
+def _images() -> list[Goal]:
+    subject = "Images and snapshots"
+    median = ("medians", "compiled small")
+    return [
+        Goal(subject, "a row that changes", "µs", "images_cost", at(*median, "changed"), at_most=15.0),
+        Goal(subject, "a row that is told again", "µs", "images_cost", at(*median, "again"), at_most=4.0),
+        Goal(
+            subject,
+            "a row that changes in a partition of 100,000",
+            "× in a small one",
+            "images_cost",
+            at("ratios", "big_to_small"),
+            at_most=2.0,
+        ),
+        Goal(
+            subject,
+            "a snapshot into files, with images, rows/s",
+            "× a plain paged SELECT",
+            "snapshot",
+            at("ratios", "snapshot_to_select"),
+            at_least=0.8,
+        ),
+    ]
+
+
 def _writer() -> list[Goal]:
     subject = "The writer of a service's own log"
     return [
@@ -231,4 +256,4 @@ def _writer() -> list[Goal]:
     ]
 
 
-GOALS = (*_shapes(), *_reading(), *_live(), *_writer())
+GOALS = (*_shapes(), *_reading(), *_live(), *_images(), *_writer())

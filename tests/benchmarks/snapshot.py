@@ -2,8 +2,8 @@
 
 One real Cassandra server with a table of five columns, ten rows a partition. Read whole: by the driver alone, a page
 after the other, each column with its WRITETIME and TTL; likewise by ranges of tokens, several at once, as `dsbulk`
-does; by the reader of snapshots alone; and by `cdc-tail snapshot`
-into a state of images on disk, with 1 and 2 readers. Then `--rows-per-second`. Each in a process of its own, in turns.
+does; by the reader of snapshots alone; and by `cdc-tail snapshot` into a state of images and data files on disk, with 1
+and 2 readers. Then `--rows-per-second`. Each in a process of its own, in turns.
 
     python -m tests.benchmarks.snapshot --repeat 3 --keep                              # about five minutes
 """
@@ -130,7 +130,7 @@ def _by_program(node: Node, text: str) -> dict[str, float]:
 
 
 def _by_snapshot(node: Node, *more: str) -> dict[str, float]:
-    """`cdc-tail snapshot` into a state that is new; its own seconds, from the first piece on."""
+    """`cdc-tail snapshot` into a state that is new; its own seconds, from before its readers connect."""
     from tailer.image_state.file import reading
     from tailer.image_state.snapshots import snapshots_in
 
@@ -186,8 +186,8 @@ def run(repeat: int, rows: int, pace: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = script_parser(NAME, QUESTION, repeat=3)
-    parser.add_argument("--rows", type=int, default=100_000, help="of the table (default: %(default)s)")
-    parser.add_argument("--pace", type=int, default=5_000, help="rows a second to keep (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=800_000, help="of the table (default: %(default)s)")
+    parser.add_argument("--pace", type=int, default=20_000, help="rows a second to keep (default: %(default)s)")
     if reason := available():
         sys.stderr.write(f"{NAME}: not measured: {reason}\n")
         return 0

@@ -47,7 +47,10 @@ _ALL_NAMES: Final = literal(b"".join(_NAMES))
 _NAME_ENDS: Final = np.cumsum([0, *map(len, _NAMES)])
 
 _LINE_ROOM: Final = len(_ALL_NAMES) + 32 * _COUNT
-"""More than a line takes that is not in its texts."""
+"""More than a line takes beside what stands in `changed`, and its texts."""
+
+_A_NAME: Final = 3
+"""What stands in `changed` takes quotes and a comma, in place of a byte."""
 
 # The block that `put_lines` works on: where a value is read, addresses of the lines, of where each ends, of the tables.
 _AT: Final = 0
@@ -200,7 +203,7 @@ def put_lines(work: int) -> int:
 def printed(images: memoryview, count: int, *, before: bool) -> Printed | None:
     """So many images as lines; None where they are to be printed of objects. `before`: whether that is shown."""
     data = np.frombuffer(images, np.uint8)
-    out = np.empty(len(data) + count * _LINE_ROOM, np.uint8)
+    out = np.empty(_A_NAME * len(data) + count * _LINE_ROOM, np.uint8)
     ends = np.zeros(count + 1, np.int64)
     tables = np.empty((count, _A_TABLE), np.int64)
     places = (address_of(out), address_of(ends), address_of(tables), 0, address_of(_ALL_NAMES), address_of(_NAME_ENDS))

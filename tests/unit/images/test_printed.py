@@ -82,6 +82,13 @@ def test_what_json_would_escape_is_left_to_the_plain_twin(name: str, text: str) 
     assert JoinedRows(held).json_lines() == ImageRows(some).json_lines()
 
 
+def test_a_row_of_thousands_of_columns() -> None:
+    some = [an_image(changed=tuple(f"c{at % 10}" for at in range(5000)))] * 40
+    made = printed(memoryview(joined(some).joined)[5:], len(some), before=True)
+    assert made is not None
+    assert bytes(made.lines) == ImageRows(some).json_lines()
+
+
 def test_many_images_are_printed_without_being_made_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoded, "twin_now", lambda module, enough: import_module(module) if enough else None)
     few, many = joined([an_image()] * 3), joined([an_image()] * 40)

@@ -48,13 +48,15 @@ class Settings(msgspec.Struct, frozen=True):
     """`started_us`: since when all nodes are read. `expirations`: whether what expires gives images.
 
     `gc_grace_seconds`: of all tables; None for each one's own, and the server's default where nobody tells of it.
-    `rereads`: what comes late and is older than a snapshot's floor is asked of the server; else it is void.
+    `asks`: there may be somebody who asks servers. `rereads`: what comes late and is older than a snapshot's floor is
+    asked of the server; else it is void.
     """
 
     started_us: int
     expirations: bool = True
     gc_grace_seconds: int | None = None
     rereads: bool = False
+    asks: bool = True
 
 
 class Merger:
@@ -274,7 +276,7 @@ class Merger:
 
     def _save(self, part: Partition, tries: int = 0) -> None:
         """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
-        for key in part.guessed:
+        for key in part.guessed if self._settings.asks else ():
             self.questions.ask(Question(part.table.id, part.name, key, part.row(key).clustering), part.at, tries)
         part.save()
 

@@ -18,7 +18,7 @@ _LIVE = int(Kind.LIVE)
 class Seen(NamedTuple):
     """`values`: of the columns that are known, None for those known to be null. `ended`: its marker has expired.
 
-    `guessed`: whether it lives is a guess. `unsure`: columns of which a guess cannot tell any more what they have; they
+    `guessed`: whether it lives, or ended, is a guess. `unsure`: columns of which a guess cannot tell any more what they have; they
     are not among the `values`.
     """
 
@@ -38,7 +38,7 @@ def seen(visible: Iterable[Fact], plan: Plan, at: int) -> Seen:
         if fact.kind == _LIVE:
             lives = not fact.dead(at)
             ended = not lives
-            guessed = lives and is_guess(fact)
+            guessed = is_guess(fact)
         elif fact.column in columns:
             columns[fact.column].append(fact)
         elif fact.column:

@@ -69,7 +69,7 @@ class Bucket:
         packed = self._store.meta(_ABOUT)
         nodes = frozenset(job.nodes)
         self._about = _About(VERSION, now_us, nodes) if packed is None else _known(packed)
-        settings = Settings(self._about.started_us, expirations=job.expirations)
+        settings = Settings(self._about.started_us, expirations=job.expirations, asks=False)
         self._merger = Merger(self._store, sorted(nodes), settings)
         if not nodes <= self._about.followed:
             # What a node that joins logged before, nobody has merged.

@@ -166,6 +166,10 @@ def environments(folder: Path) -> Iterator[list[lmdb.Environment[bytes]]]:
             each.close()
 
 
+TTL = 45
+"""Of a marker that is a guess, in every other table: it has ended when much later entries come."""
+
+
 def served(table: KnownTable, until: int) -> ServedRows:
     """One row as a server might have it: each column that has a value of four bytes, written while it was read, and
     elements of a list."""
@@ -179,7 +183,8 @@ def served(table: KnownTable, until: int) -> ServedRows:
             facts.append(Fact(int(Kind.CELL), column.name, b"", b"\0\0\0\2", until + 1))
         elif column.type.shape is Shape.LIST:
             facts += [Fact(int(Kind.CELL), column.name, guessed_id(at, until // SECOND), b"a", until) for at in (0, 1)]
-    marker = guessed_marker(until + 1, None, None) if facts else Fact(int(Kind.LIVE), "", b"", b"", until)
+    ends = (TTL, until // SECOND + TTL) if len(facts) % 2 else (None, None)
+    marker = guessed_marker(until + 1, *ends) if facts else Fact(int(Kind.LIVE), "", b"", b"", until)
     return {key: ServedRow(key, framed, [*facts, marker])}
 
 

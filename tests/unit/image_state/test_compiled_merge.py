@@ -236,6 +236,23 @@ def test_a_marker_of_the_time_of_a_guess(files: list[lmdb.Environment[bytes]]) -
         lanes.close()
 
 
+def test_a_guess_that_has_ended(files: list[lmdb.Environment[bytes]]) -> None:
+    """When the last value is deleted, nobody but a server can tell whether the row is there."""
+    kind, ts = Kind(2, ("x",), ("v",), False), BEGAN * SECOND
+    lanes = Lanes(files, ts)
+    try:
+        lanes.define(kind.definition, ts, created=False)
+        lanes.tell("a", [one(kind, ONE, ts)], ts)
+        lanes.serve_all(ts + SECOND)
+        lanes.expire(ts + 60 * SECOND)
+        for late in (2, 3):
+            gone = Row((ONE,), None, None, (("v", Cell(b"", lanes.until + late, deleted=BEGAN)),))
+            lanes.tell("a", [encode_mutation((Update(kind.log, KEYS[0], (gone,)),))], ts + 60 * SECOND)
+        assert lanes.by_compiled == 1
+    finally:
+        lanes.close()
+
+
 def test_elements_of_collections(files: list[lmdb.Environment[bytes]]) -> None:
     """Put, removed and replaced: all by compiled code."""
     kind, ts = Kind(1, (), ("v",), True), BEGAN * SECOND

@@ -104,15 +104,44 @@ def test_a_shard_after_the_snapshot_has_the_row_read_again() -> None:
 
 
 def test_a_marker_goes_with_the_oldest_cell_that_it_was_guessed_by() -> None:
-    """INSERT with a TTL: marker and cells expire together, and nothing needs to be asked."""
+    """INSERT with a TTL: marker and cells expire together. That is a guess, so it is asked whether the row is gone."""
     story = begun(WIDE, ([Set(ROW, {"a": 1, "b": "b"}, insert=True, ttl=20)], (0, 1, 2)))
     read(story)
     assert list(rows(story)) == [(1, ROW)]
     story.tick(21)
     story.look()
     assert rows(story) == {}
+    assert story.answer()
+    assert rows(story) == {}
     assert not story.answer()
     ended(story)
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_row_that_was_inserted_stays_when_its_values_end(behind: bool) -> None:
+    """INSERT without a TTL, then UPDATE with one; `behind`: the log tells of both, behind the snapshot."""
+    past = [([Set(ROW, {}, insert=True)], (0, 1)), ([Set(ROW, {"a": 1}, 1, ttl=20)], (0, 1))]
+    story = begun(WIDE, *([] if behind else past))
+    for parts, on in past if behind else ():
+        story.write(parts, on=on)
+    read(story)
+    story.tick(21)
+    story.look()
+    assert rows(story) == {}
+    assert story.answer()
+    assert rows(story) == {(1, ROW): '{"k":1,"x":1,"y":1,"a":null,"b":null,"m":null}'}
+    ended(story)
+
+
+def test_what_ended_by_a_guess_is_forgotten_though_nobody_asked() -> None:
+    story = begun(WIDE, ([Set(ROW, {"a": 1}, insert=True, ttl=20)], (0, 1)))
+    read(story)
+    story.tick(21)
+    story.look()
+    assert story.merger.kept_rows() == {(1, ROW)}
+    story.tick(GC + 1)
+    story.forget()
+    assert story.merger.kept_rows() == set()
 
 
 @pytest.mark.parametrize("insert", [True, False])

@@ -62,6 +62,8 @@ class Ledger:
         self.facts: dict[int, dict[Fact, dict[str, int]]] = {}
         """By partition: each with the nodes that logged it, and at which offset they did last."""
         self.swept: dict[int, set[Fact]] = {}
+        self._forgot = NEVER
+        """The timestamp up to which deletions are forgotten."""
         self.flagged: set[tuple[int, Key]] = set()
         """Rows that are known whole by deletions that were forgotten."""
         self.vague: set[int] = set()
@@ -135,6 +137,7 @@ class Ledger:
         """Deletions are forgotten, and that they made a row whole, or which nulls are known, is remembered of the
         rows that are kept alone."""
         self.vague |= set() if self.whole else set(self.facts)
+        self._forgot = max((fact.ts for facts in self.facts.values() for fact in facts), default=NEVER)
         self.flagged = {row for row in kept if self.complete(*row)}
         for k, facts in self.facts.items():
             of_many = ("range", "partition")
@@ -152,7 +155,8 @@ class Ledger:
             }
             self.facts[k] = {fact: nodes for fact, nodes in left.items() if nodes}
             # What only that node had deleted may be there on another, unread; not what another one deleted before it.
-            self.swept[k] = {fact for fact in self.facts[k] if self._makes_whole(fact)}
+            held = {fact for fact in self.facts[k] if self._makes_whole(fact) and fact.ts > self._forgot}
+            self.swept[k] = held | (self.swept.get(k, set()) & self.facts[k].keys())
         units = [self._differing(k, rows, now) for k, rows in before.items()]
         return [Unit(unit.k, expired[unit.k], unit.rows) for unit in units]
 

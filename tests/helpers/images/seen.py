@@ -97,6 +97,9 @@ class Seen:
         if text is None and definition < self._lost:
             # It was not there: nobody knows that any more, but which columns are null.
             assert not _there(image.before), f"before, of a row that was not there: {image}"
+        elif definition < self.definition and text is not None and not values_of(text):
+            # All that was known of it was a column that is gone.
+            assert not _there(image.before), f"before, of a row of which nothing is known: {image}"
         elif definition == self.definition or text is None or image.before is None:
             assert image.before == text, f"before is not the last after, {text}: {image}"
         else:

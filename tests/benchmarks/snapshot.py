@@ -3,7 +3,7 @@
 One real Cassandra server with a table of five columns, ten rows a partition. Read whole: by the driver alone, a page
 after the other, each column with its WRITETIME and TTL; likewise by ranges of tokens, several at once, as `dsbulk`
 does; by the reader of snapshots alone; and by `cdc-tail snapshot` into a state of images and data files on disk, with 1
-and 2 readers. Then `--rows-per-second`. Each in a process of its own, in turns.
+to 3 readers. Then `--rows-per-second`. Each in a process of its own, in turns.
 
     python -m tests.benchmarks.snapshot --repeat 3 --keep                              # about five minutes
 """
@@ -154,6 +154,7 @@ def _round(node: Node, pace: int) -> Iterator[tuple[str, dict[str, float]]]:
     yield "reader", _by_program(node, _READ)
     yield "snapshot, 1 reader", _by_snapshot(node, "--parallel", "1")
     yield "snapshot, 2 readers", _by_snapshot(node, "--parallel", "2")
+    yield "snapshot, 3 readers", _by_snapshot(node, "--parallel", "3")
     yield "paced", _by_snapshot(node, "--rows-per-second", str(pace))
 
 
@@ -171,9 +172,9 @@ def run(repeat: int, rows: int, pace: int) -> dict[str, Any]:
                     assert taken["rows"] == rows, (name, taken)
                     found.setdefault(name, []).append(taken)
     speeds = {name: median(each["rows_per_second"] for each in runs) for name, runs in found.items()}
-    best = max(speeds["snapshot, 1 reader"], speeds["snapshot, 2 readers"])
+    best = max(speeds[name] for name in speeds if name.startswith("snapshot"))
     ratios = {
-        "snapshot_to_select": round(best / speeds["select"], 2),
+        "snapshot_to_select": round(best / speeds["select"], 3),
         "snapshot_to_select_by_ranges": round(best / speeds["select by ranges"], 2),
         "pace": round(speeds["paced"] / pace - 1, 3),
     }

@@ -18,8 +18,8 @@ _LIVE = int(Kind.LIVE)
 class Seen(NamedTuple):
     """`values`: of the columns that are known, None for those known to be null. `ended`: its marker has expired.
 
-    `guessed`: whether it lives, or ended, is a guess. `unsure`: columns of which a guess cannot tell any more what they have; they
-    are not among the `values`.
+    `guessed`: whether it lives, or ended, is a guess. `unsure`: columns of which a guess cannot tell any more what they
+    have; they are not among the `values`.
     """
 
     lives: bool

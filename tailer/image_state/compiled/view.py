@@ -55,7 +55,8 @@ def _see_cell(table: int, value: int, column: int, fact: int, dead: bool) -> Non
 
 @compiled
 def look(work: int, table: int, view: int, state: int, header_gone: int, header_complete: int) -> int:
-    """Sees what the facts of a `state` show; LEFT where it is a guess that the row lives, or ended, or a type is not for here."""
+    """Sees what the facts of a `state` show; LEFT where it is a guess that the row lives or ended, or a type is not for
+    here."""
     for column in range(get(table, w.T_REGULAR_COUNT)):
         give(value_at(view, column), 0, w.UNKNOWN)
     lives = ended = found = guessed = left = 0

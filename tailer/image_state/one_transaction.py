@@ -91,7 +91,7 @@ class Transaction:
             made, images = images, EncodedImages()
             images.add(made)
         batch = ImageBatch(self.last + 1, JoinedImages(images.joined()))
-        self._transaction.put(_key(batch.number), batch.joined.joined, db=self._outbox)
+        self._transaction.put(_key(batch.number), batch.joined.data, db=self._outbox)
         return batch
 
     def take_out(self, upto: int) -> None:

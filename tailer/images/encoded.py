@@ -48,23 +48,23 @@ class EncodedImages:
 class JoinedImages:
     """What `EncodedImages.joined` made: lines of JSON of the bytes, or objects, whichever somebody asks for."""
 
-    def __init__(self, joined: bytes) -> None:
-        self.joined = joined
+    def __init__(self, data: bytes) -> None:
+        self.data = data
         self._printed: dict[bool, Printed | None] = {}
 
     def __len__(self) -> int:
-        return int.from_bytes(self.joined[1:_HEAD], "big")
+        return int.from_bytes(self.data[1:_HEAD], "big")
 
     @cached_property
     def images(self) -> list[Image]:
         """The objects."""
-        return _DECODER.decode(self.joined)
+        return _DECODER.decode(self.data)
 
     def printed(self, *, before: bool) -> Printed | None:
         """The lines, made by compiled code; None where they are to be made of objects. `before`: see ImageRows."""
         if before not in self._printed:
             compiled = twin_now(COMPILED, len(self) >= _WORTH)
-            count, images = len(self), memoryview(self.joined)[_HEAD:]
+            count, images = len(self), memoryview(self.data)[_HEAD:]
             self._printed[before] = None if compiled is None else compiled.printed(images, count, before=before)
         return self._printed[before]
 

@@ -52,7 +52,7 @@ class Seen:
 
     def forget(self, partitions: set[int]) -> None:
         """These partitions have no state any more; elsewhere rows may have none of which nothing is known to live."""
-        bare = {row for row, text in self.rows.items() if not any(v is not None for v in values_of(text).values())}
+        bare = {row for row, text in self.rows.items() if not _there(text)}
         lost = {row for row in self.rows.keys() - bare if row[0] in partitions}
         assert not lost, f"forgotten, though they live: {lost}"
         self.forgotten |= partitions

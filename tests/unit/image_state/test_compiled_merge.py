@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -221,36 +222,37 @@ def test_rows_beneath_deletions_of_ranges(files: list[lmdb.Environment[bytes]]) 
         lanes.close()
 
 
-def test_a_marker_of_the_time_of_a_guess(files: list[lmdb.Environment[bytes]]) -> None:
-    """What is known counts, whichever came first."""
+@contextmanager
+def guessed(files: list[lmdb.Environment[bytes]]) -> Iterator[tuple[Lanes, Kind, int]]:
+    """A row whose marker a snapshot has guessed; and when that was."""
     kind, ts = Kind(2, ("x",), ("v",), False), BEGAN * SECOND
     lanes = Lanes(files, ts)
     try:
         lanes.define(kind.definition, ts, created=False)
         lanes.tell("a", [one(kind, ONE, ts)], ts)
         lanes.serve_all(ts + SECOND)
-        for late in (lanes.until + 1, lanes.until + 2):
-            lanes.tell("a", [one(kind, ONE, late)], ts + 2 * SECOND)
-        assert lanes.by_compiled == 3
+        yield lanes, kind, ts + SECOND
     finally:
         lanes.close()
+
+
+def test_a_marker_of_the_time_of_a_guess(files: list[lmdb.Environment[bytes]]) -> None:
+    """What is known counts, whichever came first."""
+    with guessed(files) as (lanes, kind, now):
+        for late in (lanes.until + 1, lanes.until + 2):
+            lanes.tell("a", [one(kind, ONE, late)], now + SECOND)
+        assert lanes.by_compiled == 3
 
 
 def test_a_guess_that_has_ended(files: list[lmdb.Environment[bytes]]) -> None:
     """When the last value is deleted, nobody but a server can tell whether the row is there."""
-    kind, ts = Kind(2, ("x",), ("v",), False), BEGAN * SECOND
-    lanes = Lanes(files, ts)
-    try:
-        lanes.define(kind.definition, ts, created=False)
-        lanes.tell("a", [one(kind, ONE, ts)], ts)
-        lanes.serve_all(ts + SECOND)
-        lanes.expire(ts + 60 * SECOND)
+    with guessed(files) as (lanes, kind, now):
+        now += 60 * SECOND
+        lanes.expire(now)
         for late in (2, 3):
             gone = Row((ONE,), None, None, (("v", Cell(b"", lanes.until + late, deleted=BEGAN)),))
-            lanes.tell("a", [encode_mutation((Update(kind.log, KEYS[0], (gone,)),))], ts + 60 * SECOND)
+            lanes.tell("a", [encode_mutation((Update(kind.log, KEYS[0], (gone,)),))], now)
         assert lanes.by_compiled == 1
-    finally:
-        lanes.close()
 
 
 def test_elements_of_collections(files: list[lmdb.Environment[bytes]]) -> None:

@@ -58,7 +58,7 @@ def joined(some: list[Image]) -> JoinedImages:
 @given(some=images(), before=st.booleans(), begin=st.integers(0, 7), end=st.none() | st.integers(0, 7))
 def test_the_bytes_are_those_of_the_objects(some: list[Image], before: bool, begin: int, end: int | None) -> None:
     held = joined(some)
-    made = printed(memoryview(held.joined)[5:], len(some), before=before)
+    made = printed(memoryview(held.data)[5:], len(some), before=before)
     assert made is not None
     held._printed[before] = made
     rows, plain = JoinedRows(held, before=before), ImageRows(some, before=before)
@@ -78,13 +78,13 @@ def test_the_bytes_are_those_of_the_objects(some: list[Image], before: bool, beg
 def test_what_json_would_escape_is_left_to_the_plain_twin(name: str, text: str) -> None:
     some = [an_image(), an_image(**{name: (text,) if name == "changed" else text})]
     held = joined(some)
-    assert printed(memoryview(held.joined)[5:], 2, before=True) is None
+    assert printed(memoryview(held.data)[5:], 2, before=True) is None
     assert JoinedRows(held).json_lines() == ImageRows(some).json_lines()
 
 
 def test_a_row_of_thousands_of_columns() -> None:
     some = [an_image(changed=tuple(f"c{at % 10}" for at in range(5000)))] * 40
-    made = printed(memoryview(joined(some).joined)[5:], len(some), before=True)
+    made = printed(memoryview(joined(some).data)[5:], len(some), before=True)
     assert made is not None
     assert bytes(made.lines) == ImageRows(some).json_lines()
 

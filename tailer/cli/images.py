@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def images(
         report = state_report(where)
         write_lines(_state_lines(report) if pretty else [msgspec.json.encode(report).decode()])
         return
-    known = row_report(where, of_table, _key(key))
+    known = row_report(where, of_table, _key(key), int(time.time() * 1_000_000))
     write_lines(_row_lines(known) if pretty else [msgspec.json.encode(known, enc_hook=str).decode()])
 
 
@@ -101,7 +102,8 @@ def _state_lines(report: StateReport) -> list[str]:
 
 
 def _row_lines(known: Known) -> list[str]:
-    shown = "not there" if known.shown is None else known.shown
+    absent = "not there" if known.told else "whether it is there is not known"
+    shown = absent if known.shown is None else known.shown
     whole = "known whole" if known.complete else "not known whole"
     heads = ["", "fact", "column", "value", "write_ts", "expires", "nodes"]
     rows = [_fact(fact) for fact in known.facts]

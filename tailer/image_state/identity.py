@@ -12,6 +12,7 @@ import msgspec
 
 from tailer.errors import RefusedError
 from tailer.image_state.one_transaction import Transaction
+from tailer.schema.selection import Selection
 from tailer.sinks.outlet import Place
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
@@ -22,6 +23,7 @@ VERSION: Final = 2
 _IDENTITY: Final = "identity"
 _NODE: Final = "node/"
 _PLACE: Final = "place/"
+_SELECTION: Final = "selection"
 T = TypeVar("T")
 
 
@@ -40,7 +42,8 @@ class FollowedNode(msgspec.Struct, frozen=True):
 
     `began`: the offset that it is followed from, as text. `lacks`: of what stood up to this segment something was gone
     then. `whole`: its log, a native one, was followed from its first segment on. `records`: up to which record of its
-    journal losses were heeded. `created`: tables whose CREATE its log has shown since.
+    journal losses were heeded. `created`: tables whose CREATE its log has shown since. `left`: where runs leave the
+    node out, up to what second anything had been forgotten before that; None while it is followed.
     """
 
     folder: str = ""
@@ -49,6 +52,11 @@ class FollowedNode(msgspec.Struct, frozen=True):
     whole: bool = False
     records: int = 0
     created: frozenset[str] = frozenset()
+    left: int | None = None
+
+    def missed(self, segment: int) -> FollowedNode:
+        """The same, where something of its log up to this segment was never read: no CREATE up to there counts."""
+        return msgspec.structs.replace(self, lacks=max(self.lacks, segment), whole=False, created=frozenset())
 
 
 def read_identity(transaction: Transaction, where: str) -> Identity | None:
@@ -84,6 +92,16 @@ def begin_floors(transaction: Transaction, where: str) -> None:
     assert found is not None, "it was begun"
     if found.v != VERSION:
         transaction.put_about(_IDENTITY, msgspec.json.encode(msgspec.structs.replace(found, v=VERSION)))
+
+
+def selection_of(transaction: Transaction) -> Selection | None:
+    """The tables that the run before chose; None where none said so yet."""
+    found = transaction.about(_SELECTION)
+    return None if found is None else decode_json(found, Selection)
+
+
+def put_selection(transaction: Transaction, selection: Selection) -> None:
+    transaction.put_about(_SELECTION, msgspec.json.encode(selection))
 
 
 def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:

@@ -65,9 +65,9 @@ def state_report(folder: Path) -> StateReport:
         )
 
 
-def row_report(folder: Path, table: str, key: Mapping[str, Any]) -> Known:
-    """What is known of one row of `keyspace.table`; with the partition key alone of the static row, where there may be
-    one. UsageError for a table or a key that is none."""
+def row_report(folder: Path, table: str, key: Mapping[str, Any], now_us: int) -> Known:
+    """What is known at `now_us` of one row of `keyspace.table`; with the partition key alone of the static row, where
+    there may be one. UsageError for a table or a key that is none."""
     with reading(folder) as seen:
         known = named_table(seen, table)
         definition = known.facts.table.definition
@@ -82,7 +82,8 @@ def row_report(folder: Path, table: str, key: Mapping[str, Any]) -> Known:
         texts = [_json({name: key[name] for name in names}) for names in (parts, [] if static else clustering)]
         merger = Merger(seen.store, [], Settings(0))
         try:
-            return merger.known(known.id, texts[0], texts[1] if clustering and not static else None, static=static)
+            row = texts[1] if clustering and not static else None
+            return merger.known(known.id, texts[0], row, now_us, static=static)
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
             raise UsageError(f"the key of {table}: {error}") from error
 

@@ -7,7 +7,8 @@ knows no fact; nothing here knows a clock, a disk or where images go.
 """
 
 from tailer.images.image import Image
-from tailer.images.merger import Merger, Settings
+from tailer.images.merger import Merger
+from tailer.images.settings import Settings
 from tailer.images.store import Store
 
 __all__ = ["Image", "Merger", "Settings", "Store"]

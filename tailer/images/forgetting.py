@@ -26,6 +26,11 @@ class Forgotten(msgspec.Struct):
     done: bool = False
 
 
+def late_sentence(facts: int) -> str:
+    """What people are told of facts that took effect although what is older than they was forgotten."""
+    return f"{facts} facts came that are older than what was forgotten: rows that were deleted may be there again."
+
+
 def forget_in(part: Partition, before: int, told: Forgotten) -> None:
     """Forget what came before second `before` and is dead, and what stands dead beneath it.
 

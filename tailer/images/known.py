@@ -34,9 +34,11 @@ class KnownFact(msgspec.Struct, frozen=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """`shown`: the row as JSON, None where it is not there. `complete`: whether it is known whole."""
+    """`shown`: the row as JSON, None where it is not there, or nothing is known of it. `told`: whether it is known if
+    it is there. `complete`: whether it is known whole."""
 
     lives: bool
+    told: bool
     complete: bool
     shown: str | None
     seq: int | None
@@ -53,7 +55,7 @@ def known_of(part: Partition, row: Row, nodes: Sequence[str]) -> Known:
             for fact in _facts(part, part.header, nodes, of_row=False)
             if fact.kind == "partition_gone" or (fact.kind == "range_gone" and fact.path <= row.key < fact.value)
         ]
-    return Known(view.lives, view.complete, view.text, part.header.seq or None, tuple(facts))
+    return Known(view.lives, part.tells(row), view.complete, view.text, part.header.seq or None, tuple(facts))
 
 
 def _facts(part: Partition, row: Row, nodes: Sequence[str], *, of_row: bool) -> list[KnownFact]:

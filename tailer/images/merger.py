@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -13,50 +12,30 @@ from tailer.images.definitions import changed_columns, voided, voids
 from tailer.images.expiry import expired
 from tailer.images.facts import Fact
 from tailer.images.floors import Floor, with_floor
-from tailer.images.forgetting import Forgotten, forget_in
+from tailer.images.forgetting import Forgotten
+from tailer.images.forgetting_by_turns import NO_GC_GRACE, ForgettingByTurns
 from tailer.images.image import Image, Op
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
 from tailer.images.questions import Open, Question, Questions
 from tailer.images.served import Answer, ServedRange, ServedRows, serve, serve_again
+from tailer.images.settings import Settings
 from tailer.images.store import Store
-from tailer.images.tables import KnownTable, TableFacts, Tables
+from tailer.images.tables import KnownTable, Tables, first_facts, incomplete
 from tailer.images.truncation import truncate
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
 from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.newest import newer
-from tailer.schema.model import TableDefinition
-from tailer.typed_decode import decode_json, decode_msgpack
+from tailer.schema.told import capture_begins, told_definition
+from tailer.typed_decode import decode_msgpack
 
 SECOND: Final = 1_000_000
-_LEAST_AGE: Final = 3 * 3600
-_GC_GRACE: Final = 864_000
-"""A server's default (schema/TableParams.java), in seconds."""
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
-_READ: Final = b"read"
-
-
-NO_GC_GRACE: Final[Mapping[str, int]] = MappingProxyType({})
-"""Nobody tells how long deletions are kept."""
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """`started_us`: since when all nodes are read. `expirations`: whether what expires gives images.
-
-    `gc_grace_seconds`: of all tables; None for each one's own, and the server's default where nobody tells of it.
-    `asks`: there may be somebody who asks servers. `rereads`: what comes late and is older than a snapshot's floor is
-    asked of the server; else it is void.
-    """
-
-    started_us: int
-    expirations: bool = True
-    gc_grace_seconds: int | None = None
-    rereads: bool = False
-    asks: bool = True
+_LOST: Final = b"lost"
 
 
 class Merger:
@@ -73,10 +52,7 @@ class Merger:
         """Rows of which a server could tell more than is known."""
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
-        self._followed = tuple(nodes)
-        self.read_past = int.from_bytes(store.meta(_READ) or b"", "big")
-        """The second of which all entries of every node were merged, as `forget` was told; 0 before that."""
-        self._at_partition: tuple[str, bytes] = ("", b"")
+        self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
         for node in nodes:
@@ -86,6 +62,16 @@ class Merger:
     def nodes(self) -> Sequence[str]:
         """All nodes that ever vouched for a fact, or were to be followed."""
         return tuple(self._nodes)
+
+    @property
+    def read_past(self) -> int:
+        """The second of which all entries of every node were merged, as `forget` was told; 0 before that."""
+        return self._forgetting.read_past
+
+    @property
+    def forgot(self) -> int:
+        """What `read_past` was when something was forgotten last; 0 where nothing ever was."""
+        return self._forgetting.forgot
 
     @property
     def expirations(self) -> bool:
@@ -104,8 +90,9 @@ class Merger:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
-        first definition. `cdc`: it is captured now. Gives
-        one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone.
+        first definition. `cdc`: it is captured now.
+        Gives one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column
+        alone; before these what has expired.
         """
         return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE))
 
@@ -146,12 +133,19 @@ class Merger:
         return images
 
     def lost(self, table_ids: Iterable[str] | None, now_us: int) -> None:
-        """Changes of these tables (None: of all) are missing: their rows are not known whole any more."""
+        """Changes of these tables (None: of all, and of those that are defined later) are missing: their rows are not
+        known whole any more."""
         now = self.begin(now_us)
+        if table_ids is None:
+            self.lost_unseen(now)
         named = None if table_ids is None else [self._tables.of(table_id).id for table_id in table_ids]
         for table in self._tables:
             if named is None or table.id in named:
-                self._tables.keep(_incomplete(table.facts, now))
+                self._tables.keep(incomplete(table.facts, now))
+
+    def lost_unseen(self, now_us: int) -> None:
+        """Changes may be missing of any table that is defined later: no deletion until now tells all of its row."""
+        self._store.put_meta(_LOST, self.begin(now_us).to_bytes(8, "big"))
 
     def expire(self, now_us: int, limit: int) -> list[Image]:
         """The images of what has expired, of `limit` rows at most; to be called until there is nothing due."""
@@ -181,23 +175,7 @@ class Merger:
         most so many are looked at, the next call goes on behind them. `gc_grace`: `gc_grace_seconds` by table id, 32
         hex digits.
         """
-        now = self.begin(now_us)
-        told = Forgotten()
-        nodes = {*self._followed, *read_past}
-        read = min(now // SECOND, min((read_past.get(node, 0) for node in nodes), default=0))
-        if read > self.read_past:
-            self.read_past = read
-            self._store.put_meta(_READ, read.to_bytes(8, "big"))
-        for table, name in self._partitions_on(partitions, told):
-            own = self._settings.gc_grace_seconds
-            grace = gc_grace.get(table.id, _GC_GRACE) if own is None else own
-            before = read - max(grace, _LEAST_AGE)
-            if before > (table.facts.forgotten or 0):
-                table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
-            part = self._partition(table, name, now)
-            forget_in(part, before, told)
-            part.save()
-        return told
+        return self._forgetting.forget(self.begin(now_us) // SECOND, read_past, partitions, gc_grace)
 
     def held(self, table_id: str, low: int, high: int) -> list[bytes]:
         """The names of the partitions that the state has, of the tokens above `low` and up to `high`."""
@@ -233,11 +211,16 @@ class Merger:
         self._save(part, asked.tries + 1)
         return images
 
-    def known(self, table_id: str, partition_key: str, clustering: str | None, *, static: bool = False) -> Known:
-        """What is known of one row, by its key as change rows have it; `static`: of the partition's static row."""
+    def known(
+        self, table_id: str, partition_key: str, clustering: str | None, now_us: int = 0, *, static: bool = False
+    ) -> Known:
+        """What is known of one row, by its key as change rows have it; `static`: of the partition's static row.
+
+        As it is at `now_us`, or when the last change was merged if that was later.
+        """
         table = self._tables.of(table_id)
         partition, row = row_place(table.plan, partition_key, clustering)
-        part = self._partition(table, partition, self._now_us)
+        part = self._partition(table, partition, max(self._now_us, now_us))
         return known_of(part, part.header if static else part.row(row), self._nodes)
 
     def _merge(
@@ -299,34 +282,49 @@ class Merger:
         cause = Cause.of(change)
         if change["columns"] is None:
             return self._drop(change["table_id"], now, cause)
-        definition = decode_json(change["columns"], TableDefinition)
+        definition, begins = told_definition(change["columns"]), capture_begins(change["columns"])
         known = self._tables.get(definition.id)
         native = known is not None and known.facts.table.native
-        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, cause))
+        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, cause, begins))
 
-    def _define(self, table: Table, created: bool, cdc: bool, now: int, cause: Cause) -> Iterator[Image]:
+    def _define(
+        self, table: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool = False
+    ) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
         if known is None:
-            since = self._settings.started_us if cdc else now
-            self._tables.keep(TableFacts(table, cdc, created and cdc, since))
+            lost = int.from_bytes(self._store.meta(_LOST) or b"", "big")
+            since = max(self._settings.started_us, lost)
+            self._tables.keep(first_facts(table, since, now, created=created, cdc=cdc, captured=cdc and not begins))
             return
         facts, old = known.facts, known
         if facts.dropped:
             return
-        if not (cdc and facts.cdc):
-            facts = _incomplete(facts, now)
+        if begins or not (cdc and facts.cdc):
+            facts = incomplete(facts, now)
         elif created and facts.epoch == 1:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             facts = msgspec.structs.replace(facts, whole=True)
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
+        drops = voids(old.facts.table, facts.table)
+        if drops:
+            # By the new definition nobody would see any more what has expired.
+            yield from self._expire_all(old, now)
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
             yield self._of_table(known, "schema", names, None, cause, now)
-        if voids(old.facts.table, facts.table):
-            for name in self._names(known):
-                part = self._partition(self._tables.of(known.id), name, now)
-                yield from voided(self._partition(old, name, now), part, cause, now)
+        for name in self._names(known) if drops else ():
+            part = self._partition(self._tables.of(known.id), name, now)
+            yield from voided(self._partition(old, name, now), part, cause, now)
+            self._save(part)
+
+    def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:
+        """The images of what has expired in a table and was not told yet."""
+        for name in self._names(table):
+            part = self._partition(table, name, now)
+            due = part.due()
+            if due:
+                yield from expired(part, due, now)
                 self._save(part)
 
     def _drop(self, table_id: str, now: int, cause: Cause) -> list[Image]:
@@ -357,24 +355,6 @@ class Merger:
             yield name
             name = self._store.next_partition(table.id, name)
 
-    def _partitions_on(self, most: int | None, told: Forgotten) -> Iterator[tuple[KnownTable, bytes]]:
-        """The next partitions of all tables, behind those of the call before."""
-        begun, after = self._at_partition
-        looked = 0
-        for table in self._tables:
-            if table.id < begun:
-                continue
-            name = self._store.next_partition(table.id, after if table.id == begun else b"")
-            while name is not None:
-                if looked == most:
-                    return
-                looked += 1
-                self._at_partition = (table.id, name)
-                yield self._tables.of(table.id), name
-                name = self._store.next_partition(table.id, name)
-        self._at_partition = ("", b"")
-        told.done = True
-
     def number(self, node: str) -> int:
         """The number of a node in the marks of the state."""
         if node not in self._nodes:
@@ -388,7 +368,3 @@ class Merger:
             self._now_us = now_us
             self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))
         return self._now_us
-
-
-def _incomplete(facts: TableFacts, now: int) -> TableFacts:
-    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now)

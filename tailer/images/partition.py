@@ -107,13 +107,20 @@ class Partition:
         (self.guessed.add if guessed else self.guessed.discard)(row.key)
         if guessed and complete:
             complete, values = False, self._certain(row, values, found.unsure)
-        gone = complete or row.gone or self.header.gone or found.ended
-        if not found.lives and (gone or not values):
+        if not found.lives and (not values or complete or self._is_gone(row, found)):
             return View(False, complete, values, None)
         static = row is self.header
         key = self.key if static else f"{self.key},{self.clustering(row)}" if row.clustering else self.key
         text = self.table.text.row(key, values, static=static, complete=complete)
         return View(found.lives, complete, values, text, guessed)
+
+    def tells(self, row: Row) -> bool:
+        """Whether it is known whether the row is there."""
+        found = seen(row.visible, self.table.plan, self.at)
+        return found.lives or self.is_complete(row) or self._is_gone(row, found)
+
+    def _is_gone(self, row: Row, found: Seen) -> bool:
+        return row.gone or self.header.gone or found.ended
 
     def _certain(self, row: Row, values: dict[str, Value | None], unsure: tuple[str, ...]) -> dict[str, Value | None]:
         """All columns of a row but for those that it is unsure of."""

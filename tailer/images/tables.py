@@ -41,6 +41,17 @@ class TableFacts(msgspec.Struct, array_like=True):
     floors: tuple[Floor, ...] = ()
 
 
+def first_facts(table: Table, since: int, now_us: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:
+    """Of a table's first definition. `since`: since when all is read (µs). `created`: its CREATE was seen. `captured`:
+    it was, as long as it is read."""
+    return TableFacts(table, cdc, created and captured, since) if captured else TableFacts(table, cdc, False, now_us, 2)
+
+
+def incomplete(facts: TableFacts, now_us: int) -> TableFacts:
+    """The same, where changes are missing: nothing that was known whole counts any more."""
+    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now_us)
+
+
 class KnownTable:
     """A table by its newest definition, made ready."""
 

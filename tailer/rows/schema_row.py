@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-import msgspec
-
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.rows.place import Place
 from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection, is_system
+from tailer.schema.told import told_text
 
 FIRST_ROW = 1_000_000
 """Row numbers of schema rows begin here: the entry's own rows, where somebody asks for them, have the lower ones."""
@@ -39,7 +38,8 @@ def schema_batch(
             old = earlier[-1] if earlier else None
         if is_system(new.keyspace) or not (selection.wants(new) or (old is not None and selection.wants(old))):
             continue
-        text = None if new.dropped else msgspec.json.encode(masks.shown(new)).decode()
+        begins = old is not None and not selection.wants(old)
+        text = None if new.dropped else told_text(masks.shown(new), capture_begins=begins)
         rows.append((
             place.node, new.keyspace, new.table, str(UUID(new.id)), "schema",
             None, None, False, text, None, None, None, None, None, None,

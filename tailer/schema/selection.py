@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from typing import Final
 
 import msgspec
 
@@ -48,6 +49,10 @@ class Selection(msgspec.Struct, frozen=True):
     def wide(self, definitions: Iterable[TableDefinition]) -> bool:
         """Whether a table that does not capture is wanted: its rows may lie in segments without sidecar."""
         return bool(self.tables) and any(self.wants(known) and not known.cdc for known in definitions)
+
+
+ALL_TABLES: Final = Selection()
+"""Those that capture."""
 
 
 def is_glob(pattern: str) -> bool:

@@ -13,8 +13,8 @@ from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.rebuild.changes import truncation
 from tailer.rebuild.newest import newer
-from tailer.schema.model import Column, TableDefinition
-from tailer.typed_decode import decode_json
+from tailer.schema.model import Column
+from tailer.schema.told import told_definition
 
 
 def truncations_of(rows: Iterable[dict[str, Any]]) -> dict[str, tuple[int, int]]:
@@ -33,7 +33,7 @@ def later(known: dict[str, tuple[int, int]], told: dict[str, tuple[int, int]]) -
 def with_schema_rows(table: Table, rows: Iterable[dict[str, Any]]) -> Table:
     told = [row for row in rows if row["op"] == "schema" and row["columns"] is not None]
     for row in sorted(told, key=lambda row: Position(row["segment"], row["offset"])):
-        table = newer(table, Table.of(decode_json(row["columns"], TableDefinition)))
+        table = newer(table, Table.of(told_definition(row["columns"])))
     return table
 
 

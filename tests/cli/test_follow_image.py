@@ -173,7 +173,7 @@ def test_what_is_known_of_a_row_beside_a_run(logs: dict[str, Log]) -> None:
         assert sorted(whole["places"]) == ["n1", "n2", "n3"]
         key = json.dumps({"ck": "b", "pk": 1})
         row = json.loads(run_cli([*asked, "--table", "ks.t", "--key", key, "--output", "json"]).out)
-        assert row["lives"]
+        assert (row["lives"], row["told"]) == (True, True)
         assert json.loads(row["shown"]) == {"pk": 1, "ck": "b", "v": 1}
         shown = run_cli([*asked, "--table", "ks.t", "--key", key, "--output", "pretty"])
         assert "cell" in shown.out

@@ -56,6 +56,7 @@ class Buckets:
         self.job = Job({node: Node({}) for node in nodes}, {held.definition.id: raw(held) for held in tables})
         self.maps: dict[tuple[str, int], Maps] = defaultdict(dict_maps)
         self.due: dict[tuple[str, int], int | None] = {}
+        self.late = 0
 
     def batch(self, rows: Iterable[dict[str, Any]], now_us: int) -> list[Image]:
         """One batch: rows go where Spark's shuffle takes them, and what is due expires everywhere."""
@@ -70,6 +71,7 @@ class Buckets:
             bucket = Bucket(*key, self.maps[key], self.job, now_us)
             images += bucket.take(told[key]) if key in told else bucket.expire()
             self.due[key] = bucket.close()
+            self.late += bucket.late_facts
         return images
 
 

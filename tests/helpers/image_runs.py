@@ -13,6 +13,7 @@ from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import ImageBatch, Transaction
 from tailer.options.tail import TailOptions
 from tailer.options.token_range import TokenRange
+from tailer.schema.selection import Selection
 from tailer.tail.deliver import deliver
 from tailer.tail.images.feed import ImageFeed
 from tailer.tail.images.stream import ImageStream
@@ -92,6 +93,7 @@ class Runs:
     tokens: TokenRange | None = None
     consumer: str = "c"
     gc_grace_seconds: int | None = None
+    tables: tuple[str, ...] = ()
     said: list[str] = field(default_factory=list)
 
     def stream(self) -> ImageStream:
@@ -103,6 +105,7 @@ class Runs:
             tokens="" if self.tokens is None else str(self.tokens),
             wall=self.wall,
             gc_grace_seconds=self.gc_grace_seconds,
+            selection=Selection(self.tables),
         )
 
     def run(self, *nodes: str, **options: Any) -> None:
@@ -122,7 +125,13 @@ class Runs:
 
     def feed(self, stream: ImageStream, node: str, **options: Any) -> None:
         chosen = TailOptions(
-            consumer=self.consumer, node=node, settle_seconds=0.0, outlet=True, schema_changes=True, **options
+            consumer=self.consumer,
+            node=node,
+            tables=self.tables,
+            settle_seconds=0.0,
+            outlet=True,
+            schema_changes=True,
+            **options,
         )
         with open_tail(self.logs[node], chosen) as tail:
             timers = Timers(stream, self.said.append)

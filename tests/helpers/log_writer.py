@@ -8,6 +8,7 @@ folder.put(writer, completed(writer))
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -37,7 +38,7 @@ from tests.helpers.logs.model import (
     Update,
 )
 from tests.helpers.logs.mutation import encode_mutation, encode_update
-from tests.helpers.logs.schema import add_column, create_table, create_type, drop_table, system_id
+from tests.helpers.logs.schema import add_column, alter_table, create_table, create_type, drop_table, system_id
 from tests.helpers.logs.wire import i32
 
 __all__ = [
@@ -66,6 +67,8 @@ __all__ = [
     "Update",
     "add_column",
     "alter_payload",
+    "alter_table",
+    "captured_payload",
     "completed",
     "create_payload",
     "create_table",
@@ -116,6 +119,11 @@ def create_payload(table: Table, ts: int = TS) -> bytes:
 def alter_payload(table: Table, column: Column, ts: int = TS) -> bytes:
     """What an entry holds that adds a column to the table."""
     return encode_mutation(add_column(table, column, ts))
+
+
+def captured_payload(table: Table, *, cdc: bool, ts: int = TS) -> bytes:
+    """What an entry holds that alters whether the table captures."""
+    return encode_mutation(alter_table(replace(table, cdc=cdc), ts))
 
 
 def insert_payload(table: Table, pk: int, ck: str, v: int, ts: int = TS) -> bytes:

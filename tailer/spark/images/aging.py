@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from tailer.images.forgetting import Forgotten, forget_in
+from tailer.images.merger import SECOND
 from tailer.images.partition import Partition
 from tailer.images.tables import Tables
 from tailer.rebuild.changes import changed
@@ -48,14 +51,24 @@ class Aging:
     def forget(self, *, expirations: bool) -> Forgotten:
         """Forget what is dead and came long enough ago, in the partitions whose time has come."""
         told = Forgotten()
-        names = self._store.reminded(self._second)
-        for table in Tables(self._store) if names else ():
+        names, read = self._store.reminded(self._second), self._second - self._after
+        tables = Tables(self._store)
+        for table in tables if names else ():
+            # What comes of before that from now on is late.
+            table = tables.keep(msgspec.structs.replace(table.facts, forgotten=read))
             for name in names:
-                read = self._second - self._after
                 part = Partition(self._store, table, name, self._second, read, expirations=expirations)
                 forget_in(part, read, told)
+                self._remind_again(part)
                 part.save()
         return told
+
+    def _remind_again(self, part: Partition) -> None:
+        """Of what may go later: a row that is guessed until a server or a write tells; the number of the last image."""
+        if part.guessed:
+            self._store.remind(self._second + self._after + 1, part.name)
+        elif part.header.seq and not part.header.facts and not any(row.facts for row in part.every_row()):
+            self._store.remind(part.header.seq // SECOND + self._after + 1, part.name)
 
 
 def _may_die(row: Change) -> bool:

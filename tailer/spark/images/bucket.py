@@ -20,14 +20,14 @@ from tailer.images.served import Answer, EventIds, ServedRange
 from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table
 from tailer.rebuild.changes import SNAPSHOT, SNAPSHOT_RANGE, truncation
-from tailer.schema.model import TableDefinition
+from tailer.schema.told import capture_begins, told_definition
 from tailer.snapshot.served_range import ReadRange, range_of_change
 from tailer.spark.images.aging import Aging
 from tailer.spark.images.copies import Change, told_once
 from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
-from tailer.typed_decode import decode_json, decode_msgpack
+from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
 VERSION: Final = 1
@@ -115,6 +115,11 @@ class Bucket:
         self._store.flush()
         return self._store.next_due
 
+    @property
+    def late_facts(self) -> int:
+        """Facts of this batch that took effect although what is older than they was forgotten."""
+        return self._merger.late_facts
+
     def _expire(self) -> list[Image]:
         images: list[Image] = []
         while self._merger.due(self._now_us):
@@ -129,7 +134,9 @@ class Bucket:
         images: list[Image] = []
         for row in definitions:
             node, log = row["node"], self._job.nodes.get(row["node"])
-            if node in self._about.shown or log is None or not log.creates(self._id, (row["segment"], row["offset"])):
+            if node in self._about.shown or log is None or capture_begins(row["columns"]):
+                continue
+            if not log.creates(self._id, (row["segment"], row["offset"])):
                 continue
             self._keep(shown=self._about.shown | {node})
             if self._about.defined and self._is_created():
@@ -152,7 +159,7 @@ class Bucket:
         return self._merger.entry([change], self._now_us)
 
     def _table_of(self, change: Change) -> Table:
-        definition = decode_json(change["columns"], TableDefinition)
+        definition = told_definition(change["columns"])
         log, known = self._job.nodes.get(change["node"]), self._job.table(self._id)
         native = log is not None and log.native
         # What its types' fields were called before, no definition says.

@@ -14,19 +14,24 @@ import msgspec
 from tailer.errors import UsageError
 from tailer.options.images import check_images
 from tailer.options.to_spark import PROGRAM, SourceOptions, parse_options
+from tailer.planning.batch_tasks import RowOptions
 from tailer.rebuild import Table
 from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
+from tailer.schema.selection import Selection
 from tailer.spark.images.job import Node, raw
 from tailer.spark.known_table import Folders
 from tailer.spark.own_start import begun
 from tailer.spark.present import there
+from tailer.state.journal_records import OptionsRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tailer.definitions.whole_folder import Learnt
+    from tailer.state.node_log import NodeLog
 
+_SHOWN: Final = 5
 _ADD: Final = 'Add .option("includeSchemaChanges", "true") to the stream of changes.'
 
 
@@ -92,11 +97,30 @@ def _look(source: SourceOptions, found: Followed) -> None:
     names = [name for name, _ in source.places]
     here = there(source)
     found.nodes.update(dict.fromkeys(names, None))
-    for (name, _), (_, learnt) in zip(here, Folders(replace(source, places=tuple(here))).learnt, strict=True):
+    for (name, _), (log, learnt) in zip(here, Folders(replace(source, places=tuple(here))).learnt, strict=True):
+        _check_tables(source, log, learnt)
         found.nodes[name] = _node(learnt)
         for id, newest in learnt.history.newest.items():
             if source.tail.selection.wants(newest):
                 found.tables[id] = raw(_table(learnt, id, source.tail.masks))
+
+
+def _check_tables(source: SourceOptions, log: NodeLog, learnt: Learnt) -> None:
+    """UsageError where a table is read no more that was before: rows are passed over then, and no task could tell."""
+    consumer, now = source.tail.consumer, source.tail.selection
+    told = [r for r in log.home.journal(writable=False).read() if isinstance(r, OptionsRecord)]
+    last = next((RowOptions.of(record) for record in reversed(told) if record.consumer == consumer), None)
+    if last is None or not last.schema_changes:
+        return
+    before = Selection(last.tables, last.masks.tables)
+    there = [each for each in learnt.history.newest.values() if not each.dropped]
+    left = [each.name for each in there if before.names(each) and not now.names(each)]
+    if left:
+        raise UsageError(
+            f"consumer {consumer} has read {', '.join(sorted(left)[:_SHOWN])}, which it reads no more: images would "
+            "have a gap there that nobody could tell when it reads it again",
+            remedy="Name the same tables again, or more; or begin anew, with another consumer and another checkpoint.",
+        )
 
 
 def _node(learnt: Learnt) -> Node:

@@ -13,9 +13,11 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from tailer.images.forgetting import late_sentence
 from tailer.images.image import COLUMNS, Image
 from tailer.rebuild.changes import NEEDED
 from tailer.spark.errors import told
+from tailer.spark.executor_log import say
 from tailer.spark.images.bucket import Bucket
 from tailer.spark.images.job import Job, unpacked
 from tailer.spark.images.maps import Maps
@@ -97,6 +99,8 @@ class ImageProcessor(StatefulProcessor):
 
     def _given(self, bucket: Bucket, images: Iterable[Image]) -> Iterator[Row]:
         due = bucket.close()
+        if bucket.late_facts:
+            say(f"warning: {late_sentence(bucket.late_facts)} Is forget_after too short?")
         if due is not None and self._job.expirations:
             self._handle.registerTimer(due * 1000)
         before = self._job.before

@@ -28,6 +28,11 @@ class Merging:
         if table_id not in known.created:
             self.followed[node] = msgspec.structs.replace(known, created=known.created | {table_id})
 
+    def missed(self, node: str, behind: FollowedNode) -> None:
+        """Something of a node's log was never read: `behind` is what is known of it now, and no row is known whole."""
+        self.followed[node] = behind
+        self.merger.lost(None, self.now_us)
+
     def created(self, table_id: str) -> bool:
         """Whether the logs of all nodes have."""
         return all(table_id in node.created for node in self.followed.values())

@@ -19,7 +19,6 @@ from tailer.image_state.identity import (
     Identity,
     begin,
     check_folder,
-    nodes_of,
     place_of,
     put_node,
     put_place,
@@ -29,7 +28,9 @@ from tailer.images import Image, Merger, Settings
 from tailer.images.encoded import EncodedImages
 from tailer.images.tables import definition_in
 from tailer.schema.model import TableDefinition
+from tailer.schema.selection import ALL_TABLES, Selection
 from tailer.sinks.outlet import Place
+from tailer.tail.images.begun import begin_run, missed_before
 from tailer.tail.images.merging import Merge, Merging
 
 Give = Callable[[ImageBatch], bool]
@@ -61,8 +62,8 @@ def reach_given(stream: ImageStream) -> int:
 class ImageStream:
     """Of one run; to be opened, and closed. One thread at a time is in its state, and one, as callers see to, gives.
 
-    `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `rereads`: of `Settings`. `wall`:
-    seconds since the epoch.
+    `nodes`: those that the run follows. `tokens`: the range that it is of, as asked. `rereads`: of `Settings`.
+    `selection`: the tables that the run reads. `wall`: seconds since the epoch.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class ImageStream:
         expirations: bool = True,
         gc_grace_seconds: int | None = None,
         rereads: bool = False,
+        selection: Selection = ALL_TABLES,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.where = str(file.folder)
@@ -86,6 +88,7 @@ class ImageStream:
         self._consumer, self._tokens = consumer, tokens
         self._give, self._reach = give, reach
         self._expirations, self._grace, self._rereads = expirations, gc_grace_seconds, rereads
+        self._selection = selection
         self._lock = threading.RLock()
         self._merger: Merger | None = None
         self._late = 0
@@ -126,7 +129,7 @@ class ImageStream:
     @property
     def late_facts(self) -> int:
         """Facts of this run that took effect although what is older than they was forgotten."""
-        return self._late + (self._merger.late_facts if self._merger is not None else 0)
+        return self._late
 
     def taken(self, number: int) -> None:
         """Batches up to a number are where they are wanted."""
@@ -163,7 +166,7 @@ class ImageStream:
             put_place(transaction, node, behind)
             if before is not None and before.generation != behind.generation:
                 # Somebody moved the consumer by hand, perhaps over rows that nobody merged.
-                merging.merger.lost(None, merging.now_us)
+                merging.missed(node, missed_before(merging.followed[node], behind))
             return merge(merging)
 
         self._merged(work)
@@ -202,6 +205,12 @@ class ImageStream:
         with self._lock:
             return self._file.read(work)
 
+    def take_out(self) -> None:
+        """What was taken leaves the outbox, where nothing else is written that would take it along."""
+        with self._lock:
+            if self._taken > self.outbox.given:
+                self._file.write(lambda transaction: transaction.take_out(self._taken))
+
     def due(self) -> bool:
         """Whether something has expired of which nobody was told. Writes nothing."""
         with self._lock:
@@ -215,8 +224,9 @@ class ImageStream:
     def _write(self, work: Callable[[Transaction, Merging], T]) -> T:
         now_us = int(self.wall() * 1_000_000)
 
-        def attempt(transaction: Transaction) -> tuple[T, Merging]:
+        def attempt(transaction: Transaction) -> tuple[T, Merging, int]:
             merger = self._merger_of(transaction)
+            late = merger.late_facts
             # What it holds in memory is not what the file has, if this fails.
             self._merger = None
             merging = Merging(merger, now_us, dict(self._followed), transaction.store)
@@ -224,10 +234,11 @@ class ImageStream:
             for name, node in merging.followed.items():
                 if node != self._followed[name]:
                     put_node(transaction, name, node)
-            return made, merging
+            return made, merging, merger.late_facts - late
 
-        made, merging = self._file.write(attempt)
+        made, merging, late = self._file.write(attempt)
         self._merger, self._followed = merging.merger, merging.followed
+        self._late += late
         return made
 
     def _merger_of(self, transaction: Transaction) -> Merger:
@@ -240,14 +251,7 @@ class ImageStream:
     def _begin(self, transaction: Transaction) -> Identity:
         now_us = int(self.wall() * 1_000_000)
         self._identity = begin(transaction, self._consumer, self._tokens, now_us, self.where)
-        self._followed = nodes_of(transaction)
-        fresh = [node for node in self.nodes if node not in self._followed]
-        if fresh and any(known.folder for known in self._followed.values()):
-            # What they logged before, nobody may have merged.
-            self._merger_of(transaction).lost(None, now_us)
-        for node in fresh:
-            self._followed[node] = FollowedNode()
-            put_node(transaction, node, self._followed[node])
+        self._followed = begin_run(transaction, self._merger_of(transaction), self.nodes, self._selection, now_us)
         return self._identity
 
     def _next(self, behind: int) -> ImageBatch | None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from tailer.images import Image
-from tailer.images.merger import NO_GC_GRACE
+from tailer.images.forgetting import late_sentence
+from tailer.images.forgetting_by_turns import NO_GC_GRACE
 from tailer.tail.follow import Say
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
@@ -54,6 +55,7 @@ class Timers:
             if now - self._expired >= EXPIRES_SECONDS:
                 self._expired = now
                 self._expire()
+                self._stream.take_out()
             if self._forgetting or now - self._forgot >= FORGETS_SECONDS:
                 self._forgot = now
                 self._stream.run(self._forget)
@@ -77,8 +79,5 @@ class Timers:
         late, before = self._stream.late_facts, self._late
         if late > before:
             self._late = late
-            self._say(
-                f"warning: {late - before} facts came that are older than what was forgotten: rows that were deleted "
-                "may be there again. Is a node repaired less often than gc_grace_seconds?"
-            )
+            self._say(f"warning: {late_sentence(late - before)} Is a node repaired less often than gc_grace_seconds?")
         return []

@@ -78,8 +78,10 @@ class Told:
             return
         consumer = self._tail.options.consumer
         news = journal.read(after=known.records)
-        if any(isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer for each in news):
-            merging.merger.lost(None, merging.now_us)
+        gone = [each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer]
+        if gone:
+            last = max((each.end if isinstance(each, LossRecord) else each.at).segment for each in gone)
+            merging.missed(self._node, known.missed(last))
         merging.heeded(self._node, journal.count)
 
     def _define(self, merging: Merging, id: str, at: Position) -> list[Image]:

@@ -9,7 +9,7 @@ from tests.helpers.images.checks import check_dropped, check_entry, check_expire
 from tests.helpers.images.ledger import Unit
 from tests.helpers.images.logged import Entry
 from tests.helpers.images.seen import TABLE_WIDE, Row, Seen, values_of
-from tests.helpers.images.story import Story
+from tests.helpers.images.story import Altered, Story
 from tests.helpers.images.tables import STATIC, Key, ModelTable
 
 
@@ -65,14 +65,16 @@ class Checked(Story):
         self.check_fold()
         return units
 
-    def _alter(self, table: ModelTable) -> list[Unit]:
-        units = super()._alter(table)
+    def _alter(self, table: ModelTable) -> Altered:
+        expired, dropped = super()._alter(table)
         images = self.merger.define(table, self.now_us)
         self._take(images)
         assert [image.op for image in images if image.op in TABLE_WIDE] == ["schema"], images
-        check_dropped(images, units)
+        behind = [image.op for image in images].index("schema")
+        check_expired(images[:behind], expired)
+        check_dropped(images[behind:], dropped)
         self.seen.without(table.dropped)
-        return units
+        return expired, dropped
 
     def forget(self) -> None:
         before = self.merger.partitions()

@@ -21,7 +21,7 @@ from tests.helpers.images.merged import Merged, table_of
 from tests.helpers.images.partitions import Partition
 from tests.helpers.images.rows import Cell, Row
 from tests.helpers.images.seen import Seen, values_of
-from tests.helpers.images.story import Story
+from tests.helpers.images.story import Altered, Story
 from tests.helpers.images.tables import FIELDS, NEVER, STATIC, Key, ModelTable, path_order
 
 CUTS: Final = (TOKEN_MIN, (TOKENS[1] + TOKENS[2]) // 2, TOKEN_MAX)
@@ -153,15 +153,15 @@ class Snapshotted(Story):
         self._take(self.merger.expire(self.now_us))
         return super().look()
 
-    def _alter(self, table: ModelTable) -> list[Any]:
-        units = super()._alter(table)
+    def _alter(self, table: ModelTable) -> Altered:
+        altered = super()._alter(table)
         self._take(self.merger.define(table, self.now_us))
         self.seen.without(table.dropped)
         for row in list(self.seen.rows):
             if self.merger.shown(*row)[1] is None:
                 # All that was known of it was the column that is gone: whether it is there was not known.
                 del self.seen.rows[row]
-        return units
+        return altered
 
     def forget(self) -> None:
         self.merger.forget(self.now_us, self.read_past())

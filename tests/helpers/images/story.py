@@ -21,6 +21,9 @@ GC = 864_000
 SECOND = 1_000_000
 
 
+Altered = tuple[list[Unit], list[Unit]]
+
+
 class Story:
     """`whole`: the table was made while it was read; else it has a past (`before`) that nobody read."""
 
@@ -87,10 +90,11 @@ class Story:
     def again(self, column: str) -> None:
         self._alter(self.cluster.table.again(column))
 
-    def _alter(self, table: ModelTable) -> list[Unit]:
-        self.look()
+    def _alter(self, table: ModelTable) -> Altered:
+        """What had expired by then, and what of the rest the other definition voids."""
+        expired = self.ledger.expire(self.now)
         self.cluster.table = table
-        return self.ledger.drop(table, self.now)
+        return expired, self.ledger.drop(table, self.now)
 
     # --- what is read ---
 

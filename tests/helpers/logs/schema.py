@@ -51,10 +51,12 @@ def create_type(keyspace: str, name: str, fields: dict[str, str], ts: int) -> Mu
 
 def add_column(table: Table, column: Column, ts: int) -> Mutation:
     """ALTER TABLE ... ADD: the new column's row, and the whole `tables` row again."""
-    return (
-        _update(COLUMNS, table, (_column_row(table, column, ts),)),
-        _update(TABLES, table, (_table_row(table, ts),)),
-    )
+    return _update(COLUMNS, table, (_column_row(table, column, ts),)), *alter_table(table, ts)
+
+
+def alter_table(table: Table, ts: int) -> Mutation:
+    """ALTER TABLE ... WITH: the whole `tables` row again."""
+    return (_update(TABLES, table, (_table_row(table, ts),)),)
 
 
 def drop_table(table: Table, ts: int) -> Mutation:

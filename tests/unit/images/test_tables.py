@@ -9,9 +9,11 @@ import pytest
 
 from tailer.errors import DefinitionError
 from tailer.schema.model import Column
+from tailer.schema.told import told_text
 from tests.unit.images.told import (
     DATA,
     ID,
+    SECOND,
     SHOWN_ID,
     START,
     State,
@@ -57,6 +59,17 @@ def test_a_row_that_lived_by_a_dropped_column_alone_is_deleted() -> None:
         None,
     )
     assert state.told(update(START + 2, 2, w=2)) == [("update", {"w": 1}, {"w": 2}, ("w",))]
+
+
+def test_what_had_expired_when_a_column_is_dropped_is_told_before() -> None:
+    """By the other definition nobody would see any more that it was there."""
+    state = State(whole=True)
+    state.tell(insert(START + 1, v=1, w=1, ttl=5, expires_at=now(5) // SECOND))
+    row, schema = state.define(definition(S, GONE, W), at=9)
+    assert (row.op, row.after, schema.op) == ("expire", None, "schema")
+    assert row.before == '{"k":1,"x":1,"v":1,"w":1}'
+    assert state.expire(10) == []
+    assert state.told(insert(now(9), w=2), at=11) == [("insert", None, {"w": 2}, ("w",))]
 
 
 def test_a_column_that_is_there_again_does_not_have_what_was_void() -> None:
@@ -115,6 +128,15 @@ def test_nor_what_a_deletion_told_before() -> None:
     assert state.told(update(START + 3, v=2)) == [("update", {"v": 1}, {"v": 2}, ("v",))]
 
 
+def test_nor_of_a_table_that_is_defined_behind_the_loss() -> None:
+    state = State(define=False)
+    state.merger.lost(None, now(2))
+    state.define(definition(), at=3)
+    (early,) = state.tell(delete(now(1)), at=4)
+    (late,) = state.tell(delete(now(2)), at=5)
+    assert (early.complete, late.complete) == (False, True)
+
+
 def test_nor_of_a_table_that_was_not_captured_for_a_time() -> None:
     state = State(whole=True)
     state.tell(insert(START + 1, v=1))
@@ -128,6 +150,17 @@ def test_nor_of_a_table_that_was_not_captured_for_a_time() -> None:
 def test_a_table_that_was_captured_later_than_created_is_not_whole() -> None:
     state = State(whole=False)
     assert state.told(insert(START + 1, v=1))[0][0] == "upsert"
+
+
+def test_nor_one_whose_capture_begins_with_the_first_definition_that_is_told() -> None:
+    state = State(define=False)
+    text = told_text(definition(), capture_begins=True)
+    state.tell(change("schema", 0, None, partition_key=None) | {"columns": text}, at=5)
+    state.define(definition(), created=True, at=6)
+    assert [each[0] for each in state.told(insert(START + 1, v=1), at=7)] == ["upsert"]
+    (early,) = state.tell(delete(now(4)), at=8)
+    (late,) = state.tell(delete(now(6)), at=9)
+    assert (early.complete, late.complete) == (False, True)
 
 
 def test_what_is_known_of_a_row() -> None:
@@ -145,7 +178,18 @@ def test_what_is_known_of_a_row() -> None:
     ]
     assert {fact.arrival for fact in known.facts} == {START // 1_000_000 + 3, START // 1_000_000 + 5}
     nothing = state.merger.known(ID, '{"k":1}', '{"x":9}')
-    assert (nothing.lives, nothing.shown, nothing.facts) == (False, None, ())
+    assert (nothing.lives, nothing.told, nothing.shown, nothing.facts) == (False, False, None, ())
+    state.tell(delete(START + 9), at=6)
+    gone = state.merger.known(ID, '{"k":1}', '{"x":1}')
+    assert (gone.lives, gone.told, gone.shown) == (False, True, None)
+
+
+def test_what_is_known_of_a_row_whose_time_is_over() -> None:
+    state = State()
+    state.tell(insert(START + 1, v=1, ttl=10, expires_at=now(10) // SECOND))
+    for at, lives in ((9, True), (10, False)):
+        known = state.merger.known(ID, '{"k":1}', '{"x":1}', now(at))
+        assert (known.lives, known.told) == (lives, True)
 
 
 def test_a_change_of_an_unknown_table_is_refused() -> None:

@@ -86,12 +86,14 @@ class State:
         keys: Sequence[Column] = KEYS,
         expirations: bool = True,
         store: MemoryStore | None = None,
+        define: bool = True,
         **more: Any,
     ) -> None:
         self.store = store or MemoryStore()
         self.merger = Merger(self.store, nodes, Settings(START, expirations=expirations))
         self.places = itertools.count(10)
-        self.define(definition(*data, keys=keys, **more), created=whole)
+        if define:
+            self.define(definition(*data, keys=keys, **more), created=whole)
 
     def define(self, newest: TableDefinition, *, created: bool = False, at: float = 0) -> list[Image]:
         return self.merger.define(Table.of(newest), created=created, cdc=newest.cdc, now_us=now(at))

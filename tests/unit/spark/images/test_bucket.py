@@ -10,6 +10,7 @@ import pytest
 from tailer.errors import DefinitionError, RefusedError
 from tailer.images import Image
 from tailer.rebuild import Table
+from tailer.schema.told import told_text
 from tailer.spark.images.job import Node
 from tests.helpers.bucketed import Buckets, schema_row
 from tests.unit.images.told import SECOND, SHOWN_ID, definition, delete, insert, short, truncate, update
@@ -46,6 +47,14 @@ def test_a_definition_behind_the_create_tells_no_row_whole(until: tuple[int, int
     row = {**created("a")[0], "segment": 1}
     whole = until == (9, 9)
     assert ops(told.batch([row, at("a", 10, insert(5, v=1))], NOW)) == [("insert" if whole else "upsert", whole)]
+
+
+def test_a_definition_with_which_capturing_begins_is_not_the_create() -> None:
+    told = Buckets([], "a")
+    row = {**created("a")[0], "columns": told_text(definition(), capture_begins=True)}
+    assert ops(told.batch([row, at("a", 10, insert(5, v=1))], NOW)) == [("upsert", False)]
+    images = told.batch([at("a", 20, delete(NOW - 1)), at("a", 30, delete(NOW + 1))], NOW + 2)
+    assert ops(images) == [("delete", False), ("delete", True)]
 
 
 def test_a_node_that_joins_leaves_no_row_known_whole() -> None:
@@ -145,3 +154,27 @@ def test_without_a_time_nothing_is_forgotten() -> None:
     told.batch([*created("a"), at("a", 10, insert(5, v=1)), at("a", 20, delete(6))], NOW)
     told.batch([at("a", 30, insert(7, v=1, k=2))], NOW + 1000 * HOURS * SECOND)
     assert kept(told) == 2
+
+
+def test_of_a_partition_that_a_ttl_ended_nothing_is_left() -> None:
+    """Its last image has the number of the batch that told of the end, however late that came."""
+    told = Buckets([TABLE], "a")
+    told.job = msgspec.structs.replace(told.job, forget_after=HOURS)
+    told.batch([*created("a"), at("a", 10, insert(5, v=1, ttl=60, expires_at=2_060))], NOW)
+    assert ops(told.batch([], NOW + 75 * SECOND)) == [("expire", True)]
+    for second, partitions in ((HOURS + 61, 1), (HOURS + 75, 1), (HOURS + 77, 0)):
+        assert told.batch([], NOW + second * SECOND) == []
+        assert kept(told) == partitions
+    assert set(told.due.values()) == {None}
+
+
+def test_what_comes_too_late_is_counted() -> None:
+    told = Buckets([TABLE], "a", buckets=1)
+    told.job = msgspec.structs.replace(told.job, forget_after=HOURS)
+    told.batch([*created("a"), at("a", 10, delete(NOW + 6))], NOW)
+    assert (told.batch([], NOW + (HOURS + 1) * SECOND), told.late) == ([], 0)
+    (image,) = told.batch([at("a", 20, insert(NOW + 5, v=1))], NOW + (HOURS + 2) * SECOND)
+    # The row's marker, and its value.
+    assert (image.op, told.late) == ("insert", 2)
+    told.batch([at("a", 30, insert(NOW + (HOURS + 2) * SECOND, v=1))], NOW + (HOURS + 3) * SECOND)
+    assert told.late == 2

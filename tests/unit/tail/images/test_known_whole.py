@@ -1,0 +1,202 @@
+"""Where rows may have been missed, none is known whole: by what a run finds in its logs, its state and its options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailer.image_state.file import reading
+from tailer.image_state.identity import nodes_of
+from tailer.tail.images.timers import Timers
+from tests.helpers.image_runs import NOW, Runs
+from tests.helpers.log_writer import (
+    Cell,
+    Deletion,
+    LogFolder,
+    Row,
+    Table,
+    Update,
+    captured_payload,
+    completed,
+    create_payload,
+    encode_mutation,
+    i32,
+    insert_payload,
+    live,
+    segment_of,
+    simple_table,
+)
+
+ONE = 1_700_000_000_000
+TABLE, OTHER = simple_table("ks", "t"), simple_table("ks", "u", 2)
+TS = int(NOW * 1_000_000)
+DAY = 86_400
+
+
+def put(folder: Path, *payloads: bytes, segment: int = ONE) -> LogFolder:
+    """A log with one segment of these entries, or what it is by now."""
+    log = LogFolder(folder / "cdc_raw")
+    made = segment_of(segment, [[payload] for payload in payloads])
+    log.put(made, live(made))
+    return log
+
+
+def update(table: Table, v: bytes, ts: int = TS + 5) -> bytes:
+    return encode_mutation((Update(table, i32(1), (Row((b"a",), None, None, (("v", Cell(v, ts)),)),)),))
+
+
+def delete(table: Table, ts: int, pk: int = 1) -> bytes:
+    return encode_mutation((Update(table, i32(pk), (Row((b"a",), deletion=Deletion(ts, ts // 1_000_000)),)),))
+
+
+def one(tmp_path: Path, *payloads: bytes, **more: Any) -> Runs:
+    return replace(Runs({"n1": put(tmp_path / "n1", *payloads).path}, tmp_path / "images"), **more)
+
+
+def shown(runs: Runs) -> list[tuple[str, str, bool]]:
+    images = (image for image in runs.taker.images if image["op"] != "schema")
+    return [(image["table"], image["op"], image["complete"]) for image in images]
+
+
+def uncaptured(table: Table) -> bytes:
+    return create_payload(replace(table, cdc=False))
+
+
+@pytest.mark.parametrize("tables", [(), ("ks.*",), ("ks.t",)], ids=["all", "a glob", "by its name"])
+def test_a_table_that_was_created_without_being_captured(tmp_path: Path, tables: tuple[str, ...]) -> None:
+    made = [uncaptured(TABLE), insert_payload(TABLE, 1, "a", 7, TS + 1), captured_payload(TABLE, cdc=True, ts=TS + 2)]
+    # A deletion that is newer than the beginning, and older than that the table captures, tells not all either.
+    late = [update(TABLE, i32(8), TS + 3), delete(TABLE, TS + 1, pk=2)]
+    runs = one(tmp_path, made[0], tables=tables)
+    runs.run()
+    put(tmp_path / "n1", *made, *late)
+    runs = replace(runs, wall=lambda: NOW + 1)
+    runs.run()
+    assert {complete for _, _, complete in shown(runs)} == {False}
+    put(tmp_path / "n1", *made, *late, delete(TABLE, TS + 2_000_000))
+    runs.run()
+    assert shown(runs)[-1] == ("t", "delete", True)
+
+
+def test_a_loss_counts_for_tables_of_which_no_row_was_seen(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.cql"
+    schema.write_text("".join(
+        f"CREATE TABLE ks.{table.name} (pk int, ck text, v int, PRIMARY KEY (pk, ck)) "
+        f"WITH ID = {table.id} AND cdc = true;"
+        for table in (TABLE, OTHER)
+    ))  # fmt: skip
+    runs = one(tmp_path, insert_payload(TABLE, 1, "a", 7, TS + 1))
+    runs.run(schema_file=schema)
+    put(tmp_path / "n1", insert_payload(TABLE, 1, "a", 7, TS + 1), update(OTHER, i32(8), TS + 3))
+    log = put(tmp_path / "n1", delete(OTHER, TS + 2), segment=ONE + 1)
+    for path in log.path.glob(f"*{ONE}*"):
+        path.unlink()
+    replace(runs, wall=lambda: NOW + 1).run(schema_file=schema, accept_loss=True)
+    assert shown(runs)[1:] == [("u", "delete", False)]
+
+
+def test_so_does_an_entry_in_quarantine_behind_the_create_in_one_batch(tmp_path: Path) -> None:
+    runs = one(tmp_path, create_payload(TABLE), update(TABLE, b"no int"), update(TABLE, i32(5)))
+    runs.run(on_error="quarantine")
+    assert shown(runs) == [("t", "upsert", False)]
+    put(tmp_path / "n1", create_payload(OTHER), insert_payload(OTHER, 1, "a", 7, TS + 1), segment=ONE + 1)
+    log = LogFolder(runs.logs["n1"])
+    entries = [create_payload(TABLE), update(TABLE, b"no int"), update(TABLE, i32(5))]
+    made = segment_of(ONE, [[entry] for entry in entries])
+    log.put(made, completed(made))
+    runs.run(on_error="quarantine")
+    assert shown(runs)[1:] == [("u", "insert", True)], "what is created behind it is whole"
+
+
+def test_tables_that_a_run_did_not_read(tmp_path: Path) -> None:
+    """Made and written meanwhile, or known before; then read again."""
+    first = [create_payload(TABLE), create_payload(OTHER), insert_payload(TABLE, 1, "a", 7, TS + 1)]
+    second = [insert_payload(OTHER, 1, "a", 7, TS + 2), insert_payload(TABLE, 2, "a", 7, TS + 2)]
+    third = [update(OTHER, i32(8)), update(TABLE, i32(8))]
+    everything = one(tmp_path, *first)
+    everything.run()
+    put(tmp_path / "n1", *first, *second)
+    replace(everything, tables=("ks.t",)).run()
+    put(tmp_path / "n1", *first, *second, *third)
+    replace(everything, wall=lambda: NOW + 2).run()
+    assert shown(everything) == [
+        ("t", "insert", True),
+        ("t", "insert", True),
+        ("u", "upsert", False),
+        ("t", "update", True),
+    ]
+    third += [delete(OTHER, TS + 1_000_000), delete(OTHER, TS + 3_000_000)]
+    put(tmp_path / "n1", *first, *second, *third)
+    replace(everything, wall=lambda: NOW + 4).run()
+    assert shown(everything)[4:] == [("u", "delete", False), ("u", "delete", True)]
+
+
+def test_a_table_that_came_while_it_was_not_read(tmp_path: Path) -> None:
+    first = [create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS + 1)]
+    second = [create_payload(OTHER), insert_payload(OTHER, 1, "a", 7, TS + 2)]
+    runs = one(tmp_path, *first, *second, tables=("ks.t",))
+    runs.run()
+    put(tmp_path / "n1", *first, *second, update(OTHER, i32(8)), update(TABLE, i32(8)))
+    both = replace(runs, tables=("ks.t", "ks.u"))
+    both.run()
+    both.run()
+    assert shown(runs) == [("t", "insert", True), ("u", "upsert", False), ("t", "update", True)]
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_a_node_that_was_left_out_while_something_was_forgotten(tmp_path: Path, forgotten: bool) -> None:
+    now, ticks = [NOW], [0.0]
+    both = one(tmp_path, create_payload(TABLE), delete(TABLE, TS + 1), wall=lambda: now[0])
+    logs = {**both.logs, "n2": put(tmp_path / "n2", create_payload(TABLE)).path}
+    replace(both, logs=logs).run()
+    stream = both.stream()
+    stream.open()
+    now[0], ticks[0] = NOW + (20 * DAY if forgotten else DAY), 700.0
+    timers = Timers(stream, both.said.append, lambda: ticks[0] - 700.0)
+    timers.read_past("n1", now[0])
+    ticks[0] += 700.0
+    timers.look()
+    stream.close()
+    # The copy of what the deletion took.
+    put(tmp_path / "n2", create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS))
+    replace(both, logs=logs).run()
+    assert shown(both)[1:] == ([("t", "upsert", False)] if forgotten else [])
+    with reading(both.folder) as seen:
+        assert {node.left for node in nodes_of(seen).values()} == {None}
+
+
+def test_what_was_taken_leaves_the_outbox_while_nothing_comes(tmp_path: Path) -> None:
+    runs = one(tmp_path, create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS))
+    ticks = [0.0]
+    stream = runs.stream()
+    stream.open()
+    timers = Timers(stream, runs.said.append, lambda: ticks[0])
+    runs.feed(stream, "n1")
+    assert stream.outbox.last > stream.outbox.given
+    ticks[0] += 2.0
+    timers.look()
+    assert stream.outbox.last == stream.outbox.given
+    stream.close()
+
+
+def test_what_comes_too_late_is_told(tmp_path: Path) -> None:
+    now, ticks = [NOW], [0.0]
+    made = [create_payload(TABLE), delete(TABLE, TS + 1)]
+    runs = one(tmp_path, *made, wall=lambda: now[0])
+    runs.run()
+    stream = runs.stream()
+    stream.open()
+    timers = Timers(stream, runs.said.append, lambda: ticks[0])
+    for days, entries in ((20, made), (21, [*made, insert_payload(TABLE, 1, "a", 7, TS)])):
+        put(tmp_path / "n1", *entries)
+        runs.feed(stream, "n1")
+        now[0], ticks[0] = NOW + days * DAY, ticks[0] + 700.0
+        timers.read_past("n1", now[0])
+        timers.look()
+    stream.close()
+    (said,) = [line for line in runs.said if "older than what was forgotten" in line]
+    # The marker of the row, and its value.
+    assert said.startswith("warning: 2 facts came")

@@ -86,11 +86,15 @@ def _texts(text: str | None) -> list[str]:
 def _changes(image: Image) -> list[Piece]:
     """Each column that changed, as it was and as it is."""
     before, after = _fields(image.before), _fields(image.after)
-    gone = _UNKNOWN if not image.complete else _NOTHING
+    # Any other row was there, or nobody knows; of one that is gone nothing is left.
+    none = _NOTHING if image.op == "insert" else _UNKNOWN
     pieces = []
     for name in image.changed:
-        was = value_text(before[name]) if name in before else _absent(image.before, gone)
-        now = value_text(after[name]) if name in after else _absent(image.after, gone)
+        if image.op == "schema":
+            pieces.append(Piece(NO_STYLE, printable(name)))
+            continue
+        was = value_text(before[name]) if name in before else _absent(image.before, none)
+        now = value_text(after[name]) if name in after else _absent(image.after, _NOTHING)
         pieces.append(Piece(NO_STYLE, f"{printable(name)}={was} → {now}"))
     if not image.complete:
         pieces.append(Piece(DIM, "(not known whole)"))

@@ -44,6 +44,7 @@ class FollowedNode(msgspec.Struct, frozen=True):
     then. `whole`: its log, a native one, was followed from its first segment on. `records`: up to which record of its
     journal losses were heeded. `created`: tables whose CREATE its log has shown since. `left`: where runs leave the
     node out, up to what second anything had been forgotten before that; None while it is followed.
+    `joins`: it was not named when the state was begun, and its log was not read yet.
     """
 
     folder: str = ""
@@ -53,9 +54,16 @@ class FollowedNode(msgspec.Struct, frozen=True):
     records: int = 0
     created: frozenset[str] = frozenset()
     left: int | None = None
+    joins: bool = False
+
+    def missed_until(self, place: Place | None) -> FollowedNode:
+        """The same, where something of its log before a place was never read: no CREATE before it counts."""
+        if place is None:
+            return self
+        return msgspec.structs.replace(self, began=place.offset, whole=False, created=frozenset())
 
     def missed(self, segment: int) -> FollowedNode:
-        """The same, where something of its log up to this segment was never read: no CREATE up to there counts."""
+        """The same, where something up to this segment was not: no CREATE up to there counts."""
         return msgspec.structs.replace(self, lacks=max(self.lacks, segment), whole=False, created=frozenset())
 
 

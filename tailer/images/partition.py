@@ -91,9 +91,9 @@ class Partition:
         ]
 
     def is_complete(self, row: Row) -> bool:
-        """Whether the row (of the header: every row) is known whole."""
+        """Whether the row (of the header: every row) is known whole; none is while its table does not capture."""
         facts = self.table.facts
-        return facts.whole or self.covered or facts.epoch in (self.header.complete, row.complete)
+        return facts.cdc and (facts.whole or self.covered or facts.epoch in (self.header.complete, row.complete))
 
     def view(self, row: Row, at: int | None = None) -> View:
         """The row, or of the header the static row, as it is now or at another second."""
@@ -117,7 +117,8 @@ class Partition:
     def tells(self, row: Row) -> bool:
         """Whether it is known whether the row is there."""
         found = seen(row.visible, self.table.plan, self.at)
-        return found.lives or self.is_complete(row) or self._is_gone(row, found)
+        gone = self._is_gone(row, found) or bool(self.deletions(row.key))
+        return found.lives or gone or self.is_complete(row)
 
     def _is_gone(self, row: Row, found: Seen) -> bool:
         return row.gone or self.header.gone or found.ended

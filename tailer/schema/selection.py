@@ -21,6 +21,11 @@ class Selection(msgspec.Struct, frozen=True):
     tables: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
+    @property
+    def canonical(self) -> Selection:
+        """The same, in the one form that it is compared in."""
+        return Selection(tuple(sorted({*self.tables})), tuple(sorted({*self.without})))
+
     def wants(self, definition: TableDefinition) -> bool:
         """Whether rows of a table are wanted while this is its definition."""
         if definition.name in self.without:

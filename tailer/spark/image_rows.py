@@ -191,8 +191,10 @@ def _merged(
     """Of one partition the rows whose state or values are no longer those stored."""
     stored = {line.row: line for line in lines if line.live is not None}
     before = {row: decode_msgpack(line.facts, RowState) for row, line in stored.items()}
+    # What is void is so by the times that it was told with, and not by those of what is put over it.
+    left = _without_void(before, plan)
     news = [(line.row, decode_msgpack(line.facts, _News)) for line in lines if line.live is None]
-    after = _without_void(_told(before, news, source), plan)
+    after = _without_void(_told(left, news, source), plan)
     statics = before.get(OWN), after.get(OWN)
     alone = after.keys() <= {OWN}
     for row in sorted({*before, *after}):

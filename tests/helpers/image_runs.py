@@ -105,7 +105,7 @@ class Runs:
             tokens="" if self.tokens is None else str(self.tokens),
             wall=self.wall,
             gc_grace_seconds=self.gc_grace_seconds,
-            selection=Selection(self.tables),
+            selection=Selection(self.tables).canonical,
         )
 
     def run(self, *nodes: str, **options: Any) -> None:

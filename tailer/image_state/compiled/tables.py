@@ -82,11 +82,12 @@ _TABLES: Final = Latest(_laid_out)
 
 
 def tables_of(prepared: tuple[PreparedTable, ...], known: Iterable[KnownTable | None]) -> MergeTables:
-    """The tables with what is known of them; None for one that is not merged here now."""
+    """The tables with what is known of them; None for one that is not merged here now. One that does not capture is
+    merged the plain way: none of its rows is whole."""
     made = _TABLES.of(prepared)
     tables = made.tables.copy()
     for lines, table in zip(tables, known, strict=True):
-        if table is None:
+        if table is None or not table.facts.cdc:
             lines[w.T_READY] = 0
             continue
         facts = table.facts

@@ -40,7 +40,10 @@ class KeptTable:
         """Make what is not there, and add the columns that are missing: which."""
         added = self._fit(self._name, self._source.form)
         if self._source.static:
+            is_new = not self._store.columns(self._beside)
             self._fit(self._beside, self._source.static_form)
+            if is_new:
+                self._store.run(statements.keep_statics(self._name, self._beside, self._source))
         return added
 
     def take(self, images: Sequence[Image]) -> None:
@@ -66,6 +69,10 @@ class KeptTable:
             self._apply(self._beside, self._source.static_form, self._statics)
             self._join(list(self._touched))
         self._rows, self._statics, self._touched = Folded(), Folded(), {}
+
+    @property
+    def _tables(self) -> tuple[str, ...]:
+        return (self._name, self._beside) if self._source.static else (self._name,)
 
     @property
     def _of_many(self) -> Mapping[str, Callable[[Image], None]]:
@@ -119,12 +126,18 @@ class KeptTable:
     def _truncate(self, image: Image) -> None:
         """Rows that images told of have images of their own; of those that the table had before none is left."""
         unknown = statements.unknown_rows(self._store, self._name, self._source, partition=False)
-        self._store.run(f"DELETE FROM {spelled(self._name)} AS t WHERE {unknown}")
+        for table in self._tables:
+            self._store.run(f"DELETE FROM {spelled(table)} AS t WHERE {unknown}")
+        if self._source.static:
+            self._store.run(statements.without_statics(self._name, self._beside, self._source))
 
     def _delete_partition(self, image: Image) -> None:
         """Likewise."""
         unknown = statements.unknown_rows(self._store, self._name, self._source, partition=True)
-        self._of_partition(statements.delete(self._store, self._name, unknown), image)
+        for table in self._tables:
+            self._of_partition(statements.delete(self._store, table, unknown), image)
+        if self._source.static:
+            self._join([self._source.key_of(image["partition_key"], None)])
 
     def _delete_range(self, image: Image) -> None:
         """Of rows that the table had before nobody can tell which are in the range, by the database's own order."""

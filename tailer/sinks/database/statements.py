@@ -40,6 +40,23 @@ def remove(store: Store, table: str, form: TargetForm) -> str:
     return delete(store, table, _where(form.keys, values[:-1], values[-1]))
 
 
+def keep_statics(table: str, beside: str, source: SourceTable) -> str:
+    """Static rows of what the table had before the one beside it was there, one of each partition."""
+    names = (*(column.name for column in (*source.partition, *source.static)), COMPLETE)
+    taken = ", ".join(f"t.{quoted(name)}" for name in names)
+    known = " OR ".join(f"t.{quoted(column.name)} IS NOT NULL" for column in source.static)
+    keys = listed(tuple(column.name for column in source.partition))
+    rows = f"SELECT {taken} FROM {spelled(table)} AS t WHERE {known}"
+    return f"INSERT INTO {spelled(beside)} ({listed(names)}) {rows} ON CONFLICT ({keys}) DO NOTHING"
+
+
+def without_statics(table: str, beside: str, source: SourceTable) -> str:
+    """No static values where there is no static row."""
+    sets = ", ".join(f"{quoted(column.name)} = NULL" for column in source.static)
+    none = f"NOT EXISTS (SELECT 1 FROM {spelled(beside)} AS x WHERE {_same(source)})"
+    return f"UPDATE {spelled(table)} AS t SET {sets} WHERE {none}"
+
+
 def show_static(store: Store, table: str, beside: str, source: SourceTable) -> str:
     """Each row of partitions has their static row's values. Values: of the partition key."""
     same = _same(source)

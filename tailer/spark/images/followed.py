@@ -114,7 +114,7 @@ def _check_tables(source: SourceOptions, log: NodeLog, learnt: Learnt) -> None:
         return
     before = Selection(last.tables, last.masks.tables)
     there = [each for each in learnt.history.newest.values() if not each.dropped]
-    left = [each.name for each in there if before.names(each) and not now.names(each)]
+    left = [each.name for each in there if before.wants(each) and not now.names(each)]
     if left:
         raise UsageError(
             f"consumer {consumer} has read {', '.join(sorted(left)[:_SHOWN])}, which it reads no more: images would "

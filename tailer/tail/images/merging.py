@@ -11,6 +11,7 @@ from tailer.image_state.identity import FollowedNode
 from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Image, Merger
 from tailer.images.encoded import EncodedImages
+from tailer.tail.images.begun import join
 
 
 @dataclass(slots=True)
@@ -28,14 +29,18 @@ class Merging:
         if table_id not in known.created:
             self.followed[node] = msgspec.structs.replace(known, created=known.created | {table_id})
 
+    def join(self, node: str, began: FollowedNode | None) -> None:
+        """A node's log is about to be read. `began`: of one that was never followed."""
+        self.followed[node] = join(self.merger, self.followed[node], began, self.now_us)
+
     def missed(self, node: str, behind: FollowedNode) -> None:
         """Something of a node's log was never read: `behind` is what is known of it now, and no row is known whole."""
         self.followed[node] = behind
         self.merger.lost(None, self.now_us)
 
     def created(self, table_id: str) -> bool:
-        """Whether the logs of all nodes have."""
-        return all(table_id in node.created for node in self.followed.values())
+        """Whether the logs of all nodes have, but for those that the run leaves out."""
+        return all(table_id in node.created for node in self.followed.values() if node.left is None)
 
     def heeded(self, node: str, records: int) -> None:
         """What a node's journal says of losses, up to a record, is in the state."""

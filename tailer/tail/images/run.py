@@ -72,7 +72,7 @@ def image_run(
             expirations=not images.no_expirations,
             gc_grace_seconds=None if images.gc_grace is None else int(images.gc_grace),
             rereads=rereads,
-            selection=chosen.selection,
+            selection=chosen.selection.canonical,
         )
         try:
             stream.open()

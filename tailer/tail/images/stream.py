@@ -19,6 +19,7 @@ from tailer.image_state.identity import (
     Identity,
     begin,
     check_folder,
+    nodes_of,
     place_of,
     put_node,
     put_place,
@@ -30,7 +31,7 @@ from tailer.images.tables import definition_in
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import ALL_TABLES, Selection
 from tailer.sinks.outlet import Place
-from tailer.tail.images.begun import begin_run, missed_before
+from tailer.tail.images.begun import choose, left_out, named
 from tailer.tail.images.merging import Merge, Merging
 
 Give = Callable[[ImageBatch], bool]
@@ -89,6 +90,7 @@ class ImageStream:
         self._give, self._reach = give, reach
         self._expirations, self._grace, self._rereads = expirations, gc_grace_seconds, rereads
         self._selection = selection
+        self._chosen = False
         self._lock = threading.RLock()
         self._merger: Merger | None = None
         self._late = 0
@@ -148,10 +150,9 @@ class ImageStream:
         with self._lock:
             known = self._followed[node]
             check_folder(node, known, folder, self.where)
-            if not known.folder:
-                fresh = began()
-                self._file.write(lambda transaction: put_node(transaction, node, fresh))
-                self._followed[node] = fresh
+            if not known.folder or known.left is not None:
+                fresh = None if known.folder else began()
+                self._write(lambda transaction, merging: merging.join(node, fresh), reads=False)
             return self._file.read(lambda transaction: place_of(transaction, node))
 
     def followed(self, node: str) -> FollowedNode:
@@ -166,14 +167,15 @@ class ImageStream:
             put_place(transaction, node, behind)
             if before is not None and before.generation != behind.generation:
                 # Somebody moved the consumer by hand, perhaps over rows that nobody merged.
-                merging.missed(node, missed_before(merging.followed[node], behind))
+                merging.missed(node, merging.followed[node].missed_until(behind))
             return merge(merging)
 
         self._merged(work)
 
     def run(self, merge: Merge) -> None:
         """Do something to the state that no node caused."""
-        self._merged(lambda transaction, merging: merge(merging))
+        self._put(lambda transaction, merging: merge(merging), reads=False)
+        self.give_ready()
 
     def work(self, work: Work) -> None:
         """The same, of who keeps something beside the facts."""
@@ -183,13 +185,16 @@ class ImageStream:
         """The same without giving what comes of it: `give_ready` does, or who comes first with more. One thread may
         give while another one puts."""
 
+        self._put(work)
+
+    def _put(self, work: Work, *, reads: bool = True) -> None:
         def sent(transaction: Transaction, merging: Merging) -> ImageBatch | None:
             transaction.take_out(self._taken)
             images = work(transaction, merging)
             return transaction.send(images) if images else None
 
         with self._lock:
-            batch = self._write(sent)
+            batch = self._write(sent, reads=reads)
             if batch is not None:
                 self._ready.append(batch)
 
@@ -221,7 +226,8 @@ class ImageStream:
         self.put(work)
         self.give_ready()
 
-    def _write(self, work: Callable[[Transaction, Merging], T]) -> T:
+    def _write(self, work: Callable[[Transaction, Merging], T], *, reads: bool = True) -> T:
+        """`reads`: it is done with what logs or servers have, of the tables that the run reads."""
         now_us = int(self.wall() * 1_000_000)
 
         def attempt(transaction: Transaction) -> tuple[T, Merging, int]:
@@ -230,6 +236,8 @@ class ImageStream:
             # What it holds in memory is not what the file has, if this fails.
             self._merger = None
             merging = Merging(merger, now_us, dict(self._followed), transaction.store)
+            if reads and not self._chosen:
+                merging.followed = choose(transaction, merger, merging.followed, self._selection, now_us)
             made = work(transaction, merging)
             for name, node in merging.followed.items():
                 if node != self._followed[name]:
@@ -239,6 +247,7 @@ class ImageStream:
         made, merging, late = self._file.write(attempt)
         self._merger, self._followed = merging.merger, merging.followed
         self._late += late
+        self._chosen = self._chosen or reads
         return made
 
     def _merger_of(self, transaction: Transaction) -> Merger:
@@ -251,7 +260,13 @@ class ImageStream:
     def _begin(self, transaction: Transaction) -> Identity:
         now_us = int(self.wall() * 1_000_000)
         self._identity = begin(transaction, self._consumer, self._tokens, now_us, self.where)
-        self._followed = begin_run(transaction, self._merger_of(transaction), self.nodes, self._selection, now_us)
+        known = nodes_of(transaction)
+        others = {**named(known, self.nodes), **left_out(known, self.nodes, self._merger_of(transaction).forgot)}
+        self._followed = {**known, **others}
+        for name, node in others.items():
+            # One that joins does so with its log: till then it is a name, perhaps a wrong one.
+            if not node.joins:
+                put_node(transaction, name, node)
         return self._identity
 
     def _next(self, behind: int) -> ImageBatch | None:

@@ -33,6 +33,13 @@ def began(tail: Tail, folder: str) -> FollowedNode:
     return FollowedNode(folder, offset_text(at), max([held.dropped, *gone]), whole, parts.journal.count)
 
 
+def _last(record: LossRecord | SkipRecord) -> int:
+    """The last segment of which something is missing."""
+    if isinstance(record, SkipRecord):
+        return record.at.segment
+    return record.end.segment if record.end.offset else record.end.segment - 1
+
+
 class Told:
     """Of one node's rows."""
 
@@ -80,8 +87,7 @@ class Told:
         news = journal.read(after=known.records)
         gone = [each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer]
         if gone:
-            last = max((each.end if isinstance(each, LossRecord) else each.at).segment for each in gone)
-            merging.missed(self._node, known.missed(last))
+            merging.missed(self._node, known.missed(max(map(_last, gone))))
         merging.heeded(self._node, journal.count)
 
     def _define(self, merging: Merging, id: str, at: Position) -> list[Image]:

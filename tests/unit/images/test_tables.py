@@ -20,6 +20,7 @@ from tests.unit.images.told import (
     change,
     definition,
     delete,
+    delete_range,
     insert,
     now,
     short,
@@ -182,6 +183,13 @@ def test_what_is_known_of_a_row() -> None:
     state.tell(delete(START + 9), at=6)
     gone = state.merger.known(ID, '{"k":1}', '{"x":1}')
     assert (gone.lives, gone.told, gone.shown) == (False, True, None)
+
+
+def test_what_a_deletion_tells_of_rows_that_nobody_saw() -> None:
+    state = State()
+    state.tell(delete_range(START - 9, 2, 5))
+    for x, told in ((1, False), (3, True)):
+        assert state.merger.known(ID, '{"k":1}', f'{{"x":{x}}}').told == told
 
 
 def test_what_is_known_of_a_row_whose_time_is_over() -> None:

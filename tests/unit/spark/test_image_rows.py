@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -179,6 +180,17 @@ def test_a_column_that_was_dropped_and_is_there_again_is_empty() -> None:
     kept.table = definition(PLAIN.definition.columns[1], again, PLAIN.definition.columns[3])
     kept.give([image("insert", 10, "b", {"v": 5, "w": None})], renewed=True)
     assert rows(kept, "ck", "v", "w") == [("a", None, [1]), ("b", 5, None)]
+
+
+def test_nor_has_it_what_a_row_that_is_known_in_part_kept() -> None:
+    kept = Kept(PLAIN)
+    kept.give([image("upsert", 3, "a", {"v": 1, "w": [1]}, complete=False)])
+    ck, v, w = PLAIN.definition.columns[1:]
+    kept.table = definition(ck, v, msgspec.structs.replace(w, dropped=True, dropped_time=9))
+    kept.give([image("update", 10, "a", {"v": 2}, changed=("v",), complete=False)])
+    kept.table = definition(ck, v, msgspec.structs.replace(w, dropped_time=9))
+    kept.give([image("insert", 20, "b", {"v": 5, "w": None})], renewed=True)
+    assert rows(kept, "ck", "v", "w") == [("a", 2, None), ("b", 5, None)]
 
 
 def test_a_table_that_is_gone() -> None:

@@ -243,6 +243,30 @@ def test_rows_that_the_table_had_before(kept: Kept) -> None:
     assert kept.rows("pk", "ck") == [(1, "a"), (1, "old")]
 
 
+def test_static_values_that_the_table_had_before(target: Target) -> None:
+    """Somebody filled it: images of rows leave them as they are, and show them in new ones."""
+    kept = Kept(target, tables={ID: STATIC})
+    target.run("CREATE TABLE kept (pk INTEGER, ck TEXT, s TEXT, v INTEGER, UNIQUE (pk, ck))")
+    for pk, ck, s in ((1, "'a'", "'x'"), (1, "'b'", "'x'"), (2, "NULL", "'y'"), (3, "'a'", "'z'"), (4, "'a'", "NULL")):
+        target.run(f"INSERT INTO kept (pk, ck, s, v) VALUES ({pk}, {ck}, {s}, 0)")
+    kept.give(
+        kept.image("update", {"v": 5}, (1, "a"), complete=False, changed=["v"]),
+        kept.image("insert", {"v": 6}, (2, "c")),
+        kept.image("insert", {"v": 7}, (4, "c")),
+        kept.image("delete", None, (4, "a")),
+        kept.image("delete", None, (4, "c")),
+    )
+    assert kept.rows("pk", "ck", "s", "v") == [(1, "a", "x", 5), (1, "b", "x", 0), (2, "c", "y", 6), (3, "a", "z", 0)]
+    kept.give(
+        kept.image("delete_partition", None, 3),
+        kept.image("update", {"s": "new"}, 2, static=True, complete=False, changed=["s"]),
+        kept.image("delete", None, (2, "c")),
+    )
+    assert kept.rows("pk", "ck", "s", "v") == [(1, "a", "x", 5), (1, "b", "x", 0), (2, None, "new", None)]
+    kept.give(kept.image("truncate", None))
+    assert kept.rows("pk", "ck", "s", "v") == [(1, "a", None, 5), (2, None, "new", None)]
+
+
 def test_an_older_image_changes_nothing(target: Target) -> None:
     kept = Kept(target)
     old = [kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("delete", None, (1, "b"))]

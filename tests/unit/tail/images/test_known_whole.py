@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tailer.errors import CdcError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of
 from tailer.tail.images.timers import Timers
@@ -65,6 +66,17 @@ def uncaptured(table: Table) -> bytes:
     return create_payload(replace(table, cdc=False))
 
 
+def defined(tmp_path: Path) -> Path:
+    """A file that defines both tables, which were there before."""
+    schema = tmp_path / "schema.cql"
+    schema.write_text("".join(
+        f"CREATE TABLE ks.{table.name} (pk int, ck text, v int, PRIMARY KEY (pk, ck)) "
+        f"WITH ID = {table.id} AND cdc = true;"
+        for table in (TABLE, OTHER)
+    ))  # fmt: skip
+    return schema
+
+
 @pytest.mark.parametrize("tables", [(), ("ks.*",), ("ks.t",)], ids=["all", "a glob", "by its name"])
 def test_a_table_that_was_created_without_being_captured(tmp_path: Path, tables: tuple[str, ...]) -> None:
     made = [uncaptured(TABLE), insert_payload(TABLE, 1, "a", 7, TS + 1), captured_payload(TABLE, cdc=True, ts=TS + 2)]
@@ -82,12 +94,7 @@ def test_a_table_that_was_created_without_being_captured(tmp_path: Path, tables:
 
 
 def test_a_loss_counts_for_tables_of_which_no_row_was_seen(tmp_path: Path) -> None:
-    schema = tmp_path / "schema.cql"
-    schema.write_text("".join(
-        f"CREATE TABLE ks.{table.name} (pk int, ck text, v int, PRIMARY KEY (pk, ck)) "
-        f"WITH ID = {table.id} AND cdc = true;"
-        for table in (TABLE, OTHER)
-    ))  # fmt: skip
+    schema = defined(tmp_path)
     runs = one(tmp_path, insert_payload(TABLE, 1, "a", 7, TS + 1))
     runs.run(schema_file=schema)
     put(tmp_path / "n1", insert_payload(TABLE, 1, "a", 7, TS + 1), update(OTHER, i32(8), TS + 3))
@@ -144,6 +151,56 @@ def test_a_table_that_came_while_it_was_not_read(tmp_path: Path) -> None:
     both.run()
     both.run()
     assert shown(runs) == [("t", "insert", True), ("u", "upsert", False), ("t", "update", True)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tables": ("ks.tt",)}, {"logs": {"n1": Path("nowhere")}}, {"logs": {"n1": Path(), "n9": Path("nowhere")}}],
+    ids=["a table that nobody knows", "a folder that is not there", "a node that is not there"],
+)
+def test_a_start_that_is_refused_changes_nothing(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    first = [create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS + 1)]
+    runs = one(tmp_path, *first)
+    runs.run()
+    if "logs" in wrong:
+        wrong = {"logs": {**wrong["logs"], "n1": runs.logs["n1"] if len(wrong["logs"]) > 1 else Path("nowhere")}}
+    with pytest.raises(CdcError):
+        replace(runs, **wrong).run(*reversed(wrong.get("logs", {"n1": None})))
+    second = [create_payload(OTHER), insert_payload(OTHER, 1, "a", 7, TS + 2), update(TABLE, i32(8))]
+    put(tmp_path / "n1", *first, *second)
+    runs.run()
+    assert shown(runs)[1:] == [("u", "insert", True), ("t", "update", True)]
+    with reading(runs.folder) as seen:
+        assert list(nodes_of(seen)) == ["n1"], "a name that was wrong is not kept"
+
+
+def test_tables_are_the_same_in_any_order(tmp_path: Path) -> None:
+    first = [insert_payload(TABLE, 1, "a", 7, TS + 1)]
+    runs = one(tmp_path, *first, tables=("ks.t", "ks.u"))
+    runs.run(schema_file=defined(tmp_path))
+    put(tmp_path / "n1", *first, delete(OTHER, TS + 2))
+    replace(runs, tables=("ks.u", "ks.t"), wall=lambda: NOW + 1).run(schema_file=defined(tmp_path))
+    assert shown(runs)[1:] == [("u", "delete", True)]
+
+
+def test_a_table_that_is_created_behind_a_loss_or_after_a_node_has_gone(tmp_path: Path) -> None:
+    both = one(tmp_path, create_payload(TABLE))
+    logs = {**both.logs, "n2": put(tmp_path / "n2", create_payload(TABLE)).path}
+    replace(both, logs=logs).run()
+    log = put(tmp_path / "n1", create_payload(OTHER), insert_payload(OTHER, 1, "a", 7, TS + 2), segment=ONE + 1)
+    for path in log.path.glob(f"*{ONE}*"):
+        path.unlink()
+    both.run(accept_loss=True)
+    assert shown(both) == [("u", "insert", True)]
+
+
+def test_of_a_table_that_does_not_capture_no_row_is_whole(tmp_path: Path) -> None:
+    """Read by its name: what stands in segments that hold nothing else may be gone before anybody sees it."""
+    schema = [create_payload(TABLE), uncaptured(OTHER)]
+    rows = [delete(OTHER, TS + 9_000_000), update(OTHER, i32(1), TS + 9_000_001)]
+    runs = one(tmp_path, *schema, *rows, tables=("ks.t", "ks.u"))
+    runs.run()
+    assert shown(runs) == [("u", "delete", False), ("u", "upsert", False)]
 
 
 @pytest.mark.parametrize("forgotten", [True, False])

@@ -5,7 +5,7 @@ into the documented errors. Loads PySpark when a query is made: the commands loo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -170,20 +170,29 @@ _CAUSE: Final = "Caused by: "
 
 def documented(error: BaseException) -> CdcError:
     """The documented error in something that Spark raised; else one that shows its first line."""
-    text = str(error)
-    found = find_error(text)
+    texts = [str(each) for each in _causes(error)]
+    found = next(filter(None, map(find_error, texts)), None)
     if found is not None:
         return found
-    line = _first_sentence(text) or type(error).__name__
-    if any(mark in text for mark in _SINK_MARKS):
+    line = _first_sentence(texts) or type(error).__name__
+    if any(mark in text for text in texts for mark in _SINK_MARKS):
         return SinkError(f"the query's sink failed: {line}")
     return SystemFailedError(f"the Spark query failed: {line}", remedy="CDC_TAIL_DEBUG=1 shows Spark's log.")
 
 
-def _first_sentence(text: str) -> str:
-    """The first line; with the last cause behind it where it only says that there is one."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines or not lines[0].endswith(":"):
-        return lines[0] if lines else ""
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    return f"{lines[0]} {causes[-1] if causes else lines[1] if len(lines) > 1 else ''}".strip()
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """It, and what caused it, the last one last. What Spark raised keeps its cause under a name of its own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = getattr(cause, "_cause", None)
+
+
+def _first_sentence(texts: Sequence[str]) -> str:
+    """The first line of the first; with the last cause behind it where it only says that there is one."""
+    first, *more = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    if not first or not first[0].endswith(":"):
+        return first[0] if first else ""
+    told = [lines[0] for lines in more if lines]
+    causes = [line.removeprefix(_CAUSE) for line in first if line.startswith(_CAUSE)]
+    return " ".join([first[0], *[*first[1:2], *causes, *told][-1:]])

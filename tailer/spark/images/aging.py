@@ -10,11 +10,12 @@ from typing import Final
 
 import msgspec
 
+from tailer.images import Image
 from tailer.images.forgetting import Forgotten, forget_in
 from tailer.images.merger import SECOND
 from tailer.images.partition import Partition
 from tailer.images.tables import Tables
-from tailer.rebuild.changes import changed
+from tailer.rebuild.changes import changed, partition_name
 from tailer.rebuild.table import Plan
 from tailer.spark.images.copies import Change
 from tailer.spark.images.map_store import MapStore
@@ -47,6 +48,19 @@ class Aging:
         for made in filter(None, (changed(row, plan) for row in dying)):
             ends = [fact.stamp.expires_at or 0 for fact in made.facts]
             self._store.remind(max(self._second, *ends) + self._after + 1, made.partition)
+
+    def ended(self, images: Iterable[Image]) -> None:
+        """The same of rows that a TRUNCATE ended, a column that was dropped, or a server that did not have them."""
+        keys = {
+            (image.token, image.partition_key)
+            for image in images
+            if image.after is None and image.token is not None and image.partition_key is not None
+        }
+        if not keys:
+            return
+        plan = self._plan = self._plan or next(iter(Tables(self._store))).plan
+        for name in sorted(partition_name(plan, token, key) for token, key in keys):
+            self._store.remind(self._second + self._after + 1, name)
 
     def forget(self, *, expirations: bool) -> Forgotten:
         """Forget what is dead and came long enough ago, in the partitions whose time has come."""

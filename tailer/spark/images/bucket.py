@@ -23,7 +23,7 @@ from tailer.rebuild.changes import SNAPSHOT, SNAPSHOT_RANGE, truncation
 from tailer.schema.told import capture_begins, told_definition
 from tailer.snapshot.served_range import ReadRange, range_of_change
 from tailer.spark.images.aging import Aging
-from tailer.spark.images.copies import Change, told_once
+from tailer.spark.images.copies import Change, Told, told_once
 from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
@@ -92,17 +92,14 @@ class Bucket:
         for told in entries:
             if told.rows[0]["op"] == "schema":
                 for row in told.rows:
-                    images += self._defined(row)
-                if self._aging is not None:
-                    self._aging.altered()
+                    images += self._altered(row)
             else:
                 self._be_defined()
-                images += self._merger.entry(told.rows, self._now_us, told.copies)
-                self._note_truncate(told.rows[0])
-                if self._aging is not None:
-                    self._aging.note(told.rows)
-        images += self._read(served)
-        return self._own(images)
+                images += self._logged(told)
+        found = self._read(served)
+        if self._aging is not None:
+            self._aging.ended(found)
+        return self._own([*images, *found])
 
     def expire(self) -> list[Image]:
         """The images of what time alone has done."""
@@ -119,6 +116,22 @@ class Bucket:
     def late_facts(self) -> int:
         """Facts of this batch that took effect although what is older than they was forgotten."""
         return self._merger.late_facts
+
+    def _altered(self, row: Change) -> list[Image]:
+        images = self._defined(row)
+        if self._aging is not None:
+            self._aging.altered()
+            self._aging.ended(images)
+        return images
+
+    def _logged(self, told: Told) -> list[Image]:
+        images = self._merger.entry(told.rows, self._now_us, told.copies)
+        self._note_truncate(told.rows[0])
+        if self._aging is not None:
+            self._aging.note(told.rows)
+            if truncation(told.rows[0]) is not None:
+                self._aging.ended(images)
+        return images
 
     def _expire(self) -> list[Image]:
         images: list[Image] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,7 +23,10 @@ class MapStore:
         self._about = HeldWhole(maps.about)
         self._heads, self._rows, self._names, self._dues = map(Held, maps[1:])
         self._partitions: dict[bytes, Head] = {}
-        self._order: list[bytes] | None = None
+        self._there: list[bytes] | None = None
+        """The partitions that the maps had, in order, once that was asked for: there may be many."""
+        self._made: list[bytes] = []
+        """In order those that came since."""
         self._calendar = Calendar(self._dues, b"d", self._about.get(_DUE), self._is_due)
         self._reminders = Calendar(self._dues, b"r", self._about.get(_REMIND), lambda entry: True)
 
@@ -35,8 +38,8 @@ class MapStore:
         self, table_id: str, partition: bytes, row: bytes, value: bytes, *, due: int | None, was_due: int | None
     ) -> None:
         head = self._of(partition)
-        if not head and self._order is not None:
-            insort(self._order, partition)
+        if not head and self._there is not None and not _has(self._there, partition):
+            insort(self._made, partition)
         head.put(row, Row(due, value))
         if due != was_due:
             self._not_due(partition, row, was_due)
@@ -46,19 +49,22 @@ class MapStore:
     def delete(self, table_id: str, partition: bytes, row: bytes, *, was_due: int | None) -> None:
         head = self._of(partition)
         head.delete(row)
-        if not head:
-            self._order = None
         self._not_due(partition, row, was_due)
 
     def scan(self, table_id: str, partition: bytes, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes]]:
         return iter([(key, row.value) for key, row in self._of(partition).between(lower, upper)])
 
     def next_partition(self, table_id: str, after: bytes) -> bytes | None:
-        if self._order is None:
-            there = self._heads.keys() - self._partitions.keys()
-            self._order = sorted({*there, *(name for name, head in self._partitions.items() if head)})
-        at = bisect_right(self._order, after)
-        return self._order[at] if at < len(self._order) else None
+        if self._there is None:
+            self._there = sorted({*self._heads.keys(), *(name for name, head in self._partitions.items() if head)})
+        return min(filter(None, (self._next(names, after) for names in (self._there, self._made))), default=None)
+
+    def _next(self, names: list[bytes], after: bytes) -> bytes | None:
+        """The first of them behind another one that has not lost all of its rows in this batch."""
+        at = bisect_right(names, after)
+        while at < len(names) and not self._partitions.get(names[at], True):
+            at += 1
+        return names[at] if at < len(names) else None
 
     def due(self, until: int, limit: int) -> list[Due]:
         return [Due(each.second, self._table_id, each.partition, each.row) for each in self._calendar.due(until)][
@@ -75,7 +81,7 @@ class MapStore:
             head.clear()
         self._calendar.clear()
         self._reminders.clear()
-        self._order = None
+        self._there, self._made = None, []
 
     def meta(self, key: bytes) -> bytes | None:
         return self._about.get(key)
@@ -136,3 +142,8 @@ class MapStore:
     def _is_due(self, entry: Entry) -> bool:
         row = self._of(entry.partition).get(entry.row)
         return row is not None and row.due == entry.second
+
+
+def _has(names: list[bytes], name: bytes) -> bool:
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name

@@ -30,7 +30,7 @@ def named(nodes: Mapping[str, FollowedNode], here: Iterable[str]) -> dict[str, F
 
 def join(merger: Merger, node: FollowedNode, began: FollowedNode | None, now_us: int) -> FollowedNode:
     """A node whose log is about to be read, as it is from now on. `began`: of one that was never followed."""
-    if node.joins or (node.left is not None and merger.forgot > node.left):
+    if node.joins or (node.left is not None and (not node.folder or merger.forgot > node.left)):
         # What it logged before, nobody may have merged; or what was forgotten without it, its log may have copies of.
         merger.lost(None, now_us)
     return msgspec.structs.replace(node, left=None) if began is None else began

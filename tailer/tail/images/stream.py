@@ -155,6 +155,10 @@ class ImageStream:
                 self._write(lambda transaction, merging: merging.join(node, fresh), reads=False)
             return self._file.read(lambda transaction: place_of(transaction, node))
 
+    def stands(self) -> bool:
+        """Whether the log of every node of the run was open, now or before: it has a place."""
+        return all(self._followed[name].folder for name in self.nodes)
+
     def followed(self, node: str) -> FollowedNode:
         """What is known of a node."""
         return self._followed[node]

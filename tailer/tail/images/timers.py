@@ -46,6 +46,10 @@ class Timers:
         self._gc_grace[node] = gc_grace
         self._read_past[node] = int(seconds)
 
+    def is_past(self, node: str, second: float) -> bool:
+        """Whether all that the node's log had at a second is merged, as was told."""
+        return self._read_past.get(node, 0) >= second
+
     def look(self) -> None:
         """Do what is due."""
         if not self._lock.acquire(blocking=False):

@@ -124,7 +124,7 @@ class Beside:
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens
-        target, options = InState(self._run.stream, self._guard), self._options
+        target, options = InState(self._run.stream, self._run.timers, self._guard), self._options
         return SnapshotRun(target, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
 
     def _guard(self) -> TurnLock:

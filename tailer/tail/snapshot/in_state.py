@@ -26,6 +26,7 @@ from tailer.snapshot.ranges import HeldRange, Range
 from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream, Work
+from tailer.tail.images.timers import Timers
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, left_of, with_piece
 
@@ -44,12 +45,15 @@ class InState:
     piece_rows = PIECE_ROWS
     twins: Sequence[str] = (_COMPILED, PRINTS)
 
-    def __init__(self, stream: ImageStream, guard: Guard) -> None:
+    def __init__(self, stream: ImageStream, timers: Timers, guard: Guard) -> None:
         self.wall = stream.wall
-        self._stream, self._guard = stream, guard
+        self._stream, self._timers, self._guard = stream, timers, guard
+
+    def behind(self, second: float) -> Sequence[str]:
+        return [name for name in self._stream.nodes if not self._timers.is_past(name, second)]
 
     def stands(self) -> bool:
-        return all(self._stream.followed(name).folder for name in self._stream.nodes)
+        return self._stream.stands()
 
     def has(self, table: Table) -> bool:
         def work(transaction: Transaction) -> bool:

@@ -73,7 +73,8 @@ class Rereading:
     def _run(self) -> None:
         try:
             while not self._ending.wait(LOOK_SECONDS):
-                due = self._due()
+                # What is read is marked with the places of those who hold it.
+                due = self._due() if self._stream.stands() else []
                 if due:
                     self._ask(due)
         except BaseException as error:
@@ -108,6 +109,7 @@ class Rereading:
 
     def _of_table(self, table: KnownTable, due: Sequence[Open], session: Session) -> None:
         if table.facts.dropped:
+            self._forget(due)
             return
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
@@ -124,6 +126,16 @@ class Rereading:
 
         with self._guard():
             self._stream.work(work)
+
+    def _forget(self, due: Sequence[Open]) -> None:
+        """Of a table that is gone nobody asks any more."""
+
+        def work(transaction: Transaction, merging: Merging) -> list[Image]:
+            for each in due:
+                merging.merger.questions.answered(each.question)
+            return []
+
+        self._stream.work(work)
 
 
 def _at(each: Open) -> int:

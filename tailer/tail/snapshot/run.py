@@ -118,18 +118,24 @@ class SnapshotRun:
         # The next look at them is at what this one leaves open.
         self._anew = False
         self._parts = [_Part(each, *part) for each, now in begun if not now.ended for part in each.left()]
-        self._settle(max((now.until for _, now in begun if not now.ended), default=0))
+        until = max((now.until for _, now in begun if not now.ended), default=0)
+        if self._parts:
+            self._settle(until / SECOND + settle / 2)
         self._parts.reverse()
         self._last = time.monotonic()
         return bool(self._parts)
 
-    def _settle(self, until: int) -> None:
-        """Wait until all that was written before the nodes stood is where reads find it."""
-        while not self._ending.is_set():
-            left = until / SECOND + self._options.snapshot_settle / 2 - self._target.wall()
-            if left <= 0:
-                return
+    def _settle(self, second: float) -> None:
+        """Wait until all that was written before the nodes stood is where reads find it, and until what they had logged
+        by then is merged: else a TRUNCATE or a column that is not known yet would take what was read."""
+        while not self._ending.is_set() and (left := second - self._target.wall()) > 0:
             self._ending.wait(min(left, 1.0))
+        told = time.monotonic()
+        while not self._ending.is_set() and (behind := self._target.behind(second)):
+            if time.monotonic() - told >= TOLD_SECONDS:
+                told = time.monotonic()
+                self._say(f"the snapshot waits: what {', '.join(behind)} logged before it is not merged yet")
+            self._ending.wait(_LOOK_SECONDS)
 
     def _read(self) -> None:
         count = max(1, min(int(self._options.parallel), len(self._parts)))

@@ -63,6 +63,9 @@ class Target(Protocol):
     def stands(self) -> bool:
         """Whether every node's consumer stands somewhere, and holds what is behind that."""
 
+    def behind(self, second: float) -> Sequence[str]:
+        """Nodes of which not all that they had logged at a second is where rows go, where that has to come first."""
+
     def has(self, table: Table) -> bool:
         """Whether nothing of a table is to be read: its snapshot is at its end and nothing was lost since, or the log
         has told that it was dropped."""

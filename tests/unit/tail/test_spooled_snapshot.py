@@ -8,6 +8,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
+import pytest
+
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -36,6 +38,9 @@ class OneRange:
     def __init__(self, *, followed: bool = True) -> None:
         self.servers = {"n1": None}
         self._followed = followed
+
+    def ask(self) -> None:
+        """Who they are is known."""
 
     def ranges(self, keyspace: str) -> list[HeldRange]:
         return [HeldRange(LOW, HIGH, frozenset("ab"))]
@@ -121,6 +126,34 @@ class NobodyThere:
 
     def ask(self) -> None:
         raise AssertionError("a server was asked")
+
+
+def test_nothing_is_read_before_what_the_nodes_had_logged_is_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes: Any = OneRange()
+    target = into(tmp_path, iter([{"n1": (1, 10)}] * 9))
+    answers, asked, said = [["n1", "n2"], ["n2"], []], list[float](), list[str]()
+
+    def behind(second: float) -> list[str]:
+        asked.append(second)
+        return answers[len(asked) - 1]
+
+    def read(server: None) -> None:
+        raise RuntimeError(f"read behind {len(asked)} looks")
+
+    monkeypatch.setattr(target, "behind", behind)
+    monkeypatch.setattr("tailer.tail.snapshot.run.open_session", read)
+    monkeypatch.setattr("tailer.tail.snapshot.run.TOLD_SECONDS", 0.0)
+    run = SnapshotRun(target, nodes, SnapshotOptions(snapshot_settle=0.2), None, said.append)
+    run.begin([TABLE])
+    run.start()
+    run._thread.join()
+    with pytest.raises(RuntimeError, match="read behind 3 looks"):
+        run.check()
+    assert said == [f"the snapshot waits: what {who} logged before it is not merged yet" for who in ("n1, n2", "n2")]
+    (until,) = (known.until for known in target.spool.known.tables.values())
+    assert set(asked) == {until / 1e6 + 0.1}
 
 
 def test_no_server_is_asked_of_what_was_read_to_its_end(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tailer.rebuild import Table
 from tailer.schema.told import told_text
 from tailer.spark.images.job import Node
 from tests.helpers.bucketed import Buckets, schema_row
-from tests.unit.images.told import SECOND, SHOWN_ID, definition, delete, insert, short, truncate, update
+from tests.unit.images.told import DATA, SECOND, SHOWN_ID, definition, delete, insert, short, truncate, update
 
 Change = dict[str, Any]
 TABLE = Table.of(definition())
@@ -166,6 +166,25 @@ def test_of_a_partition_that_a_ttl_ended_nothing_is_left() -> None:
         assert told.batch([], NOW + second * SECOND) == []
         assert kept(told) == partitions
     assert set(told.due.values()) == {None}
+
+
+@pytest.mark.parametrize("by", ["truncate", "drop column"])
+def test_nor_of_one_that_a_whole_table_s_change_ended(by: str) -> None:
+    told = Buckets([TABLE], "a")
+    told.job = msgspec.structs.replace(told.job, forget_after=HOURS)
+    rows = [at("a", 10 + k, update(5, v=1, k=k)) for k in range(9)]
+    told.batch([*created("a"), *rows], NOW)
+    if by == "truncate":
+        change = at("a", 99, {**truncate(7, before=99), "token": None})
+    else:
+        s, v, w = DATA
+        gone = msgspec.structs.replace(v, dropped=True, dropped_time=9)
+        change = at("a", 99, schema_row(Table.of(definition(s, gone, w)), "a"))
+    images = told.batch([change], NOW + SECOND)
+    assert sorted(image.op for image in images)[:9] == ["delete"] * 9
+    assert kept(told) == 9
+    assert told.batch([], NOW + (HOURS + 3) * SECOND) == []
+    assert kept(told) == 0
 
 
 def test_what_comes_too_late_is_counted() -> None:

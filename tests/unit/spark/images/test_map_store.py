@@ -124,3 +124,30 @@ def test_nothing_is_left_of_what_was_cleared() -> None:
 
 def calls(maps: Any) -> int:
     return sum(each.calls for each in maps)
+
+
+def test_partitions_are_listed_once_in_a_batch() -> None:
+    """Whatever comes and goes in it; each of them one call for the names of all there are."""
+    maps = dict_maps()
+    names = [number.to_bytes(8, "big") for number in range(0, 200, 2)]
+    store = MapStore(TABLE, maps)
+    for name in names:
+        store.put(TABLE, name, b"", b"v", due=None, was_due=None)
+    store.flush()
+    store, listed = MapStore(TABLE, maps), list[int]()
+    before = maps.heads.keys
+    maps.heads.keys = lambda: listed.append(1) or before()  # type: ignore[method-assign,func-returns-value,attr-defined]
+    for number in range(0, 200, 5):
+        name = number.to_bytes(8, "big")
+        if number % 2:
+            store.put(TABLE, name, b"", b"w", due=None, was_due=None)
+            names = sorted({*names, name})
+        else:
+            store.delete(TABLE, name, b"", was_due=None)
+            names.remove(name)
+        found, at = list[bytes](), store.next_partition(TABLE, b"")
+        while at is not None:
+            found.append(at)
+            at = store.next_partition(TABLE, at)
+        assert found == names
+    assert listed == [1]

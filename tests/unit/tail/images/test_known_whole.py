@@ -225,6 +225,20 @@ def test_a_node_that_was_left_out_while_something_was_forgotten(tmp_path: Path, 
         assert {node.left for node in nodes_of(seen).values()} == {None}
 
 
+def test_a_node_that_was_named_and_first_opened_after_runs_without_it(tmp_path: Path) -> None:
+    """What it logged before, nobody held for it."""
+    first = [create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS + 1)]
+    alone = one(tmp_path, *first)
+    both = replace(alone, logs={**alone.logs, "n2": tmp_path / "n2" / "cdc_raw"})
+    with pytest.raises(CdcError):
+        both.run("n2")
+    alone.run()
+    assert shown(alone) == [("t", "insert", True)], "who is left out holds up nothing"
+    put(tmp_path / "n2", update(TABLE, i32(9)), segment=ONE + 7)
+    both.run(schema_file=defined(tmp_path))
+    assert shown(alone)[1:] == [("t", "update", False)]
+
+
 def test_what_was_taken_leaves_the_outbox_while_nothing_comes(tmp_path: Path) -> None:
     runs = one(tmp_path, create_payload(TABLE), insert_payload(TABLE, 1, "a", 7, TS))
     ticks = [0.0]

@@ -1,0 +1,79 @@
+"""Rows that are to be read again: when they are asked for, and that nobody asks for those of a table that is gone."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailer.image_state.file import ImageFile
+from tailer.image_state.one_transaction import Transaction
+from tailer.images import Image
+from tailer.images.questions import Question, Questions
+from tailer.options.snapshot import NO_WISHES
+from tailer.rebuild import Table
+from tailer.tail.images.merging import Merging
+from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.nodes import Nodes
+from tailer.tail.snapshot.rereading import Rereading
+from tests.helpers.image_runs import NOW, Taker
+from tests.unit.images.told import ID, definition
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Any:
+    stream = ImageStream(ImageFile(tmp_path / "images"), "c", ["n1"], Taker().give, wall=lambda: NOW)
+    stream.open()
+
+    def ask(transaction: Transaction, merging: Merging) -> list[Image]:
+        images = merging.merger.define(Table.of(definition()), created=True, cdc=True, now_us=merging.now_us)
+        merging.merger.questions.ask(Question(ID, b"12345678" + b"k", b"row"), int(NOW) - 60)
+        return images
+
+    stream.work(ask)
+    yield stream
+    stream.close()
+
+
+def questions(stream: ImageStream) -> int:
+    return len(list(stream.read(lambda seen: list(Questions(seen.store).open()))))
+
+
+def run_of(stream: ImageStream, monkeypatch: pytest.MonkeyPatch) -> tuple[Rereading, threading.Event]:
+    asked = threading.Event()
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(Nodes, "ask", lambda self: None)
+
+    def opened(server: None) -> Any:
+        asked.set()
+        return nullcontext()
+
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.open_session", opened)
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.raw", lambda session: session)
+    nodes = Nodes({"n1": None})  # type: ignore[dict-item]
+    return Rereading(stream, nodes, NO_WISHES, nullcontext, print), asked
+
+
+def test_of_a_table_that_is_gone_nobody_asks(stream: ImageStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ImageStream, "stands", lambda self: True)
+    stream.work(lambda transaction, merging: merging.merger.dropped(ID, merging.now_us))
+    rereading, _ = run_of(stream, monkeypatch)
+    rereading.start()
+    while not rereading.settled():
+        rereading.check()
+    rereading.close()
+    assert questions(stream) == 0
+
+
+def test_nobody_is_asked_before_every_node_has_a_place(stream: ImageStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read is marked with the places of those who hold it."""
+    rereading, asked = run_of(stream, monkeypatch)
+    rereading.start()
+    assert not asked.wait(0.3)
+    rereading.check()
+    monkeypatch.setattr(ImageStream, "stands", lambda self: True)
+    assert asked.wait(20)
+    rereading.close()

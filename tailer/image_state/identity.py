@@ -40,11 +40,11 @@ class Identity(msgspec.Struct, frozen=True):
 class FollowedNode(msgspec.Struct, frozen=True):
     """A node of this state. `folder`: the random id of its log's state, empty before it was there.
 
-    `began`: the offset that it is followed from, as text. `lacks`: of what stood up to this segment something was gone
-    then. `whole`: its log, a native one, was followed from its first segment on. `records`: up to which record of its
-    journal losses were heeded. `created`: tables whose CREATE its log has shown since. `left`: where runs leave the
-    node out, up to what second anything had been forgotten before that; None while it is followed.
-    `joins`: it was not named when the state was begun, and its log was not read yet.
+    `began`: the offset from which on all of it is read, as text. `lacks`: of what stood up to this segment something
+    was gone, or left out. `whole`: its log, a native one, is read from its first segment on without a gap. `records`:
+    up to which record of its journal losses were heeded. `created`: tables whose CREATE its log has shown since.
+    `left`: where runs leave the node out, up to what second anything had been forgotten before that; None while it is
+    followed. `joins`: it was not named when the state was begun, and its log was not read yet.
     """
 
     folder: str = ""

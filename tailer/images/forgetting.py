@@ -6,6 +6,7 @@ Nothing that is seen changes by it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,9 @@ from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.standing import outweighed_by
 from tailer.rebuild.facts import Kind
+
+LEAST_SECONDS: Final = 3 * 3600
+"""What is dead is kept so long in any case: hints are."""
 
 
 class Forgotten(msgspec.Struct):

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from tailer.images.forgetting import Forgotten, forget_in
+from tailer.images.forgetting import LEAST_SECONDS, Forgotten, forget_in
 from tailer.images.partition import Partition
 from tailer.images.settings import Settings
 from tailer.images.store import Store
@@ -17,7 +17,6 @@ from tailer.images.tables import KnownTable, Tables
 NO_GC_GRACE: Final[Mapping[str, int]] = MappingProxyType({})
 """Nobody tells how long deletions are kept."""
 
-_LEAST_AGE: Final = 3 * 3600
 _GC_GRACE: Final = 864_000
 """A server's default (schema/TableParams.java), in seconds."""
 _READ: Final = b"read"
@@ -48,7 +47,7 @@ class ForgettingByTurns:
         for table, name in self._next(most, told):
             own = self._settings.gc_grace_seconds
             grace = gc_grace.get(table.id, _GC_GRACE) if own is None else own
-            before = read - max(grace, _LEAST_AGE)
+            before = read - max(grace, LEAST_SECONDS)
             if before > (table.facts.forgotten or 0):
                 table = self._tables.keep(msgspec.structs.replace(table.facts, forgotten=before))
             expirations = self._settings.expirations

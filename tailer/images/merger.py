@@ -90,9 +90,9 @@ class Merger:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
-        first definition. `cdc`: it is captured now.
-        Gives one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column
-        alone; before these what has expired.
+        first definition. `cdc`: it is captured now. Gives
+        one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
+        before these what has expired.
         """
         return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE))
 

@@ -20,9 +20,6 @@ from tailer.rebuild.table import Plan
 from tailer.spark.images.copies import Change
 from tailer.spark.images.map_store import MapStore
 
-LEAST_SECONDS: Final = 3 * 3600
-"""As in one process: hints are kept that long."""
-
 _DELETIONS: Final = ("delete_row", "delete_range", "delete_partition")
 
 

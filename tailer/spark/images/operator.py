@@ -16,12 +16,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal
 
 from tailer.errors import UsageError
+from tailer.images.forgetting import LEAST_SECONDS
 from tailer.images.image import arrow_schema
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedOptions
 from tailer.spark.frames import check_changes
-from tailer.spark.images.aging import LEAST_SECONDS
 from tailer.spark.images.followed import followed, sources
 from tailer.spark.images.job import Job, packed
 from tailer.spark.images.typed import image_form, typed_images

@@ -33,7 +33,7 @@ LEFT_OUT = ("cdc.utf8", "cdc.utf8_pk", "cdc.utf8_ck", "system_app.peers", "cdc.m
 SHOWN_SINCE_NOT_COMPACT = {"cdc.cd_keys": "value"}
 """A column of type `empty`, which SELECT shows once the table is no longer compact, and change rows never have."""
 TYPED_WITH = {"cdc.odd_names": ("--meta-prefix", "__"), "cdc.ts_odd": ("--on-error", "quarantine")}
-"""What the sentence of a plain run says: `_op` is a column of the first, the second has a time beyond the typed form."""
+"""What the sentence of a plain run says: `_op` is a column of the first, a time of the second is too big."""
 
 
 @pytest.fixture(scope="module", autouse=True)

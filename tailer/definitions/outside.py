@@ -92,12 +92,13 @@ class OutsideSources:
             return f"{self._source} has definitions that the log did not show: they count from {planned} on"
         return None
 
-    def ask_again(self, at: Position, planned: Position) -> bool:
-        """An entry at `at` cannot be decoded: ask the other nodes and the server; whether that brought news."""
+    def ask_again(self, at: Position) -> bool:
+        """An entry at `at` cannot be decoded: ask the other nodes and the server; whether that brought news. It counts
+        from this entry on."""
         if at in self._in_vain:
             return False
         self._in_vain.add(at)
-        if self._peers is not None and self._ask_peers(self._peers, planned):
+        if self._peers is not None and self._ask_peers(self._peers, at):
             return True
         if self._server is None:
             return False
@@ -106,7 +107,7 @@ class OutsideSources:
         except CdcError:
             # The entry's own error is what the user has to see.
             return False
-        return self._take(response, planned)
+        return self._take(response, at)
 
     def behind_gap(self, at: Position) -> None:
         """Segments before `at` are missing: what other nodes' logs show of the schema meanwhile counts from here on."""

@@ -48,7 +48,7 @@ class Faults:
         """
 
         def on_fault(at: Position, error: CdcError, data: bytes) -> None:
-            if isinstance(error, DefinitionError) and self._outside.ask_again(at, planned):
+            if isinstance(error, DefinitionError) and self._outside.ask_again(at):
                 raise NewDefinitionsError(at)
             self.put_aside(at, error, data)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Final
+from uuid import UUID
 
 from tailer.definitions.learning import BEGINNING, Definitions
 from tailer.errors import CdcError, SystemFailedError
@@ -17,10 +18,13 @@ from tailer.position import Position
 from tailer.schema.compare import differences
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
-from tailer.schema.server import Server, Tls, as_base, read_server
+from tailer.schema.server import Server, Tls, as_base, of_table, read_server
 from tailer.segments.view import View
 
 ASK_SECONDS: Final = 60.0
+RETRY_SECONDS: Final = 10.0
+"""How long a server that does not know a table is not asked for it again: another node's server may learn of a table
+later than the log's own node."""
 
 
 class OutsideSources:
@@ -35,6 +39,8 @@ class OutsideSources:
         self._answer: list[SchemaDelta] | None = None
         self._logged: Position | None = None
         self._in_vain: set[Position] = set()
+        self._tables: dict[str, list[SchemaDelta]] = {}
+        self._missing: dict[str, float] = {}
 
     def give(self, planned: Position | None) -> None:
         """Take in what the user named, valid from the planner's position, or from ever at a first start (None)."""
@@ -79,6 +85,39 @@ class OutsideSources:
             return False
         base = self._known.add(as_base(answer), self._source, planned)
         return self._known.add(differences(self._known.history.state, answer), self._source, planned) or base
+
+    def ask_for_table(self, table: str, at: Position) -> bool:
+        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the server for it, and wait for the
+        response; whether the table is defined there now.
+
+        What the server says of this table counts from the entry on, and says nothing of other tables. A table is asked
+        for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
+        does not respond.
+        """
+        assert self._server is not None
+        answer = self._tables.get(table, [])
+        if not answer and self._clock() - self._missing.get(table, float("-inf")) >= RETRY_SECONDS:
+            try:
+                answer = of_table(self._ask(self._server), table)
+            except CdcError as error:
+                error.tell(f"the definition of table {UUID(table)}, which an entry at {at} needs, is unknown")
+                raise
+            self._missing[table] = self._clock()
+        if not answer:
+            return False
+        self._tables[table] = answer
+        # As a base first: that lies under all that the log says. It does not count where an earlier table of that name
+        # lives as far as the log says, whose DROP was not seen: the server's own timestamps overrule that.
+        for given in (as_base(answer), answer):
+            self._known.add(given, self._source, at)
+            if table in self._known.history.as_of(at):
+                return True
+        return False
+
+    @property
+    def server(self) -> Server | None:
+        """The server that is asked; None where the user named none."""
+        return self._server
 
     @property
     def _source(self) -> str:

@@ -127,6 +127,20 @@ def as_base(deltas: list[SchemaDelta]) -> list[SchemaDelta]:
     ]
 
 
+def of_table(server: list[SchemaDelta], id: str) -> list[SchemaDelta]:
+    """What a server says of one table or view, by its id (32 hex digits): its own rows, and its keyspace's types as a
+    base, so that types that the log knows stay as they are. Empty where the server does not know the id."""
+    places = {
+        (delta.keyspace, delta.clustering[0])
+        for delta in server
+        if delta.table in ("tables", "views") and delta.cells.get("id", (0, None))[1] == id
+    }
+    keyspaces = {keyspace for keyspace, _ in places}
+    own = [delta for delta in server if delta.table != "types" and (delta.keyspace, delta.clustering[0]) in places]
+    types = [delta for delta in server if delta.table == "types" and delta.keyspace in keyspaces]
+    return [*as_base(types), *own]
+
+
 def _delta(table: str, row: tuple[Any, ...]) -> SchemaDelta:
     keys, columns = _KEYS[table], tuple(TRACKED[table])
     names, rest = row[: len(keys)], row[len(keys) :]

@@ -30,7 +30,7 @@ class ReadTask:
     """All that decides the rows of a span. `definitions` as of its start, by table id; `changes` those inside it.
 
     `skips`: what a consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a
-    whole one. `typed`: rows come in that typed form. `masks`: what of them is masked; the key of hashes is the reader's.
+    whole one. `typed`: rows come in that typed form. `masks`: what of them is masked; the reader has the key of hashes.
 
     Of a native log: transactions that began below segment `history_begins` are of an unknown history; `walk_skips`:
     changes of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's

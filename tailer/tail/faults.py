@@ -31,8 +31,14 @@ class Faults:
         self._quarantine = quarantine
         self._survey = survey
         self._outside = outside
-        self._unknown = UnknownTables(options, outside)
+        self._unknown = UnknownTables(options, outside, keeps=quarantine.keeps)
         self._notices: list[str] = []
+        self._keeps_known = False
+
+    def keep_known_rows(self) -> None:
+        """From now on an entry of an unknown table that holds rows of wanted tables too ends the run: what makes row
+        images of the rows somewhere else could not be told that these are missing."""
+        self._keeps_known = True
 
     @property
     def quarantined(self) -> int:
@@ -113,13 +119,14 @@ class Faults:
         self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
         self._journal.append_skip(self._options.consumer, at, error, len(data))
 
-
     def _keep_unknown(self, at: Position, error: UnknownTableError, data: bytes) -> None:
         """Put an entry of an unknown table aside, where that is possible.
 
         Where nothing can keep it, as for a reader without a state folder, it is left out only if the user said so. An
         entry that holds rows of wanted tables too goes aside whole: a replay then gives each of its rows once.
         """
+        if self._keeps_known and error.beside_known and not self._options.quarantine:
+            raise error
         if not self._unknown.puts_aside(error.table):
             raise error
         if not (self._quarantine.keeps or self._unknown.wanted(error.table)):

@@ -22,6 +22,9 @@ REPEAT_SECONDS: Final = 60.0
 """How often the number of entries of one table is reported while it grows."""
 
 
+REPLAY: Final = "With its definition (--schema FILE) `cdc-tail quarantine DIR replay --consumer NAME` gives the rows"
+
+
 @dataclass(slots=True)
 class _Aside:
     """Entries of one table that this run put aside. `reported`: how many of them were, `at`: when that was."""
@@ -33,11 +36,18 @@ class _Aside:
 
 
 class UnknownTables:
-    """The decisions of one run. `clock` in seconds, monotonic."""
+    """The decisions of one run. `clock` in seconds, monotonic. `keeps`: entries that go aside are kept."""
 
     def __init__(
-        self, options: TailOptions, outside: OutsideSources, clock: Callable[[], float] = time.monotonic
+        self,
+        options: TailOptions,
+        outside: OutsideSources,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        keeps: bool = True,
     ) -> None:
+        self._where = "put into quarantine" if keeps else "left out"
+        self._remedy = REPLAY if keeps else "A follower with a state folder keeps them in quarantine"
         self._named = frozenset(options.quarantine_tables)
         self._quarantine = options.quarantine
         self._outside = outside
@@ -83,12 +93,11 @@ class UnknownTables:
             if aside.count == aside.reported or not due:
                 continue
             if aside.reported:
-                yield f"warning: {_entries(aside.count)} of the unknown table {UUID(table)} are in quarantine by now"
+                yield f"warning: {_entries(aside.count)} of the unknown table {UUID(table)} were {self._where} by now"
             else:
                 yield (
-                    f"warning: {_entries(aside.count)} of table {UUID(table)} put into quarantine, the first one at "
-                    f"{aside.first}: {self._why(table)}. With its definition (--schema FILE) `cdc-tail quarantine DIR "
-                    "replay` gives the rows"
+                    f"warning: {_entries(aside.count)} of table {UUID(table)} {self._where}, the first one at "
+                    f"{aside.first}: {self._why(table)}. {self._remedy}"
                 )
             aside.reported, aside.at = aside.count, self._clock()
 

@@ -55,7 +55,9 @@ LaidOut = tuple[tuple[ScanTable, ...], frozenset[bytes], frozenset[bytes]]
 def frame_of(tables: ScanTables, frames: Latest[LaidOut, Frame]) -> Frame:
     """That of the definitions, with blocks of their own: two threads may scan by equal ones."""
     if not isinstance(tables.flat, Frame):
-        object.__setattr__(tables, "flat", frames.of((tables.tables, tables.unread, tables.unusable))._replace(blocks=[]))
+        object.__setattr__(
+            tables, "flat", frames.of((tables.tables, tables.unread, tables.unusable))._replace(blocks=[])
+        )
     assert isinstance(tables.flat, Frame)
     return tables.flat
 

@@ -100,10 +100,8 @@ def _skip(walk: MutationScan, at: int, count: int) -> bool:
     number = tables.numbers.get(table_id)
     if number is not None and tables.tables[number].kept:
         return False
-    if number is None:
-        passed = table_id in tables.unread or (count == 1 and table_id in tables.unusable)
-    else:
-        passed = count == 1
+    alone = count == 1 and (number is not None or table_id in tables.unusable)
+    passed = alone or (number is None and table_id in tables.unread)
     if passed:
         walk.skipped[table_id] = walk.skipped.get(table_id, 0) + 1
     return passed

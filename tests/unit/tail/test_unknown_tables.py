@@ -22,7 +22,6 @@ from tests.helpers.log_writer import (
     LogFolder,
     completed,
     create_payload,
-    drop_table,
     encode_mutation,
     insert,
     insert_payload,

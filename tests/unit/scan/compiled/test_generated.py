@@ -41,11 +41,13 @@ def logs(draw: st.DrawFn) -> Log:
     """A few mutations of a few tables, of which some are known, some kept, and some known by name only."""
     known = [draw(tables(number)) for number in range(1, draw(st.integers(1, 3)) + 1)]
     payloads = [encode_mutation(draw(mutations(known))) for _ in range(draw(st.integers(1, 5)))]
-    scanned, unread = [], []
+    scanned, unread, unusable = [], [], []
     for table in known:
-        what = draw(st.sampled_from(["kept", "kept", "kept", "walked", "truncations", "unread", "unknown"]))
+        what = draw(st.sampled_from(["kept", "kept", "kept", "walked", "truncations", "unread", "unusable", "unknown"]))
         if what == "unread":
             unread.append(table.id.bytes)
+        elif what == "unusable":
+            unusable.append(table.id.bytes)
         elif what != "unknown":
             column = draw(st.integers(0, 3)) if what == "truncations" else -1
             scanned.append(scan_table(table, kept=what != "walked", truncations=column))
@@ -53,7 +55,7 @@ def logs(draw: st.DrawFn) -> Log:
     for payload in payloads:
         starts.append(len(data) + 8)
         data += encode_entry(payload)
-    return Log(data, starts, list(map(len, payloads)), scan_tables(scanned, unread, draw(st.sets(st.sampled_from(sorted(unread)))) if unread else ()))
+    return Log(data, starts, list(map(len, payloads)), scan_tables(scanned, unread, unusable))
 
 
 @fewer

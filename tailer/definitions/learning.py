@@ -15,6 +15,7 @@ import msgspec
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds, may_give_rows
+from tailer.definitions.inside import TablesInside
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.met import TablesMet
 from tailer.definitions.named_tables import nothing_defines
@@ -77,6 +78,7 @@ class Definitions:
         self._wide: tuple[tuple[int, int], bool] | None = None
         self.in_records = RecordFinds()
         self._met: TablesMet | None = None
+        self._inside = TablesInside(self._history, selection)
         self.entries = 0
         """How many were collected, or passed over."""
         self.left_out: set[int] = set()
@@ -134,7 +136,7 @@ class Definitions:
         self._touched = self._touched or any(map(ask.mutation, payloads(run)))
         ids = FirstIds(run)
         if self._met is not None:
-            self._met.note(segment, run, ids.tables())
+            self._met.note(segment, run, ids.tables(), self._inside.unknown_in(run, ids))
         return ids
 
     def learn_collected(self, planned: Position | None) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
+from uuid import UUID
 
 from tailer.definitions.learning import BEGINNING, Definitions
 from tailer.definitions.peers import Peers
@@ -22,11 +23,14 @@ from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
-from tailer.schema.server import Server, Tls, read_server
+from tailer.schema.server import Server, Tls, of_table, read_server
 from tailer.segments.view import View
 from tailer.state.journal_records import SERVER
 
 ASK_SECONDS: Final = 60.0
+RETRY_SECONDS: Final = 10.0
+"""How long a server that does not know a table is not asked for it again: another node's server may learn of a table
+later than the log's own node."""
 
 
 class OutsideSources:
@@ -48,6 +52,8 @@ class OutsideSources:
         self._response: _Response | None = None
         self._logged: Position | None = None
         self._in_vain: set[Position] = set()
+        self._tables: dict[str, _Response] = {}
+        self._missing: dict[str, float] = {}
         self._notices: list[str] = []
 
     def take_notices(self) -> list[str]:
@@ -108,6 +114,43 @@ class OutsideSources:
             # The entry's own error is what the user has to see.
             return False
         return self._take(response, at)
+
+    def ask_for_table(self, table: str, at: Position) -> bool:
+        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the other nodes, then the server, and
+        wait for the response; whether the table is defined there now.
+
+        What the server says of this table counts from the entry on, and says nothing of other tables. A table is asked
+        for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
+        does not respond.
+        """
+        if self._peers is not None and self._ask_peers(self._peers, at) and table in self._known.history.as_of(at):
+            return True
+        if self._server is None:
+            return False
+        response = self._tables.get(table)
+        if response is None and self._clock() - self._missing.get(table, float("-inf")) >= RETRY_SECONDS:
+            try:
+                response = self._ask(self._server)
+            except CdcError as error:
+                error.tell(f"the definition of table {UUID(table)}, which an entry at {at} needs, is unknown")
+                raise
+            response.rows = of_table(response.rows, table)
+            self._missing[table] = self._clock()
+        if response is None or not response.rows:
+            return False
+        self._tables[table] = response
+        self._known.add(response.rows, self._source, at, asked=response.asked)
+        return table in self._known.history.as_of(at)
+
+    @property
+    def server(self) -> Server | None:
+        """The server that is asked; None where the user named none."""
+        return self._server
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody can be asked for a definition that the log lacks."""
+        return self._server is not None or self._peers is not None
 
     def behind_gap(self, at: Position) -> None:
         """Segments before `at` are missing: what other nodes' logs show of the schema meanwhile counts from here on."""

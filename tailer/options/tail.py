@@ -74,6 +74,7 @@ class TailOptions:
     assume_finished_after: float | None = _DEFAULTS["assume_finished_after"]
     settle_seconds: float | None = _DEFAULTS["settle_seconds"]
     on_error: OnError = _DEFAULTS["on_error"]
+    quarantine_tables: tuple[str, ...] = _DEFAULTS["quarantine_tables"]
     accept_loss: bool = _DEFAULTS["accept_loss"]
     archive: str | None = _DEFAULTS["archive"]
     schema_changes: bool = _DEFAULTS["schema_changes"]

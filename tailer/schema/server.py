@@ -6,7 +6,7 @@ It knows the driver, which is an extra and imported when a server is asked; so d
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +134,19 @@ def _read_tables(session: Session) -> list[SchemaDelta]:
         for row in session.execute(query, timeout=TIMEOUT_SECONDS):
             found.append(_delta(table, tuple(row)))
     return [delta for delta in found if delta.keyspace not in IGNORED_KEYSPACES]
+
+
+def of_table(server: Sequence[SchemaDelta], id: str) -> list[SchemaDelta]:
+    """What a server says of one table or view, by its id (32 hex digits): its own rows, and its keyspace's types. Empty
+    where the server does not know the id."""
+    places = {
+        (delta.keyspace, delta.clustering[0])
+        for delta in server
+        if delta.table in ("tables", "views") and delta.cells.get("id", (0, None))[1] == id
+    }
+    keyspaces = {keyspace for keyspace, _ in places}
+    own = [delta for delta in server if delta.table != "types" and (delta.keyspace, delta.clustering[0]) in places]
+    return [*(delta for delta in server if delta.table == "types" and delta.keyspace in keyspaces), *own]
 
 
 def _delta(table: str, row: tuple[Any, ...]) -> SchemaDelta:

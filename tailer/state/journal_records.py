@@ -109,12 +109,17 @@ class RetractRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class SkipRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="skip"):
-    """A consumer's decision not to decode the entry at `at`; `lost` bytes from there on are in quarantine."""
+    """A consumer's decision not to decode the entry at `at`; `lost` bytes from there on are in quarantine.
+
+    `table`: the id of the one table that they are of, which no definition named; empty where other tables' rows may be
+    among them.
+    """
 
     consumer: str | None = None
     at: Position
     reason: str
     lost: int
+    table: str = ""
 
 
 class ReplayedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="replayed"):

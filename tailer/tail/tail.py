@@ -192,7 +192,8 @@ class Tail(Standing):
 
     def last_notices(self) -> list[str]:
         """What is still to be told when a run ends: of what was read last, and each column that was left out."""
-        return [*self.take_notices(), *left_out_notices(self._parts.reader.left_out, ", which is newer than this run")]
+        left_out = left_out_notices(self._parts.reader.left_out, ", which is newer than this run")
+        return [*self.take_notices(), *self._parts.faults.last_notices(), *left_out]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""

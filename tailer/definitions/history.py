@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.schema.taken_back import Key, creates, rows_of, shows, taken_back
+from tailer.schema.taken_back import Key, concern, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -185,7 +185,7 @@ class DefinitionHistory:
         """A server's response as it counts at a position: without the changes that the log shows behind it."""
         rows = rows_of(response)
         later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _stands(r) > at)
-        known = [r.deltas for r in later if r.n not in self._retracted and shows(rows, r.deltas)]
+        known = [r.deltas for r in later if r.n not in self._retracted and concern(rows, r.deltas)]
         return taken_back(response, known) if known else [*response]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:

@@ -34,7 +34,11 @@ later than the log's own node."""
 
 
 class OutsideSources:
-    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: other nodes that are followed with it."""
+    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: other nodes that are followed with it.
+
+    `read_ahead`: learns every definition that the log shows by now. It is called behind a response of the server, so that
+    the log's own changes that the response has too are known with their positions.
+    """
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class OutsideSources:
         clock: Callable[[], float] = time.monotonic,
         peers: Peers | None = None,
     ) -> None:
+        self.read_ahead: Callable[[], None] = lambda: None
         self._options = options
         self._known = known
         self._clock = clock
@@ -62,11 +67,7 @@ class OutsideSources:
         return notices
 
     def give(self, planned: Position | None, read_ahead: Callable[[], None] = lambda: None) -> None:
-        """Take in what the user named, valid from the planner's position, or from ever at a first start (None).
-
-        `read_ahead`: learns every definition that the log holds by now. It is called behind the server's response, so
-        that the log's own changes that the response shows too are known with their positions.
-        """
+        """Take in what the user named, valid from the planner's position, or from ever at a first start (None)."""
         at = planned or BEGINNING
         file = self._options.schema_file
         if file is not None:
@@ -93,6 +94,7 @@ class OutsideSources:
             self._logged = max(durable, default=planned)
         if planned < self._logged:
             return None
+        self.read_ahead()
         response, self._response, self._logged = self._response, None, None
         if self._take(response, planned):
             return f"{self._source} has definitions that the log did not show: they count from {planned} on"
@@ -113,6 +115,7 @@ class OutsideSources:
         except CdcError:
             # The entry's own error is what the user has to see.
             return False
+        self.read_ahead()
         return self._take(response, at)
 
     def ask_for_table(self, table: str, at: Position) -> bool:
@@ -134,6 +137,7 @@ class OutsideSources:
             except CdcError as error:
                 error.tell(f"the definition of table {UUID(table)}, which an entry at {at} needs, is unknown")
                 raise
+            self.read_ahead()
             response.rows = of_table(response.rows, table)
             self._missing[table] = self._clock()
         if response is None or not response.rows:

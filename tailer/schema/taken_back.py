@@ -43,10 +43,16 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     values are not known: the response's own are kept, with the lowest timestamp, so that every older row of the log
     wins over them.
     """
-    rows = rows_of(response)
+    rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
-        _take_back(rows, changes)
+        _take_back(rows, restored, changes)
     return [*rows.values()]
+
+
+def concern(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
+    """Whether changes of a log are of a table or type that a response has."""
+    places = {(key[0] == "types", key[1], *key[2][:1]) for key in response}
+    return any((delta.table == "types", delta.keyspace, *delta.clustering[:1]) in places for delta in changes)
 
 
 def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
@@ -59,28 +65,30 @@ def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
     return any(keys) and all(delta.cells for delta in columns)
 
 
-def _take_back(rows: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> None:
-    shown = [delta for delta in changes if _is_in(rows, delta)]
-    if not shown:
-        return
-    for delta in shown:
-        if delta.table not in _HEADINGS:
+def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
+    """Take one entry back. `restored`: columns that are there because a DROP was taken back: an ADD before it counts."""
+    for delta in changes:
+        if delta.table not in _HEADINGS or "id" not in delta.cells:
             continue
-        if creates(changes, str(delta.cells["id"][1]) if "id" in delta.cells else ""):
-            for key in [*_of_table(rows, delta)]:
-                del rows[key]
-        else:
-            _lower(rows, key_of(delta))
+        key, id = key_of(delta), delta.cells["id"][1]
+        if key in rows and rows[key].cells.get("id", (0, None))[1] == id and creates(changes, str(id)):
+            for each in [*_of_table(rows, delta)]:
+                del rows[each]
+        elif _is_in(rows, delta):
+            _lower(rows, key)
     # ALTER TYPE writes the columns again that use the type: they were there before.
     retyped = any(delta.table == "types" for delta in changes)
-    for delta in shown:
+    for delta in changes:
+        key = key_of(delta)
         if delta.table == "types" or (delta.table == "columns" and retyped):
-            _lower(rows, key_of(delta))
-        elif delta.table == "columns":
+            if _is_in(rows, delta):
+                _lower(rows, key)
+        elif delta.table == "columns" and delta.cells and (_is_in(rows, delta) or key in restored):
+            restored.discard(key)
             _without_column(rows, delta, changes)
-    for delta in shown:
-        if delta.table == "dropped_columns" and key_of(delta) in rows:
-            _without_drop(rows, key_of(delta))
+        elif delta.table == "dropped_columns" and _is_in(rows, delta):
+            restored.add(("columns", key[1], key[2]))
+            _without_drop(rows, key)
 
 
 def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:

@@ -34,11 +34,7 @@ later than the log's own node."""
 
 
 class OutsideSources:
-    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: other nodes that are followed with it.
-
-    `read_ahead`: learns every definition that the log shows by now. It is called behind a response of the server, so that
-    the log's own changes that the response has too are known with their positions.
-    """
+    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: the other nodes of its run."""
 
     def __init__(
         self,
@@ -47,7 +43,7 @@ class OutsideSources:
         clock: Callable[[], float] = time.monotonic,
         peers: Peers | None = None,
     ) -> None:
-        self.read_ahead: Callable[[], None] = lambda: None
+        self._read_ahead: Callable[[], None] = lambda: None
         self._options = options
         self._known = known
         self._clock = clock
@@ -60,6 +56,11 @@ class OutsideSources:
         self._tables: dict[str, _Response] = {}
         self._missing: dict[str, float] = {}
         self._notices: list[str] = []
+
+    def reads_ahead_by(self, read_ahead: Callable[[], None]) -> None:
+        """What learns every definition that the log shows by now. It is called behind a response of the server, so that
+        the log's own changes that the response has too are known with their positions."""
+        self._read_ahead = read_ahead
 
     def take_notices(self) -> list[str]:
         """What there is to say since the last call."""
@@ -94,7 +95,7 @@ class OutsideSources:
             self._logged = max(durable, default=planned)
         if planned < self._logged:
             return None
-        self.read_ahead()
+        self._read_ahead()
         response, self._response, self._logged = self._response, None, None
         if self._take(response, planned):
             return f"{self._source} has definitions that the log did not show: they count from {planned} on"
@@ -115,12 +116,12 @@ class OutsideSources:
         except CdcError:
             # The entry's own error is what the user has to see.
             return False
-        self.read_ahead()
+        self._read_ahead()
         return self._take(response, at)
 
     def ask_for_table(self, table: str, at: Position) -> bool:
-        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the other nodes, then the server, and
-        wait for the response; whether the table is defined there now.
+        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the other nodes, then the server,
+        and wait for the response; whether the table is defined there now.
 
         What the server says of this table counts from the entry on, and says nothing of other tables. A table is asked
         for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
@@ -137,7 +138,7 @@ class OutsideSources:
             except CdcError as error:
                 error.tell(f"the definition of table {UUID(table)}, which an entry at {at} needs, is unknown")
                 raise
-            self.read_ahead()
+            self._read_ahead()
             response.rows = of_table(response.rows, table)
             self._missing[table] = self._clock()
         if response is None or not response.rows:

@@ -27,7 +27,7 @@ from tailer.schema.selection import Selection, is_system
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource
 from tailer.segments.source import open_segment
-from tailer.state.journal_records import LOG, NODE, LearntRecord, SchemaRecord
+from tailer.state.journal_records import NODE, LearntRecord, SchemaRecord
 from tailer.state.node_log import NodeLog
 
 

@@ -1,8 +1,8 @@
 """What a server's response adds to a schema state: the rows by which definitions change.
 
 An ALTER whose segment the server deleted is found this way. A table or column that the response lacks is not thereby
-dropped: the response may be older than the state, or one of its tables was read at another moment. A drop is proven by a
-row of `dropped_columns`, by another id of the name, or by a log.
+dropped: the response may be older than the state, or one of its tables was read at another moment. A drop is proven by
+a row of `dropped_columns`, by another id of the name, or by a log.
 """
 
 from __future__ import annotations

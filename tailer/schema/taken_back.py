@@ -66,7 +66,7 @@ def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
 
 
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
-    """Take one entry back. `restored`: columns that are there because a DROP was taken back: an ADD before it counts."""
+    """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
     for delta in changes:
         if delta.table not in _HEADINGS or "id" not in delta.cells:
             continue
@@ -142,7 +142,7 @@ def _restore(rows: dict[Key, SchemaDelta], held: SchemaDelta) -> None:
 
 def _without_drop(rows: dict[Key, SchemaDelta], key: Key) -> None:
     drop = rows.pop(key)
-    known = {name: drop.cells[name] for name in ("kind", "type") if name in drop.cells}
+    known: dict[str, Cell] = {name: drop.cells[name] for name in ("kind", "type") if name in drop.cells}
     place: dict[str, Cell] = {
         "position": (BASE_TS, -1),
         "clustering_order": (BASE_TS, "none"),

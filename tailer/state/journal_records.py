@@ -50,8 +50,8 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
 
     `source` says where they came from: `log`, `file …`, `server …`, `node …` (another node's log). Holds for everyone.
     `asked`: of a server's response the time of the request, in microseconds by this machine's clock; its rows have the
-    server's timestamps. 0 for all others, and for responses that earlier versions journaled. `found`: where in the log they
-    stood, if that was behind the planner's position already: they count from there inside that segment alone.
+    server's timestamps. 0 for all others, and for responses that earlier versions journaled. `found`: where in the log
+    they stood, if that was behind the planner's position already: they count from there inside that segment alone.
     `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
     """
 

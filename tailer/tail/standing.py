@@ -67,7 +67,7 @@ class Standing:
         self._saved: NodeOffset | None = None
         self.unsaved: Unsaved | None = None
         self._others = parts.journal.foreign
-        parts.outside.read_ahead = self._read_ahead_from_here
+        parts.outside.reads_ahead_by(self._read_ahead_from_here)
         self._learning.take_over()
 
     def open(self) -> None:

@@ -44,7 +44,7 @@ TYPES = ("int", "text")
 
 @dataclass(frozen=True)
 class Written:
-    """A row: the table by which it was written, and its values by column. `ever`: columns dropped before, with times."""
+    """A row: the table by which it was written, and its values by column. `ever`: columns dropped before."""
 
     number: int
     table: Table
@@ -68,7 +68,7 @@ class World:
     lost: set[str] = field(default_factory=set)
     """Ids of tables of which the log lacks a schema change."""
     gone: set[str] = field(default_factory=set)
-    """Ids among them that were dropped since: nobody can say any more what their definition was."""
+    """Ids that were dropped: of those that are lost too nobody can say any more what the definition was."""
     schema: dict[str, dict[tuple[str, ...], tuple[int, dict[str, Any]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -159,7 +159,6 @@ class World:
         if self.chance.random() < 0.7:
             columns += (Column("x", "regular", self.chance.choice(TYPES)),)
         table = Table(id, KEYSPACE, name, columns, True)
-        self.gone.discard(id.hex)
         for column in table.columns:
             self._put_column(table, column)
         self._put_table(table)

@@ -38,7 +38,8 @@ def described(folder: Path) -> SchemaState:
 
 
 def comparable(definition: TableDefinition) -> TableDefinition:
-    """Without what each side knows in its own way: a dropped column's type, its time beyond milliseconds, when one was added again."""
+    """Without what each side knows in its own way: a dropped column's type, its time beyond milliseconds, and when one
+    was added again."""
     return msgspec.structs.replace(definition, columns=tuple(map(_comparable, definition.columns)))
 
 

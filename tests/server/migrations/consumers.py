@@ -1,0 +1,182 @@
+"""The consumers of a history: real `cdc-tail` processes, each with a name of its own in the node's state folder.
+
+A consumer that ends by itself is started again some times; each such end is kept with the step in which it was seen.
+Knows the command line, and nothing of what a history consists of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
+END_SECONDS = 60
+ONCE_SECONDS = 180
+MOST_STARTS = 4
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+
+
+@dataclass(frozen=True)
+class End:
+    """A consumer that ended although nobody ended it, or with an error."""
+
+    consumer: str
+    step: int
+    code: int
+    text: str
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+class Consumer:
+    """One name. `kind`: rows, images, sqlite, postgresql, duckdb. `life`: caught-up, lagging, restarted, snapshot."""
+
+    def __init__(
+        self, name: str, kind: str, life: str, words: Sequence[str], work: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.name, self.kind, self.life = name, kind, life
+        self.ends: list[End] = []
+        self.out = work / f"{name}.jsonl"
+        self.errors = work / f"{name}.stderr"
+        self.more: list[str] = []
+        """Options that came later: what an error's remedy named."""
+        self._words = [*words, "--consumer", name]
+        self._environment = {**os.environ, **ENVIRONMENT, **environment}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._read = 0
+
+    @property
+    def given_up(self) -> bool:
+        return len(self.ends) >= MOST_STARTS
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def start(self) -> None:
+        with self.out.open("ab") as out, self.errors.open("ab") as errors:
+            self._process = subprocess.Popen(self._command(), stdout=out, stderr=errors, env=self._environment)
+
+    def look_after(self, step: int) -> End | None:
+        """Whether it has ended by itself since; it runs again then, unless it has done so too often."""
+        process = self._process
+        if process is None or process.poll() is None:
+            return None
+        self._process = None
+        return self._ended(step, process.returncode)
+
+    def stop(self, step: int) -> None:
+        """SIGTERM, and the end awaited."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        early = process.poll() is not None
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        if early or code != 0:
+            self._ended(step, code)
+
+    def kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def once(self, step: int, *more: str) -> End | None:
+        """All that is there now."""
+        with self.out.open("ab") as out, self.errors.open("ab") as errors:
+            command = [*self._command(), "--once", *more]
+            try:
+                code = subprocess.run(
+                    command, stdout=out, stderr=errors, env=self._environment, timeout=ONCE_SECONDS, check=False
+                ).returncode
+            except subprocess.TimeoutExpired:
+                code = -1
+        return self._ended(step, code) if code != 0 else None
+
+    def lines(self) -> list[str]:
+        """Whole lines of standard output."""
+        if not self.out.exists():
+            return []
+        whole, _, _ = self.out.read_text().rpartition("\n")
+        return whole.splitlines()
+
+    def said(self) -> str:
+        """All of standard error since the last call."""
+        if not self.errors.exists():
+            return ""
+        text = self.errors.read_text(errors="replace")
+        new, self._read = text[self._read :], len(text)
+        return new
+
+    def _command(self) -> list[str]:
+        return [*COMMAND, *self._words, *self.more]
+
+    def _ended(self, step: int, code: int) -> End:
+        end = End(self.name, step, code, self.said().strip()[-1500:])
+        self.ends.append(end)
+        return end
+
+
+@dataclass(frozen=True)
+class Source:
+    """The log that consumers read: `path` as the command takes it, the servers (None: without), more options."""
+
+    path: str
+    servers: str | None
+    more: tuple[str, ...] = ()
+
+    def words(self) -> list[str]:
+        server = ["--server", self.servers] if self.servers else []
+        return ["follow", self.path, *server, *self.more]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where tables are kept: a folder for files, and a PostgreSQL server's URL and password (None: no PostgreSQL)."""
+
+    folder: Path
+    postgresql: str | None
+    password: str = ""
+
+    def to(self, kind: str, name: str) -> str:
+        if kind == "postgresql":
+            return str(self.postgresql)
+        return f"{kind}:{self.folder / name}.{kind}"
+
+
+def made(name: str, kind: str, life: str, source: Source, targets: Targets, work: Path) -> Consumer:
+    """A consumer of all captured tables."""
+    words = source.words()
+    if kind == "rows":
+        words += ["--output", "json"]
+    elif kind == "images":
+        words += ["--image", "both", "--output", "json"]
+    else:
+        into = name + "_{keyspace}_{table}" if kind == "postgresql" else "{keyspace}_{table}"
+        words += ["--image", "after", "--to", targets.to(kind, name), "--mode", "table", "--into", into]
+    if life == "snapshot":
+        words += ["--from", "snapshot", "--snapshot-settle", "2"]
+    return Consumer(name, kind, life, words, work, {"PGPASSWORD": targets.password})
+
+
+def typed_rows(source: Source, table: str, work: Path) -> tuple[int, list[dict[str, object]], str]:
+    """All rows of one table in its own columns: exit code, rows, what was said."""
+    words = [*source.words(), "--once", "--typed", table, "--on-schema-change", "ignore", "--output", "json"]
+    ran = subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
+        env={**os.environ, **ENVIRONMENT},
+    )  # fmt: skip
+    rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    return ran.returncode, rows, ran.stderr.strip()[-1500:]

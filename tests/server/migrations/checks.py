@@ -35,7 +35,9 @@ class Difference:
     near: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        return "\n".join([f"[{self.check}] {self.consumer} {self.table}: {self.text}", *(f"    {x}" for x in self.near)])
+        return "\n".join(
+            [f"[{self.check}] {self.consumer} {self.table}: {self.text}", *(f"    {x}" for x in self.near)]
+        )
 
 
 @dataclass
@@ -63,6 +65,7 @@ def check(ran: Ran, targets: Targets) -> Result:
     checking.folds()
     checking.kept_tables()
     checking.typed()
+    checking.spark()
     return checking.result
 
 
@@ -233,12 +236,31 @@ class _Checking:
             if code != 0:
                 self._differ("typed", "typed", name, f"exit {code}: {said[-600:]}")
                 continue
+            if name in self._not_whole:
+                # A table that is named is read while it does not capture, too.
+                continue
             id_ = self._ran.tables[name].id
             expected = Counter(row["event_id"] for row in self._rows["lagging"] if row["table_id"] == id_)
             found = Counter(row["_event_id"] for row in rows if row["_table_id"] == id_)
             if expected != found:
-                text = f"{sum(found.values())} rows for {sum(expected.values())}; {list((expected - found).items())[:3]}"
+                text = (
+                    f"{sum(found.values())} rows for {sum(expected.values())}; {list((expected - found).items())[:3]}"
+                )
                 self._differ("typed", "typed", name, text)
+
+    def spark(self) -> None:
+        for each in self._ran.spark:
+            name, way = each["table"], f"Spark {each['way']}"
+            if "error" in each:
+                self._differ("spark", way, name, f"step {each['step']}: {each['error']}")
+                continue
+            table = self._ran.tables[name]
+            found = {}
+            for row in each["rows"]:
+                values = canonical(row, table.types)
+                found[tuple(values[column] for column in table.key)] = values
+            whole = dict.fromkeys(found, name not in self._not_whole)
+            self._equal("spark", way, table, found, whole, "spark")
 
     # --- parts ---
 

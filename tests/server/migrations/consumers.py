@@ -18,6 +18,7 @@ from pathlib import Path
 COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
 END_SECONDS = 60
 ONCE_SECONDS = 180
+SPARK_SECONDS = 1800
 MOST_STARTS = 4
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
@@ -180,3 +181,17 @@ def typed_rows(source: Source, table: str, work: Path) -> tuple[int, list[dict[s
     )  # fmt: skip
     rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     return ran.returncode, rows, ran.stderr.strip()[-1500:]
+
+
+def spark_rows(source: Source, work: Path, what: str, tables: Sequence[str]) -> list[dict[str, object]]:
+    """Of each table and way its rows, or an error (`spark_tables.py`)."""
+    folder = work / "spark"
+    folder.mkdir(exist_ok=True)
+    words = [source.path, str(folder), what, source.servers or "", *tables]
+    with (work / "spark.stderr").open("ab") as errors:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.server.migrations.spark_tables", *words],
+            stdout=subprocess.PIPE, stderr=errors, text=True, timeout=SPARK_SECONDS, check=True,
+            env={**os.environ, **ENVIRONMENT},
+        )  # fmt: skip
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]

@@ -76,7 +76,9 @@ class Table:
         )
         id_ = f"ID = {self.id} AND " if self.id else ""
         cdc = str(self.cdc).lower()
-        return f"CREATE TABLE {self.full_name} ({columns}, PRIMARY KEY (({partition}){clustering})) WITH {id_}cdc = {cdc}"
+        return (
+            f"CREATE TABLE {self.full_name} ({columns}, PRIMARY KEY (({partition}){clustering})) WITH {id_}cdc = {cdc}"
+        )
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.server.cluster.cluster import at_level
 from tests.server.migrations import server_view
-from tests.server.migrations.consumers import Consumer, End, Source, Targets, made, typed_rows
+from tests.server.migrations.consumers import Consumer, End, Source, Targets, made, spark_rows, typed_rows
 from tests.server.migrations.history import Step
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.places import Place
@@ -25,6 +25,8 @@ RESTARTED_EVERY = 12
 CATCH_UP_SECONDS = 1.0
 LONGEST_PAUSE = 0.3
 AT_ONCE = 3
+NO_DEFINITION = 3
+"""The exit code."""
 DATABASES = ("sqlite", "postgresql", "duckdb")
 
 _LATER = re.compile(r"@\+(\d+)@")
@@ -41,6 +43,10 @@ class Ran:
     """Of the tables that capture at the end."""
     not_captured: set[str] = field(default_factory=set)
     typed: dict[str, tuple[int, list[dict[str, object]], str]] = field(default_factory=dict)
+    spark: list[dict[str, Any]] = field(default_factory=list)
+    """By table and way its rows at the end, or an error, also of a run in the middle."""
+    remedied: list[End] = field(default_factory=list)
+    """Ends of consumers without a server, for which the remedy was given that the error names."""
     disturbed: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -55,7 +61,16 @@ class Ran:
 class Runner:
     """`source`: what consumers read. `say`: told what happens."""
 
-    def __init__(self, place: Place, source: Source, targets: Targets, work: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        place: Place,
+        source: Source,
+        targets: Targets,
+        work: Path,
+        say: Callable[[str], None],
+        *,
+        spark: bool = False,
+    ) -> None:
         self._place, self._say = place, say
         kinds = ("rows", "images", *(kind for kind in DATABASES if kind != "postgresql" or targets.postgresql))
 
@@ -72,6 +87,7 @@ class Runner:
         self._ledger = Ledger()
         self.ran = Ran(self._ledger, [*self._live, *self._restarted, *self._snapshot, *self._lagging])
         self._stamp = 0
+        self._spark = spark
 
     def run(self, steps: Sequence[Step], seed: int) -> Ran:
         rng = Random(f"run {seed}")
@@ -84,9 +100,10 @@ class Runner:
             for at, step in enumerate(steps):
                 self._take(session, step, rng)
                 if at % RESTARTED_EVERY == RESTARTED_EVERY - 1:
-                    self._once(self._restarted, step.number)
+                    self._once(session, self._restarted, step.number)
                 if at == len(steps) // 2:
                     self._start(self._snapshot)
+                    self._merge_in_spark(session, "merge", step.number)
             self.ran.seconds["steps"] = time.monotonic() - began
             self._finish(session, steps[-1].number)
         self.ran.seconds["all"] = time.monotonic() - began
@@ -105,6 +122,7 @@ class Runner:
             end = consumer.look_after(step.number)
             if end is not None:
                 self._say(f"step {step.number}: {end.consumer} ended with {end.code}: {end.text[-300:]}")
+                self._remedy(session, consumer, end)
                 if not consumer.given_up:
                     consumer.start()
 
@@ -140,13 +158,13 @@ class Runner:
         time.sleep(CATCH_UP_SECONDS)
         for consumer in self._started:
             consumer.stop(step)
-        self._once([*self._started, *self._restarted, *self._lagging], step)
+        self._once(session, [*self._started, *self._restarted, *self._lagging], step)
         for name, (id_, captures) in server_view.tables_of(session).items():
             if not captures:
                 self.ran.not_captured.add(name)
             elif name in self._ledger.lives:
                 self.ran.tables[name] = server_view.read(session, name, id_, lambda cql: _at_all(session, cql))
-        # What a read at ALL has repaired is in the logs too.
+        self._merge_in_spark(session, "all", step)
         for name in sorted(self.ran.tables)[:2]:
             self.ran.typed[name] = typed_rows(self._source, name, self._work)
 
@@ -155,13 +173,36 @@ class Runner:
             consumer.start()
             self._started.append(consumer)
 
-    def _once(self, consumers: Sequence[Consumer], step: int) -> None:
+    def _once(self, session: Any, consumers: Sequence[Consumer], step: int) -> None:
         """Some at once: they share the node's state folder, as any consumers do."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             ends = list(pool.map(lambda one: None if one.given_up else one.once(step), consumers))
-        for end in ends:
+        for consumer, end in zip(consumers, ends, strict=True):
             if end is not None:
                 self._say(f"step {step}: {end.consumer} --once ended with {end.code}: {end.text[-300:]}")
+                if self._remedy(session, consumer, end):
+                    consumer.once(step)
+
+    def _remedy(self, session: Any, consumer: Consumer, end: End) -> bool:
+        """Without a server a definition may be in no log that is there: then `--schema` is what the error names."""
+        if self._source.servers or end.code != NO_DEFINITION or consumer.given_up:
+            return False
+        consumer.ends.remove(end)
+        self.ran.remedied.append(end)
+        schema = self._work / f"{consumer.name}.{len(self.ran.remedied)}.cql"
+        rows = session.execute("DESCRIBE FULL SCHEMA WITH INTERNALS")
+        schema.write_text("\n".join(row.create_statement for row in rows))
+        consumer.more = ["--schema", str(schema)]
+        return True
+
+    def _merge_in_spark(self, session: Any, what: str, step: int) -> None:
+        """`merge` or `all` of the captured tables that are there now."""
+        if not self._spark:
+            return
+        self._place.settle()
+        tables = [name for name, (_, captures) in server_view.tables_of(session).items() if captures]
+        found = spark_rows(self._source, self._work, what, [name for name in tables if name in self._ledger.lives])
+        self.ran.spark += [{**each, "step": step} for each in found if what == "all" or "error" in each]
 
     def _kill(self) -> None:
         for consumer in self._started:

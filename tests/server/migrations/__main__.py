@@ -1,6 +1,7 @@
-"""Runs histories of migrations by their seeds: `python -m tests.server.migrations 7 --steps 100 --version 5.0 --nodes 1`.
+"""Runs histories of migrations by their seeds: `python -m tests.server.migrations 7 --steps 100 --version 5.0`.
 
-`--words` prints a history instead. Results are kept as JSON in `--work`; a history whose result is there is not run again.
+`--words` prints a history instead. Results are kept as JSON in `--work`; a history whose result is there is not run
+again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the server accepted of a history, with times: each statement, each row that the log must hold, each table's life.
+"""What the server accepted of a history, with times: statements, rows that the log must hold, the lives of tables.
 
 Knows statements and answers of the server, no log and no consumer.
 """

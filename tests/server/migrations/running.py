@@ -25,7 +25,7 @@ NETWORK = "127.0.36"
 
 @dataclass(frozen=True)
 class Plan:
-    """`without`: numbers of steps that are left out. `server`: consumers have `--server`. `spark`: Spark's tables too."""
+    """`without`: steps that are left out. `server`: consumers have `--server`. `spark`: Spark's tables too."""
 
     seed: int
     steps: int = 100

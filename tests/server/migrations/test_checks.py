@@ -1,4 +1,4 @@
-"""The checks of a history find what is wrong: a row that is missing, another value, an image that one consumer lacks."""
+"""The checks of a history find what is wrong: a missing row, another value, an image that one consumer lacks."""
 
 from __future__ import annotations
 

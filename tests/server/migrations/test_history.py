@@ -1,4 +1,4 @@
-"""Histories themselves, without a server: the same from the same seed, shortened by leaving steps out, of every kind."""
+"""Histories themselves, without a server: the same from the same seed, shorter without some steps, of every kind."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
 END_SECONDS = 60
 ONCE_SECONDS = 180
 SPARK_SECONDS = 1800
+_CHANGED_AT = re.compile(r"has changed at (\d+):(\d+)")
 MOST_STARTS = 4
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
@@ -172,15 +174,27 @@ def made(name: str, kind: str, life: str, source: Source, targets: Targets, work
     return Consumer(name, kind, life, words, work, {"PGPASSWORD": targets.password})
 
 
-def typed_rows(source: Source, table: str, work: Path) -> tuple[int, list[dict[str, object]], str]:
-    """All rows of one table in its own columns: exit code, rows, what was said."""
+Typed = tuple[int, tuple[int, int], list[dict[str, object]], str]
+"""Exit code, the position where reading began, rows, what was said."""
+
+
+def typed_rows(source: Source, table: str, work: Path) -> Typed:
+    """All rows of one table in its own columns. Where they cannot be in one form, an error names a position from which
+    they are: from there on, then."""
     words = [*source.words(), "--once", "--typed", table, "--on-schema-change", "ignore", "--output", "json"]
-    ran = subprocess.run(
-        [*COMMAND, *words], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
-        env={**os.environ, **ENVIRONMENT},
-    )  # fmt: skip
+    begins = (0, 0)
+    for _ in range(MOST_STARTS):
+        more = ["--from", f"{begins[0]}:{begins[1]}"] if begins[0] else []
+        ran = subprocess.run(
+            [*COMMAND, *words, *more], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
+            env={**os.environ, **ENVIRONMENT},
+        )  # fmt: skip
+        named = _CHANGED_AT.search(ran.stderr) if ran.returncode == 3 and "--from" in ran.stderr else None
+        if named is None:
+            break
+        begins = (int(named[1]), int(named[2]))
     rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    return ran.returncode, rows, ran.stderr.strip()[-1500:]
+    return ran.returncode, begins, rows, ran.stderr.strip()[-1500:]
 
 
 def spark_rows(source: Source, work: Path, what: str, tables: Sequence[str]) -> list[dict[str, object]]:

@@ -5,14 +5,16 @@ Knows the columns of an image as documented (docs/images.md), and nothing of how
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.oracle.jsontext import dumps
+from tests.server.migrations.model import FUTURE, number_of
 from tests.server.migrations.server_view import Key, Row, ServerTable, value
 
 ONE_ROW = ("insert", "update", "upsert", "delete", "expire", "read")
-SEVERAL_ROWS = ("delete_range", "delete_partition", "truncate")
+WHOLE_TABLES = ("schema", "delete_range", "delete_partition", "truncate")
+"""Each row that goes by them has an image of its own."""
 
 Image = Mapping[str, Any]
 
@@ -20,17 +22,19 @@ Image = Mapping[str, Any]
 class Folded:
     """Of one table: `rows` with all their values by primary key, `complete` whether each is known whole."""
 
-    def __init__(self, table: ServerTable, dropped: set[str]) -> None:
+    def __init__(self, table: ServerTable, dropped: Sequence[tuple[int, str]]) -> None:
         self.rows: dict[Key, Row] = {}
         self.complete: dict[Key, bool] = {}
         self.unknown_ops: set[str] = set()
-        self._table, self._dropped = table, dropped
+        self._table, self._dropped = table, list(dropped)
         self._regular: dict[str, Image] = {}
         self._static: dict[str, Image] = {}
 
     def take(self, images: Iterable[Image]) -> Folded:
         for image in images:
+            self._forget_until(image)
             self._take(image)
+        self._forget([name for _, name in self._dropped])
         self._show()
         return self
 
@@ -39,16 +43,22 @@ class Folded:
         if op == "drop":
             self._regular.clear()
             self._static.clear()
-        elif op == "schema":
-            self._forget(self._dropped & set(image["changed"]))
         elif op in ONE_ROW:
             rows = self._static if image["is_static"] else self._regular
             # By values: a renamed key column is the same column.
             rows[dumps([_values(image["partition_key"]), _values(image["clustering"])])] = image
-        elif op not in SEVERAL_ROWS:
+        elif op not in WHOLE_TABLES:
             self.unknown_ops.add(op)
 
-    def _forget(self, columns: set[str]) -> None:
+    def _forget_until(self, image: Image) -> None:
+        """An image of an ordinary write behind a DROP of a column: what rows had in that column is gone by then."""
+        partition = image["partition_key"]
+        if image["write_ts"] is None or not partition or number_of(next(iter(partition.values()))) in FUTURE:
+            return
+        while self._dropped and image["write_ts"] > self._dropped[0][0]:
+            self._forget([self._dropped.pop(0)[1]])
+
+    def _forget(self, columns: Collection[str]) -> None:
         for rows in (self._regular, self._static):
             for key, image in rows.items():
                 if image["after"] is not None:

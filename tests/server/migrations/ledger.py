@@ -27,14 +27,6 @@ class Accepted:
     last: int
 
 
-@dataclass(frozen=True)
-class Expected:
-    """A partition that an acknowledged write has written, and which the log must therefore have a row of."""
-
-    target: Target
-    by: Accepted
-
-
 @dataclass
 class Life:
     """A table from its CREATE on. `captures`: it has `cdc = true`; `whole`: it had all the time."""
@@ -43,6 +35,18 @@ class Life:
     step: int
     captures: bool
     whole: bool
+    began: int
+    """µs"""
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A partition that an acknowledged write has written, and which the log must therefore have a row of."""
+
+    target: Target
+    by: Accepted
+    life: Life
 
 
 @dataclass
@@ -79,10 +83,11 @@ class Ledger:
                 found.append(f"step {each.step}: {each.text[:160]}")
         return found[-14:]
 
-    def dropped_columns(self, table: str) -> set[str]:
-        """Names of columns that were ever dropped from a table of this name."""
+    def dropped_columns(self, table: str) -> list[tuple[int, str]]:
+        """When which columns were dropped, since the table was created last."""
         pattern = re.compile(rf"ALTER TABLE {re.escape(table)} DROP (\S+)")
-        return {found[1] for each in self.accepted if (found := pattern.match(each.text))}
+        found = ((each.first, pattern.match(each.text)) for each in self.accepted)
+        return [(at, match[1]) for at, match in found if match and at > self.lives[table].began]
 
     def never_whole(self, names: Iterable[str]) -> set[str]:
         """Tables whose rows nobody can know: they did not capture all the time."""
@@ -91,7 +96,7 @@ class Ledger:
     def _migrate(self, done: Accepted) -> None:
         text = done.text
         if found := _CREATE.match(text):
-            self.lives[found[1]] = Life(found[1], done.step, found[2] == "true", found[2] == "true")
+            self.lives[found[1]] = Life(found[1], done.step, found[2] == "true", found[2] == "true", done.first)
             self.gone.discard(found[1])
         elif found := _DROP.match(text):
             self._end(found[1])

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.server.cluster.cluster import at_level
 from tests.server.migrations import server_view
-from tests.server.migrations.consumers import Consumer, End, Source, Targets, made, spark_rows, typed_rows
+from tests.server.migrations.consumers import Consumer, End, Source, Targets, Typed, made, spark_rows, typed_rows
 from tests.server.migrations.history import Step
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.places import Place
@@ -42,7 +42,7 @@ class Ran:
     tables: dict[str, ServerTable] = field(default_factory=dict)
     """Of the tables that capture at the end."""
     not_captured: set[str] = field(default_factory=set)
-    typed: dict[str, tuple[int, list[dict[str, object]], str]] = field(default_factory=dict)
+    typed: dict[str, Typed] = field(default_factory=dict)
     spark: list[dict[str, Any]] = field(default_factory=list)
     """By table and way its rows at the end, or an error, also of a run in the middle."""
     remedied: list[End] = field(default_factory=list)
@@ -148,6 +148,9 @@ class Runner:
         if given := _STAMP.search(text):
             first = last = int(given[1])
         self._ledger.accept(statement, Accepted(step, text, first, last), applied)
+        if text.startswith("CREATE TABLE"):
+            name = text.split()[2]
+            self._ledger.lives[name].id = server_view.tables_of(session)[name][0]
 
     # --- the end ---
 

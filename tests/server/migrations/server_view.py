@@ -32,7 +32,8 @@ class ServerTable:
     rows: Mapping[Key, Row]
 
     def of(self, kind: str) -> list[str]:
-        return [name for name in self.types if self.kinds[name] == kind]
+        """Key columns in their order."""
+        return [name for name in dict.fromkeys([*self.key, *self.types]) if self.kinds[name] == kind]
 
 
 def tables_of(session: Any) -> dict[str, tuple[str, bool]]:

@@ -7,6 +7,7 @@ again.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.server.migrations.running import NETWORK, Plan, run
 
 
 def main() -> int:
+    # Ends what it started, however it is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given = _arguments().parse_args()
     if given.words:
         for seed in given.seeds:

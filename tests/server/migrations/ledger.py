@@ -67,9 +67,10 @@ class Ledger:
         if not statement.targets:
             self._migrate(done)
         elif applied:
-            self.expected += [
-                Expected(target, done) for target in statement.targets if self.lives[target.table].captures
-            ]
+            for target in statement.targets:
+                life = self.lives[target.table]
+                if life.captures:
+                    self.expected.append(Expected(target, done, life))
 
     def near(self, table: str, step: int | None = None) -> list[str]:
         """The migrations that name a table, and its writes in a step: for a person who looks for the cause."""

@@ -218,6 +218,8 @@ class _Checking:
                 )
             if mine is None and theirs is not None and not unknowable:
                 differing["missing"].append(f"{theirs}")
+            elif check_ == "fold" and theirs is None and not complete[key] and _nothing_known(mine, table):
+                self._count("rows that may not be there", 1)
             elif mine is not None and theirs is None and (complete[key] or not unknowable):
                 differing["not on the server"].append(f"{mine} (complete: {complete[key]})")
             elif mine is not None and theirs is not None:
@@ -296,6 +298,10 @@ def _distinct(lines: Iterable[str], key: Any) -> list[Any]:
         given = loads(line)
         found.setdefault(key(given), given)
     return list(found.values())
+
+
+def _nothing_known(row: Row | None, table: ServerTable) -> bool:
+    return row is None or all(value is None for name, value in row.items() if name not in table.key)
 
 
 def _row_key(row: Mapping[str, Any]) -> str:

@@ -16,10 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.helpers.cli import ROOT
+
 COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
 END_SECONDS = 60
 ONCE_SECONDS = 180
 SPARK_SECONDS = 1800
+SPARK_PYTHON = ROOT / os.environ.get("OLDEST", ".venv-spark40") / "bin" / "python"
+"""Of the environment that has `delta-spark` (the Makefile makes it)."""
 _CHANGED_AT = re.compile(r"has changed at (\d+):(\d+)")
 MOST_STARTS = 4
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
@@ -197,14 +201,16 @@ def typed_rows(source: Source, table: str, work: Path) -> Typed:
     return ran.returncode, begins, rows, ran.stderr.strip()[-1500:]
 
 
-def spark_rows(source: Source, work: Path, what: str, tables: Sequence[str]) -> list[dict[str, object]]:
+def spark_rows(
+    source: Source, images: Consumer, work: Path, what: str, tables: Sequence[str]
+) -> list[dict[str, object]]:
     """Of each table and way its rows, or an error (`spark_tables.py`)."""
     folder = work / "spark"
     folder.mkdir(exist_ok=True)
-    words = [source.path, str(folder), what, source.servers or "", *tables]
+    words = [source.path, str(images.out), str(folder), what, source.servers or "", *tables]
     with (work / "spark.stderr").open("ab") as errors:
         ran = subprocess.run(
-            [sys.executable, "-m", "tests.server.migrations.spark_tables", *words],
+            [str(SPARK_PYTHON), "-m", "tests.server.migrations.spark_tables", *words],
             stdout=subprocess.PIPE, stderr=errors, text=True, timeout=SPARK_SECONDS, check=True,
             env={**os.environ, **ENVIRONMENT},
         )  # fmt: skip

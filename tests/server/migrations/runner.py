@@ -204,7 +204,9 @@ class Runner:
             return
         self._place.settle()
         tables = [name for name, (_, captures) in server_view.tables_of(session).items() if captures]
-        found = spark_rows(self._source, self._work, what, [name for name in tables if name in self._ledger.lives])
+        found = spark_rows(
+            self._source, self._live[1], self._work, what, [name for name in tables if name in self._ledger.lives]
+        )
         self.ran.spark += [{**each, "step": step} for each in found if what == "all" or "error" in each]
 
     def _kill(self) -> None:

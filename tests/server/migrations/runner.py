@@ -25,6 +25,7 @@ RESTARTED_EVERY = 12
 CATCH_UP_SECONDS = 1.0
 LONGEST_PAUSE = 0.3
 AT_ONCE = 3
+AGREED_SECONDS = 60.0
 NO_DEFINITION = 3
 """The exit code."""
 DATABASES = ("sqlite", "postgresql", "duckdb")
@@ -215,4 +216,14 @@ class Runner:
 
 
 def _at_all(session: Any, cql: str) -> list[str]:
-    return [row[0] for row in session.execute(at_level(cql, "ALL"), timeout=60)]
+    """A node that came back may lack a column for some seconds, and fail the read."""
+    from cassandra import OperationTimedOut, RequestExecutionException
+
+    deadline = time.monotonic() + AGREED_SECONDS
+    while True:
+        try:
+            return [row[0] for row in session.execute(at_level(cql, "ALL"), timeout=60)]
+        except (OperationTimedOut, RequestExecutionException):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)

@@ -22,6 +22,7 @@ from tests.server.migrations.server_view import Key, Row, ServerTable, canonical
 CLOCKS = 1_000_000
 """µs by which a timestamp that the server chose may lie outside of the statement's time: ballots run ahead."""
 SHOWN = 3
+CAUSE = ("node", "segment", "offset", "row", "event_id")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class _Checking:
         self.result = Result()
         self._rows = {c.life: _distinct(c.lines(), _row_key) for c in ran.consumers if c.kind == "rows"}
         self._images = {c.life: _distinct(c.lines(), _image_key) for c in ran.consumers if c.kind == "images"}
+        self._nodes = {row["node"] for rows in self._rows.values() for row in rows}
         self._not_whole = ran.ledger.never_whole(ran.tables)
 
     # --- consumers ---
@@ -130,9 +132,11 @@ class _Checking:
 
     def images(self) -> None:
         """The same images, partition by partition, but for what their numbers and short TTLs make of them."""
-        first = _by_partition(self._images["caught-up"])
+        # Of several nodes, whose row came first is the cause of an image.
+        varying = ("seq", "prev_seq", *(CAUSE if len(self._nodes) > 1 else ()))
+        first = _by_partition(self._images["caught-up"], varying)
         for life in ("lagging", "restarted"):
-            other = _by_partition(self._images[life])
+            other = _by_partition(self._images[life], varying)
             differing: dict[str, list[str]] = defaultdict(list)
             for key in first.keys() | other.keys():
                 self._count("partitions of images", 1)
@@ -261,7 +265,8 @@ class _Checking:
                 if row["table_id"] == id_ and (row["segment"], row["offset"]) >= begins
             )
             found = Counter(row["_event_id"] for row in rows if row["_table_id"] == id_)
-            if expected != found:
+            # What the reads at ALL have repaired since is in the logs of several nodes by now.
+            if expected - found or (len(self._nodes) == 1 and expected != found):
                 text = (
                     f"{sum(found.values())} rows for {sum(expected.values())}; {list((expected - found).items())[:3]}"
                 )
@@ -326,13 +331,16 @@ def _by_table(lines: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _by_partition(images: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], list[str]]:
+def _by_partition(
+    images: Iterable[Mapping[str, Any]], varying: Collection[str]
+) -> dict[tuple[str, str, str], list[str]]:
+    """By table, its id and the values of the key: images without what may vary, and without short TTLs."""
     found = defaultdict(list)
     for image in images:
         partition = image["partition_key"]
         if partition is not None and number_of(next(iter(partition.values()))) in TTL:
             continue
-        shown = {name: each for name, each in image.items() if name not in ("seq", "prev_seq")}
+        shown = {name: each for name, each in image.items() if name not in varying}
         # A renamed key column is the same partition.
         key = (f"{image['keyspace']}.{image['table']}", image["table_id"], dumps(list((partition or {}).values())))
         found[key].append(dumps(shown))
@@ -344,4 +352,4 @@ def _short(images: Sequence[str], at: int) -> str:
         return "nothing"
     image = loads(images[at])
     names = ("op", "is_static", "clustering", "before", "after", "changed", "write_ts", "complete", "event_id")
-    return dumps({name: image[name] for name in names})[:500]
+    return dumps({name: image[name] for name in names if name in image})[:500]

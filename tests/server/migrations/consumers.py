@@ -79,11 +79,11 @@ class Consumer:
         self._process = None
         return self._ended(step, process.returncode)
 
-    def stop(self, step: int) -> None:
-        """SIGTERM, and the end awaited."""
+    def stop(self, step: int) -> End | None:
+        """SIGTERM, and the end awaited; an end that was none of ours."""
         process, self._process = self._process, None
         if process is None:
-            return
+            return None
         early = process.poll() is not None
         process.send_signal(signal.SIGTERM)
         try:
@@ -91,8 +91,7 @@ class Consumer:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        if early or code != 0:
-            self._ended(step, code)
+        return self._ended(step, code) if early or code != 0 else None
 
     def kill(self) -> None:
         process, self._process = self._process, None

@@ -161,7 +161,9 @@ class Runner:
         self._place.settle()
         time.sleep(CATCH_UP_SECONDS)
         for consumer in self._started:
-            consumer.stop(step)
+            end = consumer.stop(step)
+            if end is not None:
+                self._remedy(session, consumer, end)
         self._once(session, [*self._started, *self._restarted, *self._lagging], step)
         for name, (id_, captures) in server_view.tables_of(session).items():
             if not captures:

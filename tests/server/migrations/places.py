@@ -1,0 +1,147 @@
+"""Where a history runs: one node, or three that keep every row three times. Knows no history and no consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from tests.helpers.jvm.program import free_ports
+from tests.server.cluster import cluster as clusters
+from tests.server.harness import Node
+
+SETTINGS = {"commitlog_sync_period": "100ms", "materialized_views_enabled": True}
+QUICK = "-XX:TieredStopAtLevel=1"
+
+
+class Place(Protocol):
+    """`path`: the log as consumers take it. `servers`: as `--server` takes them."""
+
+    replication: int
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def servers(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def disturb(self, rng: Random) -> str | None:
+        """Before a step: a node may go down or come back. What was done."""
+        ...
+
+    def settle(self) -> None:
+        """Behind the last step: all nodes are up, and have what they missed, in their logs too."""
+        ...
+
+    def session(self) -> Any:
+        """A context manager that gives a CQL session."""
+        ...
+
+    def kill(self) -> None: ...
+
+
+class OneNode:
+    replication = 1
+
+    def __init__(self, folder: Path, version: str, network: str) -> None:
+        address = f"{network}.1"
+        self._node = Node(
+            folder, SETTINGS, version=version, heap="512m", options=[QUICK], address=address,
+            ports=free_ports(address, 2),
+        )  # fmt: skip
+
+    @property
+    def path(self) -> str:
+        return str(self._node.cdc_raw)
+
+    @property
+    def servers(self) -> str:
+        return f"{self._node.address}:{self._node.cql_port}"
+
+    def start(self) -> None:
+        self._node.start()
+
+    def disturb(self, rng: Random) -> str | None:
+        return None
+
+    def settle(self) -> None:
+        self._node.sync()
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        with self._node.session() as session:
+            yield session
+
+    def kill(self) -> None:
+        self._node.kill()
+
+
+class ThreeNodes:
+    """Node 1 stays up, for sessions go through it; each of the others is killed or stopped for some steps."""
+
+    replication = 3
+    down_steps = (3, 8)
+
+    def __init__(self, folder: Path, version: str, network: str) -> None:
+        if version != "5.0":
+            raise ValueError(f"three nodes run 5.0, not {version}")
+        clusters.NETWORK = network
+        self._cluster = clusters.Cluster(folder, settings=SETTINGS)
+        self._down: tuple[int, int] | None = None
+        """Which node, and for how many steps more."""
+        self._next = 2
+
+    @property
+    def path(self) -> str:
+        return ",".join(f"{node.name}={node.cdc_raw}" for node in self._cluster.nodes.values())
+
+    @property
+    def servers(self) -> str:
+        return ",".join(f"{node.name}={node.address}:{node.cql_port}" for node in self._cluster.nodes.values())
+
+    def start(self) -> None:
+        self._cluster.start()
+
+    def disturb(self, rng: Random) -> str | None:
+        if self._down is not None:
+            number, steps = self._down
+            self._down = (number, steps - 1)
+            if steps > 0:
+                return None
+            self._down = None
+            self._cluster.nodes[number].start_again()
+            self._cluster.await_all_up()
+            return f"n{number} is up again"
+        if rng.random() > 0.15:
+            return None
+        number, self._next = self._next, 5 - self._next
+        self._down = (number, rng.randint(*self.down_steps))
+        if rng.random() < 0.5:
+            self._cluster.nodes[number].kill()
+            return f"n{number} is killed"
+        self._cluster.nodes[number].stop()
+        return f"n{number} is stopped"
+
+    def settle(self) -> None:
+        if self._down is not None:
+            self._cluster.nodes[self._down[0]].start_again()
+            self._down = None
+        self._cluster.await_all_up()
+        self._cluster.await_no_hints()
+        self._cluster.sync()
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        with self._cluster.session() as session:
+            yield session
+
+    def kill(self) -> None:
+        self._cluster.__exit__()
+
+
+def place(nodes: int, folder: Path, version: str, network: str) -> Place:
+    return (OneNode if nodes == 1 else ThreeNodes)(folder, version, network)

@@ -1,0 +1,142 @@
+"""The checks of a history find what is wrong: a missing row, another value, an image that one consumer lacks."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.migrations.checks import check
+from tests.server.migrations.consumers import Consumer, End, Source, Targets, made
+from tests.server.migrations.ledger import Accepted, Ledger
+from tests.server.migrations.runner import Ran
+from tests.server.migrations.server_view import ServerTable
+from tests.server.migrations.writes import Statement, Target
+
+TABLE = "m0.t"
+TYPES = {"id": "int", "v": "text", "at": "timestamp"}
+SHOWN = {"id": 1, "v": "a", "at": 1000}
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Ran:
+    """Two consumers of everything, one write, and nothing wrong."""
+    (tmp_path / "kept").mkdir()
+    source, targets = Source("log", None), Targets(tmp_path / "kept", None)
+    consumers = [
+        made(f"{kind}_{life}", kind, life, source, targets, tmp_path)
+        for kind in ("rows", "images")
+        for life in ("caught-up", "lagging", "restarted")
+    ]
+    consumers.append(made("kept", "sqlite", "caught-up", source, targets, tmp_path))
+    ledger = Ledger()
+    ledger.accept(Statement("CREATE"), Accepted(0, f"CREATE TABLE {TABLE} (…) WITH cdc = true", 1, 1), True)
+    write = Accepted(1, f"INSERT INTO {TABLE}", 77, 77)
+    ledger.accept(Statement(write.text, (Target(TABLE, (("id", 1),)),)), write, True)
+    kinds = {"id": "partition_key", "v": "regular", "at": "regular"}
+    found = Ran(ledger, consumers, {TABLE: ServerTable(TABLE, "i", TYPES, kinds, ("id",), {(1,): SHOWN})})
+    for consumer in consumers:
+        if consumer.kind in ("rows", "images"):
+            give(consumer, row() if consumer.kind == "rows" else image())
+    keep(found, "INSERT INTO m0_t VALUES (1, 'a', '1970-01-01 00:00:01.000Z', 5, 1)")
+    return found
+
+
+def row(**other: Any) -> dict[str, Any]:
+    return {"event_id": "e", "node": "n", "table_id": "i", "keyspace": "m0", "table": "t", "partition_key": {"id": 1},
+            "write_ts": 77, **other}  # fmt: skip
+
+
+def image(**other: Any) -> dict[str, Any]:
+    after = {"id": 1, "v": "a", "at": "1970-01-01 00:00:01.000Z"}
+    return {**row(), "op": "insert", "token": 1, "clustering": None, "is_static": False, "seq": 3, "prev_seq": None,
+            "range": None, "before": None, "after": after, "changed": ["v"], "complete": True, **other}  # fmt: skip
+
+
+def give(consumer: Consumer, *lines: dict[str, Any]) -> None:
+    consumer.out.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def keep(ran: Ran, statement: str) -> None:
+    consumer = ran.consumers[-1]
+    with sqlite3.connect(file(consumer)) as database:
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS m0_t (id INTEGER PRIMARY KEY, v TEXT, at TEXT, cdc_tail_seq, cdc_tail_complete)"
+        )
+        database.execute(statement)
+    database.close()
+
+
+def file(consumer: Consumer) -> Path:
+    return consumer.out.parent / "kept" / "kept.sqlite"
+
+
+def found(ran: Ran) -> list[str]:
+    targets = Targets(ran.consumers[-1].out.parent / "kept", None)
+    return sorted({f"{each.check}: {each.consumer}" for each in check(ran, targets).differences})
+
+
+def test_nothing_is_wrong(ran: Ran) -> None:
+    assert found(ran) == []
+
+
+def test_a_row_that_one_consumer_lacks(ran: Ran) -> None:
+    give(ran.consumer("rows", "lagging"))
+    assert found(ran) == ["acknowledged writes: rows lagging", "same rows: rows lagging"]
+
+
+def test_a_write_that_no_consumer_has(ran: Ran) -> None:
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("rows", life), row(write_ts=78))
+    expected = [f"acknowledged writes: rows {life}" for life in ("caught-up", "lagging", "restarted")]
+    assert found(ran) == expected
+
+
+def test_images_differ_but_not_by_their_numbers(ran: Ran) -> None:
+    give(ran.consumer("images", "lagging"), image(seq=99, prev_seq=98))
+    assert found(ran) == []
+    give(ran.consumer("images", "lagging"), image(changed=["at"]))
+    assert found(ran) == ["same images: images lagging"]
+
+
+def test_images_add_up_to_something_else(ran: Ran) -> None:
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("images", life), image(), image(seq=4, op="delete", after=None))
+    assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "UPDATE m0_t SET v = 'b'",
+        "UPDATE m0_t SET v = NULL",
+        "UPDATE m0_t SET at = '1970-01-01 00:00:02.000Z'",
+        "DELETE FROM m0_t",
+        "INSERT INTO m0_t VALUES (2, 'a', NULL, 6, 1)",
+        "ALTER TABLE m0_t DROP v",
+    ],
+)
+def test_a_kept_table_is_another(ran: Ran, wrong: str) -> None:
+    keep(ran, wrong)
+    assert found(ran) == ["kept: kept"]
+
+
+def test_what_is_not_known_may_be_null_and_nothing_else(ran: Ran) -> None:
+    keep(ran, "UPDATE m0_t SET v = NULL, cdc_tail_complete = 0")
+    assert found(ran) == []
+    keep(ran, "UPDATE m0_t SET v = 'b'")
+    assert found(ran) == ["kept: kept"]
+
+
+def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:
+    ran.ledger.accept(Statement("DROP"), Accepted(2, f"DROP TABLE {TABLE}", 90, 90), True)
+    ran.tables.clear()
+    assert found(ran) == ["dropped table: kept"]
+
+
+def test_a_consumer_that_ended(ran: Ran) -> None:
+    ran.consumers[0].ends.append(End("rows_caught-up", 3, 7, "why"))
+    assert found(ran) == ["end: rows_caught-up"]

@@ -1,0 +1,196 @@
+"""Whether each acknowledged write has its image, by the ledger, the logs' rows and the images.
+
+A write that sets a value has a ticket. Its image is the one in which the ticket comes into the row. It has to be there
+unless one of these holds, which are the reasons that last-write-wins knows:
+
+* *overtaken*: in the log of some node a write of the partition that is as new or newer stands before the write's first
+  copy, or the write has no copy there. That node's log may be merged first.
+* *read*: the server was asked for the partition, and what it answered is as new or newer.
+* *schema*: a change of the table's schema was made before all three nodes had logged the write.
+* *not told*: its timestamp is of the past or equal to another one's, it may have expired before it was merged, or its
+  condition did not hold.
+* *early*: it was sent before the consumer of images began.
+
+All other writes are *held to it*.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.server.cluster.hour.fold import EXAMPLES, TICKET, Fold
+from tests.server.cluster.hour.workload import Acknowledged
+
+CHANGED = {"altered", "shelf", "again", "anew", "cleared"}
+"""Tables whose schema is changed, beside those that are made during the run."""
+ONCE_AT_MOST = {"seq", "lat", "wide", "kv", "ttl", "statics", "ordered", "batched", "big"}
+"""Tables in which no value comes back: their tickets come into a row once."""
+NEAR_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The first row of a node's log that has a ticket. `place`: its number in the log, counted from the first row."""
+
+    place: int
+    segment: int
+    partition: tuple[str, str]
+    timestamp: int
+
+
+@dataclass
+class LogRows:
+    """The rows of all logs: where each ticket stands, and the timestamps of each partition in their order."""
+
+    rows: int = 0
+    nodes: set[str] = field(default_factory=set)
+    copies: dict[tuple[int, str], dict[str, Copy]] = field(default_factory=lambda: defaultdict(dict))
+    partitions: dict[tuple[str, tuple[str, str]], list[tuple[int, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, node: str, lines: Iterable[str]) -> None:
+        self.nodes.add(node)
+        for place, line in enumerate(lines):
+            row = json.loads(line)
+            self.rows += 1
+            if row["partition_key"] is None:
+                continue
+            partition = (row["table_id"], json.dumps(row["partition_key"]))
+            self.partitions[node, partition].append((place, row["write_ts"]))
+            copy = Copy(place, row["segment"], partition, row["write_ts"])
+            for ticket in set(TICKET.findall(json.dumps([row["columns"], row["cells"], row["partition_key"]]))):
+                self.copies[int(ticket), row["table"]].setdefault(node, copy)
+
+    def overtaken(self, ticket: tuple[int, str]) -> bool:
+        """Whether some node's log has something as new, or newer, of the partition, and no copy before it."""
+        copies = self.copies[ticket]
+        written = max(copy.timestamp for copy in copies.values())
+        partition = next(iter(copies.values())).partition
+        for node in self.nodes:
+            own = copies.get(node)
+            others = self.partitions.get((node, partition), [])
+            newer = [place for place, at in others if at >= written and (own is None or place != own.place)]
+            if newer and (own is None or newer[0] < own.place):
+                return True
+        return False
+
+    def everywhere(self, ticket: tuple[int, str], acknowledged: float) -> bool:
+        """Whether each node logged it when it was written, and not by a hint or a repair after a restart."""
+        copies = self.copies[ticket]
+        return self.nodes == set(copies) and all(copy.segment < 1000 * acknowledged for copy in copies.values())
+
+
+@dataclass
+class Accounts:
+    """The figures, and examples of what is wrong."""
+
+    figures: Counter[str] = field(default_factory=Counter)
+    by_kind: Counter[str] = field(default_factory=Counter)
+    without_row: list[str] = field(default_factory=list)
+    without_image: list[str] = field(default_factory=list)
+    twice: list[str] = field(default_factory=list)
+
+
+def accounts(
+    entries: Iterable[Acknowledged], changes: Sequence[Mapping[str, Any]], logs: LogRows, fold: Fold, since: float
+) -> Accounts:
+    """`changes`: the schema changes, each with `cql` and `sent`. `since`: when the consumer of images had begun."""
+    made = Accounts()
+    schema = _by_table(changes)
+    for entry in entries:
+        made.figures["requests"] += 1
+        if entry.acknowledged is None:
+            made.figures["not acknowledged"] += 1
+            continue
+        made.figures["acknowledged"] += 1
+        made.by_kind[entry.kind] += 1
+        for ticket in entry.tickets:
+            _hold(made, entry, ticket, schema, logs, fold, since)
+    return made
+
+
+def _hold(
+    made: Accounts,
+    entry: Acknowledged,
+    ticket: tuple[int, str],
+    schema: Mapping[str, list[float]],
+    logs: LogRows,
+    fold: Fold,
+    since: float,
+) -> None:
+    made.figures["acknowledged values"] += 1
+    text = f"{ticket[1]} {ticket[0]}: {entry.kind}, sent {entry.sent:.3f}"
+    if ticket not in logs.copies:
+        # A table that was dropped within a segment has no row left where the definitions are gone; others have all.
+        made.figures["without a row in any log"] += 1
+        if len(made.without_row) < EXAMPLES:
+            made.without_row.append(text)
+        return
+    images = fold.shown[ticket]
+    if images:
+        made.figures["with an image"] += 1
+    if images > 1 and ticket[1] in ONCE_AT_MOST and not entry.conditional:
+        made.figures["with two images"] += 1
+        if len(made.twice) < EXAMPLES:
+            made.twice.append(f"{text}: {images} images")
+    reason = _excused(entry, ticket, schema, logs, fold, since)
+    if reason is None:
+        made.figures["held to an image"] += 1
+    if images:
+        return
+    if reason is not None:
+        made.figures[f"no image, {reason}"] += 1
+        return
+    made.figures["WITHOUT AN IMAGE"] += 1
+    if len(made.without_image) < 4 * EXAMPLES:
+        copies = {node: (copy.segment, copy.place) for node, copy in logs.copies[ticket].items()}
+        made.without_image.append(f"{text}, copies {copies}")
+
+
+def _excused(
+    entry: Acknowledged,
+    ticket: tuple[int, str],
+    schema: Mapping[str, list[float]],
+    logs: LogRows,
+    fold: Fold,
+    since: float,
+) -> str | None:
+    if entry.sent < since:
+        return "early"
+    if entry.conditional or not entry.surely:
+        return "not told"
+    copies = logs.copies[ticket]
+    partition, written = next(iter(copies.values())).partition, max(copy.timestamp for copy in copies.values())
+    if fold.read.get(partition, 0) >= written:
+        return "read"
+    assert entry.acknowledged is not None
+    times = schema.get(ticket[1], [])
+    near = bisect_left(times, entry.sent - NEAR_SECONDS)
+    if near < len(times):
+        is_near = times[near] < entry.acknowledged + NEAR_SECONDS
+        if is_near or not logs.everywhere(ticket, entry.acknowledged):
+            return "schema"
+    return "overtaken" if logs.overtaken(ticket) else None
+
+
+def _by_table(changes: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """When each table's schema was changed."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for change in changes:
+        words = change["cql"].replace("(", " ").split()
+        name = words[1] if words[0] == "TRUNCATE" else words[2]
+        found[name.rpartition(".")[2]] += [change["sent"], change["done"]]
+    return {name: sorted(times) for name, times in found.items()}
+
+
+def schema_changes(file: Path) -> list[dict[str, Any]]:
+    """Those that the server took."""
+    found = map(json.loads, file.read_text().splitlines())
+    return [change for change in found if change["refusal"] is None]

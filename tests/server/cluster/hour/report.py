@@ -1,0 +1,165 @@
+"""The checks of a run's folder, as often as wanted: figures in `report.json`, and what is needed to find a cause."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.oracle.jsontext import loads
+from tests.server.cluster.hour.accounts import Accounts, LogRows, accounts, schema_changes
+from tests.server.cluster.hour.compare import Compared, Difference, compared, folded, kept, selected
+from tests.server.cluster.hour.data_files import lines
+from tests.server.cluster.hour.fold import Fold
+from tests.server.cluster.hour.recording import Definition, definitions
+from tests.server.cluster.hour.values import of_json
+from tests.server.cluster.hour.workload import entries
+
+SOURCES = ("sqlite", "postgresql", "fold")
+EVENTS = 8
+EVENT_BYTES = 700
+WRONG_FIGURES = ("WITHOUT AN IMAGE", "without a row in any log", "with two images")
+
+
+class Checked:
+    """All checks of one folder. `wrong`: one sentence for each kind of fault; empty where nothing is wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.run: dict[str, Any] = json.loads((folder / "run.json").read_text())
+        self.tables = definitions(folder)
+        self.fold = fold_of(folder)
+        self.accounts = _accounts(folder, self.fold, self.run["following since"])
+        select = selected(folder, self.tables)
+        rows = {"fold": folded(self.fold, self.tables)}
+        rows |= {source: kept(folder, source, self.tables) for source in SOURCES if source != "fold"}
+        self.compared: dict[str, dict[str, Compared]] = {
+            name: {source: compared(source, table, select[name], rows[source][name]) for source in SOURCES}
+            for name, table in self.tables.items()
+        }
+        self.wrong = [*self._wrong()]
+
+    def _wrong(self) -> Iterator[str]:
+        for name, sources in self.compared.items():
+            for source, found in sources.items():
+                if not found.equal:
+                    yield (
+                        f"{name}: {source} lacks {found.missing} rows, has {found.extra} too many, "
+                        f"{found.differing} differ, {found.twice} twice"
+                    )
+                if found.incomplete:
+                    yield f"{name}: {found.incomplete} of {found.rows} rows of {source} are not complete"
+        for kind, count in self.fold.counts.items():
+            yield f"images: {count} {kind}"
+        for name in WRONG_FIGURES:
+            if self.accounts.figures[name]:
+                yield f"acknowledged values {name}: {self.accounts.figures[name]}"
+        for end in self.run["ended by themselves"]:
+            yield f"consumer {end['consumer']} ended by itself with {end['code']}"
+        for need, there in self.run.get("not reached", {}).items():
+            yield f"{need}: {there}"
+
+    def figures(self) -> dict[str, Any]:
+        """What `report.json` has."""
+        return {
+            "wrong": self.wrong,
+            "run": self.run,
+            "requests": dict(self.accounts.figures),
+            "acknowledged by kind": dict(sorted(self.accounts.by_kind.items())),
+            "images": {
+                "images": self.fold.images,
+                "ops": dict(self.fold.ops),
+                "wrong": dict(self.fold.counts),
+                "examples": dict(self.fold.found),
+            },
+            "acknowledged values without an image": self.accounts.without_image,
+            "acknowledged values without a row": self.accounts.without_row,
+            "acknowledged values with two images": self.accounts.twice,
+            "tables": {
+                name: {
+                    source: {key: value for key, value in asdict(found).items() if key != "examples"}
+                    for source, found in sources.items()
+                }
+                for name, sources in self.compared.items()
+            },
+            "differences": [
+                {**asdict(example), "images": events}
+                for example, events in with_events(self.folder, self.tables, self._examples())
+            ],
+        }
+
+    def _examples(self) -> list[Difference]:
+        return [one for sources in self.compared.values() for found in sources.values() for one in found.examples]
+
+
+def fold_of(folder: Path) -> Fold:
+    """Of the images that the lagging consumer wrote."""
+    made = Fold()
+    made.add(lines(folder / "images" / "images"))
+    return made
+
+
+def _accounts(folder: Path, fold: Fold, since: float) -> Accounts:
+    logs = LogRows()
+    for node in sorted(path for path in (folder / "rows").iterdir() if path.is_dir() and not path.name.startswith(".")):
+        logs.add(node.name, lines(node))
+    changes = schema_changes(folder / "schema_changes.jsonl")
+    return accounts(entries(folder / "ledger.jsonl"), changes, logs, fold, since)
+
+
+def with_events(
+    folder: Path, tables: Mapping[str, Definition], examples: Sequence[Difference]
+) -> Iterator[tuple[Difference, list[str]]]:
+    """Each difference with the newest images of its row, and of what happened to many rows of its table at once."""
+    wanted = {(one.table, one.key) for one in examples}
+    names = {name for name, _ in wanted}
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for line in lines(folder / "images" / "images") if wanted else ():
+        image = loads(line)
+        if image["table"] not in names:
+            continue
+        table = tables[image["table"]]
+        key = {**(image["partition_key"] or {}), **(image["clustering"] or {})}
+        spelled = [of_json(table.types.get(name, "text"), key.get(name)) for name in table.key]
+        found[image["table"], json.dumps(spelled, ensure_ascii=False)].append(line[:EVENT_BYTES])
+    for one in examples:
+        yield one, found[one.table, one.key][-EVENTS:]
+
+
+def report(folder: Path) -> list[str]:
+    """Checks the folder, writes `report.json`, prints what is wrong; gives that."""
+    checked = Checked(folder)
+    figures = checked.figures()
+    (folder / "report.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    _print_tables(checked)
+    print(json.dumps({"requests": figures["requests"], "images": figures["images"]["ops"]}, indent=1))
+    for kind, texts in figures["images"]["examples"].items():
+        for text in texts[:2]:
+            print(f"  image {kind}: {text[:900]}")
+    for difference in figures["differences"]:
+        events = difference.pop("images")
+        print(f"  {Difference(**difference)}")
+        for event in events:
+            print(f"      {event}")
+    for text in [*checked.accounts.without_image, *checked.accounts.without_row, *checked.accounts.twice]:
+        print(f"  {text}")
+    for end in checked.run["ended by themselves"]:
+        print(f"  {end['consumer']} ended by itself with {end['code']}: {end['errors']}")
+    print(f"{len(checked.wrong)} kinds of faults" if checked.wrong else "nothing is wrong")
+    for sentence in checked.wrong:
+        print(f"  {sentence}")
+    return checked.wrong
+
+
+def _print_tables(checked: Checked) -> None:
+    print(f"{'table':10} {'select':>7} " + " ".join(f"{source:>10} {'diff':>5} {'inc':>5}" for source in SOURCES))
+    for name, sources in checked.compared.items():
+        parts = []
+        for source in SOURCES:
+            found = sources[source]
+            wrong = found.missing + found.extra + found.differing + found.twice
+            parts.append(f"{found.rows:>10} {wrong:>5} {found.incomplete:>5}")
+        print(f"{name:10} {sources['fold'].select:>7} " + " ".join(parts))

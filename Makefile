@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-cluster
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-cluster soak-hour
 .PHONY: demo test quick soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -30,9 +30,10 @@ quick: $(VENV)/.installed-dev
 # without end
 # (COUNT=7: fewer). `make soak SOAK=examples` runs one of them.
 COUNT ?= 50
+MINUTES ?= 60
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness cluster
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness cluster hour
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -98,6 +99,9 @@ soak-harness:
 
 soak-cluster:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/cluster -s
+
+soak-hour:
+	$(BIN)/python -m tests.server.cluster.hour --minutes $(MINUTES) --folder build/hour
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

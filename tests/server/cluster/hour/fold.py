@@ -51,7 +51,7 @@ class Fold:
     read: dict[tuple[str, str], int] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     found: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    _given: dict[tuple[Row, int], str] = field(default_factory=dict)
+    _given: dict[tuple[Row, int], int] = field(default_factory=dict)
     _seqs: dict[tuple[str, str], int] = field(default_factory=dict)
     _shapes: Counter[str] = field(default_factory=Counter)
     _dropped: set[str] = field(default_factory=set)
@@ -62,10 +62,11 @@ class Fold:
 
     def _one(self, line: str, image: Image) -> None:
         row = row_of(image)
-        given = self._given.setdefault((row, image["seq"]), line)
-        if given is not line:
-            self._wrong("twice" if given == line else "twice, with other content", line)
+        given = self._given.get((row, image["seq"]))
+        if given is not None:
+            self._wrong("twice" if given == hash(line) else "twice, with other content", line)
             return
+        self._given[row, image["seq"]] = hash(line)
         self.images += 1
         self.ops[image["op"]] += 1
         if image["partition_key"] is not None:

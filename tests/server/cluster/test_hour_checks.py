@@ -47,7 +47,10 @@ SOUND = (image(1, None, None, row(FIRST), op="insert"), image(2, 1, row(FIRST), 
 def test_a_sound_sequence_has_no_fault() -> None:
     fold = folded(*SOUND)
     assert dict(fold.counts) == {}
-    assert fold.shown == {(FIRST, "seq"): 1, (SECOND, "seq"): 1}
+    assert {ticket: list(rows.values()) for ticket, rows in fold.shown.items()} == {
+        (FIRST, "seq"): [1],
+        (SECOND, "seq"): [1],
+    }
     assert list(fold.shown_rows(TABLE)) == [({"pk": "1", "ck": "1", "w": str(SECOND)}, True)]
 
 

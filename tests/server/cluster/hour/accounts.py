@@ -130,16 +130,16 @@ def _hold(
     if ticket not in logs.copies:
         # A table that was dropped within a segment has no row left where the definitions are gone; others have all.
         made.figures["without a row in any log"] += 1
-        if len(made.without_row) < EXAMPLES:
+        if len(made.without_row) < 4 * EXAMPLES:
             made.without_row.append(text)
         return
-    images = fold.shown[ticket]
+    images = max(fold.shown[ticket].values(), default=0)
     if images:
         made.figures["with an image"] += 1
     if images > 1 and ticket[1] in ONCE_AT_MOST and not entry.conditional:
         made.figures["with two images"] += 1
-        if len(made.twice) < EXAMPLES:
-            made.twice.append(f"{text}: {images} images")
+        if len(made.twice) < 4 * EXAMPLES:
+            made.twice.append(f"{text}: {images} images of one row")
     reason = _excused(entry, ticket, schema, logs, fold, since)
     if reason is None:
         made.figures["held to an image"] += 1
@@ -149,7 +149,7 @@ def _hold(
         made.figures[f"no image, {reason}"] += 1
         return
     made.figures["WITHOUT AN IMAGE"] += 1
-    if len(made.without_image) < 4 * EXAMPLES:
+    if len(made.without_image) < 8 * EXAMPLES:
         copies = {node: (copy.segment, copy.place) for node, copy in logs.copies[ticket].items()}
         made.without_image.append(f"{text}, copies {copies}")
 

@@ -20,7 +20,7 @@ from tests.server.cluster.hour.values import of_json
 EXAMPLES = 5
 OF_ONE_ROW = {"insert", "update", "upsert", "delete", "expire", "read"}
 OF_MANY = {"delete_range", "delete_partition", "truncate", "schema", "drop"}
-TICKET = re.compile(r"(?<![\d.eE])[1-9]\d{6}(?![\d.eE])")
+TICKET = re.compile(r"(?<![\d.])[1-9]\d{6}(?![\d.])")
 
 Row = tuple[str, str, str, bool]
 Image = Mapping[str, Any]
@@ -40,14 +40,14 @@ class RowState:
 class Fold:
     """What images come to. `found`: examples of what is wrong, by kind; `counts`: how many of each.
 
-    `shown`: how often a ticket came newly into a row, by (ticket, table). `read`: (table id, partition) to the newest
-    timestamp of what was read from the server.
+    `shown`: by ticket and table, how often the ticket came newly into each row. `read`: by table id and partition, the
+    newest timestamp of what was read from the server.
     """
 
     images: int = 0
     ops: Counter[str] = field(default_factory=Counter)
     rows: dict[Row, RowState] = field(default_factory=dict)
-    shown: Counter[tuple[int, str]] = field(default_factory=Counter)
+    shown: dict[tuple[int, str], Counter[Row]] = field(default_factory=lambda: defaultdict(Counter))
     read: dict[tuple[str, str], int] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     found: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -103,7 +103,7 @@ class Fold:
             complete = "complete" if last.complete and image["complete"] else "incomplete"
             self._wrong(f"{kind} ({complete})", f"{dumps(last.after)} was the row: {line}")
         for ticket in tickets(image["after"]) - tickets(image["before"]):
-            self.shown[ticket, image["table"]] += 1
+            self.shown[ticket, image["table"]][row] += 1
         if (image["event_id"] or "").startswith("snapshot:"):
             partition = (image["table_id"], row[1])
             self.read[partition] = max(self.read.get(partition, 0), image["write_ts"] or 0)

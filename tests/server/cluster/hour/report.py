@@ -57,10 +57,15 @@ class Checked:
         for name in WRONG_FIGURES:
             if self.accounts.figures[name]:
                 yield f"acknowledged values {name}: {self.accounts.figures[name]}"
+        for (consumer, code), ends in self.ends().items():
+            yield f"consumer {consumer} ended by itself with {code}, {len(ends)} times"
+
+    def ends(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
+        """The consumers that ended by themselves, by name and exit code."""
+        found: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
         for end in self.run["ended by themselves"]:
-            yield f"consumer {end['consumer']} ended by itself with {end['code']}"
-        for need, there in self.run.get("not reached", {}).items():
-            yield f"{need}: {there}"
+            found[end["consumer"], end["code"]].append(end)
+        return found
 
     def figures(self) -> dict[str, Any]:
         """What `report.json` has."""
@@ -146,8 +151,8 @@ def report(folder: Path) -> list[str]:
             print(f"      {event}")
     for text in [*checked.accounts.without_image, *checked.accounts.without_row, *checked.accounts.twice]:
         print(f"  {text}")
-    for end in checked.run["ended by themselves"]:
-        print(f"  {end['consumer']} ended by itself with {end['code']}: {end['errors']}")
+    for (consumer, code), ends in checked.ends().items():
+        print(f"  {consumer} ended by itself with {code}, {len(ends)} times: {ends[0]['errors']}")
     print(f"{len(checked.wrong)} kinds of faults" if checked.wrong else "nothing is wrong")
     for sentence in checked.wrong:
         print(f"  {sentence}")

@@ -58,9 +58,11 @@ class Hour:
 
     def run(self) -> None:
         """Everything but the checks."""
-        if self._folder.exists():
+        if self._folder.exists() and any(self._folder.iterdir()):
+            if not (self._folder / "ledger.jsonl").exists():
+                raise SystemExit(f"{self._folder} is not empty and no folder of an earlier run: name another one")
             shutil.rmtree(self._folder)
-        self._folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             postgres = Postgres()
             held.callback(postgres.remove)
@@ -91,7 +93,7 @@ class Hour:
             changes.start()
             self._figures["started"] = time.time()
             with again(consumers.look_after, LOOK_SECONDS, "look after consumers"):
-                self._break(cluster, consumers, changes, whole)
+                self._break(cluster, consumers, changes, schema, whole)
                 changes.stop()
                 workload.stop()
                 self._settle(cluster, consumers, database)
@@ -103,7 +105,14 @@ class Hour:
             consumers.stop()
             self._keep(consumers, changes)
 
-    def _break(self, cluster: Cluster, consumers: Consumers, changes: SchemaChanges, whole: threading.Event) -> None:
+    def _break(
+        self,
+        cluster: Cluster,
+        consumers: Consumers,
+        changes: SchemaChanges,
+        schema: SchemaState,
+        whole: threading.Event,
+    ) -> None:
         """All the faults, over the length of the run."""
         pace, began = self._pace, time.monotonic()
         kills, rests = Kills(consumers, pace.kill), Rests(consumers.lagging, pace.rest, pace.work)
@@ -117,6 +126,7 @@ class Hour:
             for at, what in plan:
                 time.sleep(max(0.0, began + at - time.monotonic()))
                 what()
+                schema.snapshots_over = True
         consumers.lagging.start()
         self._figures |= {"outages": outages.figures, "rests of the lagging consumer": rests.times}
 

@@ -132,10 +132,11 @@ class Workload:
                         self._idle.notify_all()
 
     def _way(self) -> tuple[int, str]:
-        """Through which node, and how many replicas answer."""
+        """Through which node, and how many replicas answer. A node that starts again is chosen too, and refuses."""
         if self._random.random() < 0.3:
             return LASTING, "ONE"
-        return self._random.choice(sorted(self._cluster.nodes)), "QUORUM"
+        up = sorted(number for number, node in self._cluster.nodes.items() if node.running)
+        return self._random.choice(up), "QUORUM"
 
     def _write(self, session: Any, statement: Statement, coordinator: int, level: str) -> None:
         host = session.cluster.metadata.get_host(address_of(coordinator), self._cluster.nodes[LASTING].cql_port)

@@ -19,8 +19,17 @@ from tests.server.cluster.hour.values import of_json
 from tests.server.cluster.hour.workload import entries
 
 SOURCES = ("sqlite", "postgresql", "fold")
+SCHEMA_CHANGES = (
+    "create", "add", "drop_column", "add_again", "drop_table", "create_same_id", "create_other_id", "truncate",
+    "add_static", "drop_static",
+)  # fmt: skip
+OUTAGE_FIGURES = 3
 EVENTS = 8
 EVENT_BYTES = 700
+LEAST_TABLES = 15
+LEAST_AN_HOUR = 20_000
+LEAST_HELD = 0.5
+"""Of the acknowledged values, how many have to be held to an image: else the reasons for none hide too much."""
 WRONG_FIGURES = ("WITHOUT AN IMAGE", "without a row in any log", "with two images")
 
 
@@ -59,6 +68,27 @@ class Checked:
                 yield f"acknowledged values {name}: {self.accounts.figures[name]}"
         for (consumer, code), ends in self.ends().items():
             yield f"consumer {consumer} ended by itself with {code}, {len(ends)} times"
+        yield from self._not_reached()
+
+    def _not_reached(self) -> Iterator[str]:
+        """What a run has to do to be one."""
+        figures, run = self.accounts.figures, self.run
+        least = LEAST_AN_HOUR * run["minutes"] / 60
+        if figures["acknowledged"] < least:
+            yield f"{figures['acknowledged']} writes are acknowledged, expected {least:.0f}"
+        if figures["held to an image"] < LEAST_HELD * figures["acknowledged values"]:
+            yield f"{figures['held to an image']} of {figures['acknowledged values']} values are held to an image"
+        written = {kind.partition(".")[0] for kind in self.accounts.by_kind} & set(self.tables)
+        if len(written) < LEAST_TABLES:
+            yield f"{len(written)} kinds of tables, expected {LEAST_TABLES}"
+        for kind in SCHEMA_CHANGES:
+            if not run["schema changes"].get(kind):
+                yield f"no schema change {kind}"
+        for name, kills in run["kills"].items():
+            if not kills:
+                yield f"{name} was never killed"
+        if not run.get("rests of the lagging consumer") or len(run.get("outages", {})) < OUTAGE_FIGURES:
+            yield "the run did not come to its end"
 
     def ends(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
         """The consumers that ended by themselves, by name and exit code."""
@@ -71,6 +101,7 @@ class Checked:
         """What `report.json` has."""
         return {
             "wrong": self.wrong,
+            "summary": self._summary(),
             "run": self.run,
             "requests": dict(self.accounts.figures),
             "acknowledged by kind": dict(sorted(self.accounts.by_kind.items())),
@@ -94,6 +125,23 @@ class Checked:
                 {**asdict(example), "images": events}
                 for example, events in with_events(self.folder, self.tables, self._examples())
             ],
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        rows = [found for sources in self.compared.values() for found in sources.values()]
+        return {
+            "acknowledged writes": self.accounts.figures["acknowledged"],
+            "kinds of tables": self.run["tables at the start"],
+            "schema changes": sum(n for kind, n in self.run["schema changes"].items() if kind != "refused"),
+            "kills of consumers": sum(self.run["kills"].values()),
+            "images": self.fold.images,
+            "images twice": sum(n for kind, n in self.fold.counts.items() if kind.startswith("twice")),
+            "sequence breaks": sum(n for kind, n in self.fold.counts.items() if not kind.startswith("twice")),
+            "acknowledged values held to an image": self.accounts.figures["held to an image"],
+            "acknowledged values without an image": self.accounts.figures["WITHOUT AN IMAGE"],
+            "rows of SELECT": sum(found["fold"].select for found in self.compared.values()),
+            "rows missing, too many or differing": sum(f.missing + f.extra + f.differing + f.twice for f in rows),
+            "rows not complete": sum(found.incomplete for found in rows),
         }
 
     def _examples(self) -> list[Difference]:
@@ -140,7 +188,9 @@ def report(folder: Path) -> list[str]:
     figures = checked.figures()
     (folder / "report.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     _print_tables(checked)
-    print(json.dumps({"requests": figures["requests"], "images": figures["images"]["ops"]}, indent=1))
+    print(
+        json.dumps({key: figures[key] for key in ("summary", "requests")} | {"ops": dict(checked.fold.ops)}, indent=1)
+    )
     for kind, texts in figures["images"]["examples"].items():
         for text in texts[:2]:
             print(f"  image {kind}: {text[:900]}")

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -117,7 +117,7 @@ class Hour:
         pace, began = self._pace, time.monotonic()
         kills, rests = Kills(consumers, pace.kill), Rests(consumers.lagging, pace.rest, pace.work)
         outages = Outages(cluster, whole, changes.pause)
-        plan = [
+        plan: list[tuple[float, Callable[[], None]]] = [
             (FIRST_OUTAGE * pace.length, lambda: outages.hinted(pace.away)),
             (SECOND_OUTAGE * pace.length, lambda: outages.repaired(pace.away / 2)),
             (pace.length, lambda: None),

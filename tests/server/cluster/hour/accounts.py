@@ -9,7 +9,7 @@ unless one of these holds, which are the reasons that last-write-wins knows:
 * *schema*: a change of the table's schema was made before all three nodes had logged the write.
 * *not told*: its timestamp is of the past or equal to another one's, it may have expired before it was merged, or its
   condition did not hold.
-* *early*: it was sent before the consumer of images began.
+* *early*: in each node's log it stands before the first row that has an image: the consumer of images began behind it.
 
 All other writes are *held to it*.
 """
@@ -40,6 +40,7 @@ class Copy:
 
     place: int
     segment: int
+    offset: int
     partition: tuple[str, str]
     timestamp: int
 
@@ -64,7 +65,7 @@ class LogRows:
                 continue
             partition = (row["table_id"], json.dumps(row["partition_key"]))
             self.partitions[node, partition].append((place, row["write_ts"]))
-            copy = Copy(place, row["segment"], partition, row["write_ts"])
+            copy = Copy(place, row["segment"], row["offset"], partition, row["write_ts"])
             for ticket in set(TICKET.findall(json.dumps([row["columns"], row["cells"], row["partition_key"]]))):
                 self.copies[int(ticket), row["table"]].setdefault(node, copy)
 
@@ -80,6 +81,11 @@ class LogRows:
             if newer and (own is None or newer[0] < own.place):
                 return True
         return False
+
+    def before(self, ticket: tuple[int, str], first: Mapping[str, tuple[int, int]]) -> bool:
+        """Whether each copy stands before the position that `first` has of its node."""
+        copies = self.copies[ticket].items()
+        return all(node not in first or (copy.segment, copy.offset) < first[node] for node, copy in copies)
 
     def everywhere(self, ticket: tuple[int, str], acknowledged: float) -> bool:
         """Whether each node logged it when it was written, and not by a hint or a repair after a restart."""
@@ -99,9 +105,9 @@ class Accounts:
 
 
 def accounts(
-    entries: Iterable[Acknowledged], changes: Sequence[Mapping[str, Any]], logs: LogRows, fold: Fold, since: float
+    entries: Iterable[Acknowledged], changes: Sequence[Mapping[str, Any]], logs: LogRows, fold: Fold
 ) -> Accounts:
-    """`changes`: the schema changes, each with `cql` and `sent`. `since`: when the consumer of images had begun."""
+    """`changes`: the schema changes, each with `cql` and `sent`."""
     made = Accounts()
     schema = _by_table(changes)
     for entry in entries:
@@ -112,7 +118,7 @@ def accounts(
         made.figures["acknowledged"] += 1
         made.by_kind[entry.kind] += 1
         for ticket in entry.tickets:
-            _hold(made, entry, ticket, schema, logs, fold, since)
+            _hold(made, entry, ticket, schema, logs, fold)
     return made
 
 
@@ -123,7 +129,6 @@ def _hold(
     schema: Mapping[str, list[float]],
     logs: LogRows,
     fold: Fold,
-    since: float,
 ) -> None:
     made.figures["acknowledged values"] += 1
     text = f"{ticket[1]} {ticket[0]}: {entry.kind}, sent {entry.sent:.3f}"
@@ -140,7 +145,7 @@ def _hold(
         made.figures["with two images"] += 1
         if len(made.twice) < 4 * EXAMPLES:
             made.twice.append(f"{text}: {images} images of one row")
-    reason = _excused(entry, ticket, schema, logs, fold, since)
+    reason = _excused(entry, ticket, schema, logs, fold)
     if reason is None:
         made.figures["held to an image"] += 1
     if images:
@@ -160,9 +165,8 @@ def _excused(
     schema: Mapping[str, list[float]],
     logs: LogRows,
     fold: Fold,
-    since: float,
 ) -> str | None:
-    if entry.sent < since:
+    if logs.before(ticket, fold.first):
         return "early"
     if entry.conditional or not entry.surely:
         return "not told"

@@ -47,29 +47,26 @@ class Pace:
 
 
 class Kills:
-    """`kill -9` of one consumer after the other."""
+    """`kill -9` of the consumer that was killed least often, of those that work."""
 
     def __init__(self, consumers: Consumers, seconds: float) -> None:
         self._consumers = consumers.all
         self._seconds = seconds
         self._next = time.monotonic() + seconds
-        self._turn = 0
 
     def look(self) -> None:
-        """Kills where it is time; a consumer that rests is passed over."""
-        if time.monotonic() < self._next:
+        """Kills where it is time."""
+        working = [consumer for consumer in self._consumers if consumer.running]
+        if time.monotonic() < self._next or not working:
             return
         self._next = time.monotonic() + self._seconds
-        for _ in self._consumers:
-            consumer = self._consumers[self._turn % len(self._consumers)]
-            self._turn += 1
-            if consumer.kill():
-                print(f"{time.strftime('%H:%M:%S')} kill -9 of {consumer.name}", flush=True)
-                return
+        consumer = min(working, key=lambda one: one.kills)
+        if consumer.kill():
+            print(f"{time.strftime('%H:%M:%S')} kill -9 of {consumer.name}", flush=True)
 
 
 class Rests:
-    """Stops a consumer for `rest` seconds, then lets it work for `work` seconds, and so on. `longest`: seconds."""
+    """Stops a consumer for `rest` seconds, then lets it work for `work` seconds, and so on."""
 
     def __init__(self, consumer: Consumer, rest: float, work: float) -> None:
         self.times = 0

@@ -41,7 +41,8 @@ class Fold:
     """What images come to. `found`: examples of what is wrong, by kind; `counts`: how many of each.
 
     `shown`: by ticket and table, how often the ticket came newly into each row. `read`: by table id and partition, the
-    newest timestamp of what was read from the server.
+    newest timestamp of what was read from the server. `first`: by node, the least position of a log row that has an
+    image.
     """
 
     images: int = 0
@@ -49,6 +50,7 @@ class Fold:
     rows: dict[Row, RowState] = field(default_factory=dict)
     shown: dict[tuple[int, str], Counter[Row]] = field(default_factory=lambda: defaultdict(Counter))
     read: dict[tuple[str, str], int] = field(default_factory=dict)
+    first: dict[str, tuple[int, int]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     found: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _given: dict[tuple[Row, int], int] = field(default_factory=dict)
@@ -69,6 +71,9 @@ class Fold:
         self._given[row, image["seq"]] = hash(line)
         self.images += 1
         self.ops[image["op"]] += 1
+        if image["segment"] is not None:
+            position = (image["segment"], image["offset"])
+            self.first[image["node"]] = min(self.first.get(image["node"], position), position)
         if image["partition_key"] is not None:
             self._sequence(line, image)
         if image["op"] in OF_ONE_ROW:

@@ -41,7 +41,7 @@ class Checked:
         self.run: dict[str, Any] = json.loads((folder / "run.json").read_text())
         self.tables = definitions(folder)
         self.fold = fold_of(folder)
-        self.accounts = _accounts(folder, self.fold, self.run["following since"])
+        self.accounts = _accounts(folder, self.fold)
         select = selected(folder, self.tables)
         rows = {"fold": folded(self.fold, self.tables)}
         rows |= {source: kept(folder, source, self.tables) for source in SOURCES if source != "fold"}
@@ -155,12 +155,12 @@ def fold_of(folder: Path) -> Fold:
     return made
 
 
-def _accounts(folder: Path, fold: Fold, since: float) -> Accounts:
+def _accounts(folder: Path, fold: Fold) -> Accounts:
     logs = LogRows()
     for node in sorted(path for path in (folder / "rows").iterdir() if path.is_dir() and not path.name.startswith(".")):
         logs.add(node.name, lines(node))
     changes = schema_changes(folder / "schema_changes.jsonl")
-    return accounts(entries(folder / "ledger.jsonl"), changes, logs, fold, since)
+    return accounts(entries(folder / "ledger.jsonl"), changes, logs, fold)
 
 
 def with_events(

@@ -54,7 +54,12 @@ class Hour:
         self._folder = folder
         self._pace = Pace.of(minutes)
         self._rate = rate
-        self._figures: dict[str, object] = {"minutes": minutes, "rate": rate, "tables at the start": len(KINDS)}
+        self._figures: dict[str, object] = {
+            "minutes": minutes,
+            "rate": rate,
+            "pace in seconds": asdict(self._pace),
+            "tables at the start": len(KINDS),
+        }
 
     def run(self) -> None:
         """Everything but the checks."""
@@ -91,7 +96,6 @@ class Hour:
             time.sleep(pace.filled)
             consumers.start()
             changes.start()
-            self._figures["started"] = time.time()
             with again(consumers.look_after, LOOK_SECONDS, "look after consumers"):
                 self._break(cluster, consumers, changes, schema, whole)
                 changes.stop()
@@ -166,7 +170,6 @@ class Hour:
             "schema changes": dict(changes.done),
             "kills": {consumer.name: consumer.kills for consumer in consumers.all},
             "ended by themselves": [asdict(end) for end in consumers.ends()],
-            "following since": self._figures.get("started", 0.0),
         }
         (self._folder / "run.json").write_text(json.dumps(self._figures, indent=1) + "\n")
 

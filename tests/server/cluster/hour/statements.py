@@ -255,7 +255,7 @@ class Statements:
         scalars = {
             "w": w, "fl": "NaN" if w % 11 == 0 else repr(w / 3), "do": "Infinity" if w % 13 == 0 else repr(w / 7),
             "de": f"{w}.{w % 100:02}", "vi": w**5, "bl": f"0x{w % 256:02x}" * (w % 3 > 0) or "0x",
-            "bo": str(w % 2 == 0), "du": f"{w % 40}d{w % 60}m", "da": f"'20{w % 90 + 10}-03-0{w % 9 + 1}'",
+            "bo": str(w % 2 == 0), "du": f"{w % 40}d{w % 59 + 1}m", "da": f"'20{w % 90 + 10}-03-0{w % 9 + 1}'",
             "ti": f"'0{w % 9}:02:03.{w % 1000:03}'", "ts": at + w, "ip": f"'10.0.{w % 256}.7'", "sm": w % 30000,
             "tn": w % 256 - 128, "tu": UUID(int=w, version=1), "ac": f"'ac{w}'",
         }  # fmt: skip

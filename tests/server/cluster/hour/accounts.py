@@ -6,9 +6,8 @@ unless one of these holds, which are the reasons that last-write-wins knows:
 * *overtaken*: in the log of some node a write of the partition that is as new or newer stands before the write's first
   copy, or the write has no copy there. That node's log may be merged first.
 * *read*: the server was asked for the partition, and what it answered is as new or newer.
-* *schema*: a change of the table's schema was made before all three nodes had logged the write.
-* *not told*: its timestamp is of the past or equal to another one's, it may have expired before it was merged, or its
-  condition did not hold.
+* *schema*: the table's schema was being changed, or was changed before all three nodes had logged the write.
+* *not surely*: its timestamp is of the past or equal to another one's, or it may have expired before it was merged.
 * *early*: in each node's log it stands before the first row that has an image: the consumer of images began behind it.
 
 All other writes are *held to it*.
@@ -17,7 +16,6 @@ All other writes are *held to it*.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,7 +124,7 @@ def _hold(
     made: Accounts,
     entry: Acknowledged,
     ticket: tuple[int, str],
-    schema: Mapping[str, list[float]],
+    schema: Mapping[str, list[tuple[float, float]]],
     logs: LogRows,
     fold: Fold,
 ) -> None:
@@ -162,36 +160,35 @@ def _hold(
 def _excused(
     entry: Acknowledged,
     ticket: tuple[int, str],
-    schema: Mapping[str, list[float]],
+    schema: Mapping[str, list[tuple[float, float]]],
     logs: LogRows,
     fold: Fold,
 ) -> str | None:
     if logs.before(ticket, fold.first):
         return "early"
-    if entry.conditional or not entry.surely:
-        return "not told"
+    if not entry.surely:
+        return "not surely"
     copies = logs.copies[ticket]
     partition, written = next(iter(copies.values())).partition, max(copy.timestamp for copy in copies.values())
     if fold.read.get(partition, 0) >= written:
         return "read"
     assert entry.acknowledged is not None
-    times = schema.get(ticket[1], [])
-    near = bisect_left(times, entry.sent - NEAR_SECONDS)
-    if near < len(times):
-        is_near = times[near] < entry.acknowledged + NEAR_SECONDS
-        if is_near or not logs.everywhere(ticket, entry.acknowledged):
-            return "schema"
+    later = [(sent, done) for sent, done in schema.get(ticket[1], ()) if done + NEAR_SECONDS > entry.sent]
+    if any(sent < entry.acknowledged + NEAR_SECONDS for sent, _ in later):
+        return "schema"
+    if later and not logs.everywhere(ticket, entry.acknowledged):
+        return "schema"
     return "overtaken" if logs.overtaken(ticket) else None
 
 
-def _by_table(changes: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """When each table's schema was changed."""
-    found: dict[str, list[float]] = defaultdict(list)
+def _by_table(changes: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+    """When each table's schema was changed: from sent to done."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for change in changes:
         words = change["cql"].replace("(", " ").split()
         name = words[1] if words[0] == "TRUNCATE" else words[2]
-        found[name.rpartition(".")[2]] += [change["sent"], change["done"]]
-    return {name: sorted(times) for name, times in found.items()}
+        found[name.rpartition(".")[2]].append((change["sent"], change["done"]))
+    return found
 
 
 def schema_changes(file: Path) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ LOOK_SECONDS = 0.5
 EXPIRED_SECONDS = 10.0
 CATCH_UP_SECONDS = 900.0
 LOOK_AGAIN_SECONDS = 15.0
-STEADY_LOOKS = 3
+STEADY_LOOKS = 6
 """So many comparisons with the same difference: nothing is on its way any more."""
 
 FIRST_OUTAGE, SECOND_OUTAGE = 0.15, 0.55

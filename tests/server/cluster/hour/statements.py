@@ -233,7 +233,7 @@ class Statements:
             ("ttl", f"UPDATE {table} USING TTL 20 SET who = 't{w}' WHERE pk = {pk} IF ver != -7"),
         ])  # fmt: skip
         tickets = () if kind == "delete" else ((w, "lwt"),)
-        return Statement(f"lwt.{kind}", cql, "lwt", tickets, conditional=True)
+        return Statement(f"lwt.{kind}", cql, "lwt", tickets, surely=kind != "ttl", conditional=True)
 
     def _ttl(self) -> Statement:
         w, pk, ck, table = self._take(), self._below(35), self._below(22), f"{KEYSPACE}.ttl"

@@ -25,8 +25,6 @@ from typing import Any
 from tests.server.cluster.hour.fold import EXAMPLES, TICKET, Fold
 from tests.server.cluster.hour.workload import Acknowledged
 
-CHANGED = {"altered", "shelf", "again", "anew", "cleared"}
-"""Tables whose schema is changed, beside those that are made during the run."""
 ONCE_AT_MOST = {"seq", "lat", "wide", "kv", "ttl", "statics", "ordered", "batched", "big"}
 """Tables in which no value comes back: their tickets come into a row once."""
 NEAR_SECONDS = 1.0

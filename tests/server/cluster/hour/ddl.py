@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ class SchemaChanges:
         self._out = file.open("a")
         self._whole = whole
         self._made = 0
+        self._again_id: str | None = None
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="schema changes")
         self._free = threading.Lock()
@@ -119,31 +119,28 @@ class SchemaChanges:
         self._do(session, "drop_table", f"DROP TABLE {KEYSPACE}.{made(number).name}")
 
     def _drop_and_add(self, session: Any) -> None:
-        """Writers go on: a request of the column may meet either schema."""
-        self._column("x", False)
+        """A column goes and comes back at once, with the same type."""
+        self._note_column("x", False)
         self._do(session, "drop_column", f"ALTER TABLE {KEYSPACE}.altered DROP x")
         self._end.wait(min(3.0, self._seconds / 2))
-        if self._do(session, "add_again", f"ALTER TABLE {KEYSPACE}.altered ADD x bigint"):
-            self._column("x", True)
+        self._do(session, "add_again", f"ALTER TABLE {KEYSPACE}.altered ADD x bigint")
+        self._note_column("x", self._has(session, "altered", "x"))
 
     def _add_and_drop(self, session: Any) -> None:
-        """A column that comes in one turn and goes in the next."""
-        with self._schema.lock:
-            there = "y" in self._schema.altered_columns
-        if there:
-            # Still written while it goes.
+        """A column that comes in one turn and goes in the next; it is written while it goes."""
+        if self._has(session, "altered", "y"):
             self._do(session, "drop_column", f"ALTER TABLE {KEYSPACE}.altered DROP y")
-            self._column("y", False)
-        elif self._do(session, "add", f"ALTER TABLE {KEYSPACE}.altered ADD y bigint"):
-            self._column("y", True)
+        else:
+            self._do(session, "add", f"ALTER TABLE {KEYSPACE}.altered ADD y bigint")
+        self._note_column("y", self._has(session, "altered", "y"))
 
     def _static(self, session: Any) -> None:
-        with self._schema.lock:
-            there = self._schema.shelf_static
+        there = self._has(session, "shelf", "s")
         change = "DROP s" if there else "ADD s bigint static"
-        if self._do(session, "drop_static" if there else "add_static", f"ALTER TABLE {KEYSPACE}.shelf {change}"):
-            with self._schema.lock:
-                self._schema.shelf_static = not there
+        self._do(session, "drop_static" if there else "add_static", f"ALTER TABLE {KEYSPACE}.shelf {change}")
+        there = self._has(session, "shelf", "s")
+        with self._schema.lock:
+            self._schema.shelf_static = there
 
     def _same_id(self, session: Any) -> None:
         if not self._whole.is_set():
@@ -153,8 +150,10 @@ class SchemaChanges:
             table_id = self._id(session, "again")
             if not self._whole.is_set():
                 return
-            self._do(session, "drop_table", f"DROP TABLE {KEYSPACE}.again")
-            self._do(session, "create_same_id", BY_NAME["again"].create(table_id=table_id))
+            if table_id is not None:
+                self._again_id = table_id
+                self._do(session, "drop_table", f"DROP TABLE {KEYSPACE}.again")
+            self._do(session, "create_same_id", BY_NAME["again"].create(table_id=self._again_id))
 
     def _other_id(self, session: Any) -> None:
         self._do(session, "drop_table", f"DROP TABLE {KEYSPACE}.anew")
@@ -164,13 +163,21 @@ class SchemaChanges:
         if self._whole.is_set():
             self._do(session, "truncate", f"TRUNCATE {KEYSPACE}.cleared")
 
-    def _column(self, name: str, there: bool) -> None:
-        with self._schema.lock, suppress(KeyError):
-            if there:
-                self._schema.altered_columns.add(name)
-            else:
-                self._schema.altered_columns.remove(name)
+    def _note_column(self, name: str, there: bool) -> None:
+        """For the writers: a column of `altered` that may be written, or may not."""
+        with self._schema.lock:
+            columns = self._schema.altered_columns
+            self._schema.altered_columns = columns | {name} if there else columns - {name}
 
-    def _id(self, session: Any, table: str) -> str:
+    def _has(self, session: Any, table: str, column: str) -> bool:
+        """Asked of the server: a change that timed out may have been made."""
+        query = (
+            f"SELECT type FROM system_schema.columns WHERE keyspace_name = '{KEYSPACE}' AND table_name = '{table}' "
+            f"AND column_name = '{column}'"
+        )
+        return session.execute(query).one() is not None
+
+    def _id(self, session: Any, table: str) -> str | None:
         query = f"SELECT id FROM system_schema.tables WHERE keyspace_name = '{KEYSPACE}' AND table_name = '{table}'"
-        return str(session.execute(query).one()[0])
+        found = session.execute(query).one()
+        return None if found is None else str(found[0])

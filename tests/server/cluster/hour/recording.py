@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -20,8 +21,10 @@ from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.cluster import Cluster, at_level
 from tests.server.cluster.hour.consumers import INTO
 from tests.server.cluster.hour.tables import KEYSPACE
+from tests.server.cluster.workload import refusals
 
 SELECT_SECONDS = 120
+SELECT_TRIES = 5
 SEQ, COMPLETE = "cdc_tail_seq", "cdc_tail_complete"
 
 
@@ -87,9 +90,16 @@ def record_select(cluster: Cluster, folder: Path, tables: Mapping[str, Definitio
                 out.write(f'{{"table":{json.dumps(table.name)},"row":{dumps(row)}}}\n')
 
 
-def _asked(session: Any, cql: str) -> Iterator[str]:
-    for row in session.execute(at_level(cql, "ALL"), timeout=SELECT_SECONDS):
-        yield row[0]
+def _asked(session: Any, cql: str) -> list[str]:
+    """All answers of a SELECT JSON at ALL; asked again where a busy node did not answer in time."""
+    for left in reversed(range(SELECT_TRIES)):
+        try:
+            return [row[0] for row in session.execute(at_level(cql, "ALL"), timeout=SELECT_SECONDS)]
+        except refusals():
+            if not left:
+                raise
+            time.sleep(SELECT_SECONDS / 10)
+    raise AssertionError("not reached")
 
 
 def record_sqlite(folder: Path, tables: Mapping[str, Definition]) -> None:

@@ -68,6 +68,8 @@ class Checked:
                 yield f"acknowledged values {name}: {self.accounts.figures[name]}"
         for (consumer, code), ends in self.ends().items():
             yield f"consumer {consumer} ended by itself with {code}, {len(ends)} times"
+        for failure in self.run["failures"]:
+            yield f"the run failed: {failure}"
         yield from self._not_reached()
 
     def _not_reached(self) -> Iterator[str]:

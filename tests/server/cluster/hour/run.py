@@ -54,6 +54,7 @@ class Hour:
         self._folder = folder
         self._pace = Pace.of(minutes)
         self._rate = rate
+        self._failures: list[str] = []
         self._figures: dict[str, object] = {
             "minutes": minutes,
             "rate": rate,
@@ -98,13 +99,15 @@ class Hour:
             changes.start()
             with again(consumers.look_after, LOOK_SECONDS, "look after consumers"):
                 self._break(cluster, consumers, changes, schema, whole)
-                changes.stop()
-                workload.stop()
+                with self._kept():
+                    changes.stop()
+                with self._kept():
+                    workload.stop()
                 self._settle(cluster, consumers, database)
         finally:
-            with _quiet():
+            with self._kept():
                 changes.stop()
-            with _quiet():
+            with self._kept():
                 workload.stop()
             consumers.stop()
             self._keep(consumers, changes)
@@ -129,7 +132,8 @@ class Hour:
         with again(kills.look, LOOK_SECONDS, "kills"), again(rests.look, LOOK_SECONDS, "rests"):
             for at, what in plan:
                 time.sleep(max(0.0, began + at - time.monotonic()))
-                what()
+                with self._kept():
+                    what()
                 schema.snapshots_over = True
         consumers.lagging.start()
         self._figures |= {"outages": outages.figures, "rests of the lagging consumer": rests.times}
@@ -167,20 +171,21 @@ class Hour:
 
     def _keep(self, consumers: Consumers, changes: SchemaChanges) -> None:
         self._figures |= {
+            "failures": self._failures,
             "schema changes": dict(changes.done),
             "kills": {consumer.name: consumer.kills for consumer in consumers.all},
             "ended by themselves": [asdict(end) for end in consumers.ends()],
         }
         (self._folder / "run.json").write_text(json.dumps(self._figures, indent=1) + "\n")
 
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """A failure of a thread is kept for the report; it must not take the recording with it."""
+        try:
+            yield
+        except Exception as failure:
+            self._say(f"failed: {failure!r}")
+            self._failures.append(repr(failure)[:2000])
+
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What ends a run is raised by the run itself, and not once more by what is stopped behind it."""
-    try:
-        yield
-    except Exception as failure:
-        print(f"while stopping: {failure!r}", flush=True)

@@ -92,14 +92,15 @@ def record_select(cluster: Cluster, folder: Path, tables: Mapping[str, Definitio
 
 def _asked(session: Any, cql: str) -> list[str]:
     """All answers of a SELECT JSON at ALL; asked again where a busy node did not answer in time."""
-    for left in reversed(range(SELECT_TRIES)):
+    tries = 0
+    while True:
         try:
             return [row[0] for row in session.execute(at_level(cql, "ALL"), timeout=SELECT_SECONDS)]
         except refusals():
-            if not left:
+            tries += 1
+            if tries == SELECT_TRIES:
                 raise
             time.sleep(SELECT_SECONDS / 10)
-    raise AssertionError("not reached")
 
 
 def record_sqlite(folder: Path, tables: Mapping[str, Definition]) -> None:

@@ -36,6 +36,7 @@ SETTINGS = {
     "commitlog_sync_period": "200ms",
     "cdc_total_space": "32GiB",
 }
+LEDGER = "ledger.jsonl"
 LOOK_SECONDS = 0.5
 EXPIRED_SECONDS = 10.0
 CATCH_UP_SECONDS = 900.0
@@ -65,10 +66,12 @@ class Hour:
     def run(self) -> None:
         """Everything but the checks."""
         if self._folder.exists() and any(self._folder.iterdir()):
-            if not (self._folder / "ledger.jsonl").exists():
+            if not (self._folder / LEDGER).exists():
                 raise SystemExit(f"{self._folder} is not empty and no folder of an earlier run: name another one")
             shutil.rmtree(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
+        # First of all: by this file a later run knows the folder.
+        (self._folder / LEDGER).touch()
         with ExitStack() as held:
             postgres = Postgres()
             held.callback(postgres.remove)
@@ -76,7 +79,7 @@ class Hour:
             cluster = held.enter_context(Cluster(self._folder / "cluster", settings=SETTINGS))
             cluster.start()
             self._create(cluster)
-            ledger = Ledger(self._folder / "ledger.jsonl")
+            ledger = Ledger(self._folder / LEDGER)
             held.callback(ledger.close)
             self._live(cluster, ledger, (postgres.to, PASSWORD))
 

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-migrations soak-cluster
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-migrations soak-cluster soak-hour
 .PHONY: demo test quick soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -32,9 +32,11 @@ quick: $(VENV)/.installed-dev
 COUNT ?= 50
 # Of each history of migrations.
 STEPS ?= 100
+# Of the hour on a cluster.
+MINUTES ?= 60
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness migrations cluster
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness migrations cluster hour
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -103,6 +105,9 @@ soak-migrations:
 
 soak-cluster:
 	CDC_TAIL_TESTS=all CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/cluster -s
+
+soak-hour:
+	$(BIN)/python -m tests.server.cluster.hour --minutes $(MINUTES) --folder build/hour
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tailer.images.image import OF_ONE_ROW, Image
+from tailer.images.image import Image
+from tailer.rows.image_ops import OF_ONE_ROW
 from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
 from tailer.schema.model import Column

@@ -79,13 +79,17 @@ class Told:
         return images
 
     def losses(self, merging: Merging) -> None:
-        """What the node's journal says that will never come: no row is known whole any more."""
+        """What the node's journal says that will never come: no row is known whole any more.
+
+        An entry of one unknown table that was put aside has no row of another table.
+        """
         journal, known = self._tail.parts.journal, merging.followed[self._node]
         if journal.count == known.records:
             return
         consumer = self._tail.options.consumer
         news = journal.read(after=known.records)
-        gone = [each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer]
+        told = (each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer)
+        gone = [each for each in told if isinstance(each, LossRecord) or not each.table]
         if gone:
             merging.missed(self._node, known.missed(max(map(_last, gone))))
         merging.heeded(self._node, journal.count)
@@ -129,8 +133,13 @@ class Told:
             return
         made = history.created_at(id)
         start = offset_of_text(known.began, "the state of images").position
-        if made is not None and made.segment > known.lacks and made >= start:
+        if made is not None and made.segment > known.lacks and made >= start and not self._put_aside(id):
             merging.shown(self._node, id)
+
+    def _put_aside(self, id: str) -> bool:
+        """Whether entries of a table went aside before its definition was known."""
+        consumer, told = self._tail.options.consumer, self._tail.parts.journal.read()
+        return any(isinstance(each, SkipRecord) and each.table == id and each.consumer == consumer for each in told)
 
     def _checked(self, shown: TableDefinition) -> TableDefinition:
         for column in shown.clustering:

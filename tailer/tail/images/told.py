@@ -109,7 +109,7 @@ class Told:
         table = Table.of(shown, [held for held in earlier if held.id == id], native=history.is_native(id))
         self._note_created(merging, id)
         created = merging.created(id)
-        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us)
+        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node)
 
     def _shown(self, merging: Merging, id: str) -> list[Image]:
         if id in merging.followed[self._node].created:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.images.chain import NO_CAUSE, Cause, table_image
+from tailer.images.confirming import confirmed
 from tailer.images.definitions import changed_columns, voided, voids
 from tailer.images.expiry import expired
 from tailer.images.facts import Fact
@@ -43,6 +44,9 @@ from tailer.schema.told import capture_begins, told_definition
 from tailer.typed_decode import decode_msgpack
 
 SECOND: Final = 1_000_000
+
+CONFIRMED_AT_ONCE: Final = 1000
+"""Of so many rows at most it is reported at once that they have become complete."""
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
 _LOST: Final = b"lost"
@@ -170,6 +174,16 @@ class Merger:
             images += expired(part, [part.row(due.row)], now)
             self._save(part)
         return images
+
+    def confirm(self, now_us: int, limit: int = CONFIRMED_AT_ONCE) -> list[Image]:
+        """The images of rows that are complete because all of their table has become known, of `limit` rows and what
+        is left of a partition at most; to be called while `confirms`."""
+        return self._confirm(limit, self.begin(now_us))
+
+    @property
+    def confirms(self) -> bool:
+        """Whether `confirm` has something to do."""
+        return self._tables.confirming
 
     def due(self, now_us: int) -> bool:
         """Whether `expire` has something to do."""
@@ -343,7 +357,8 @@ class Merger:
             facts = incomplete(facts, now)
         elif created and facts.epoch == facts.begun:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
-            facts = msgspec.structs.replace(facts, whole=True)
+            # Rows that images reported as incomplete are not any more: `confirm` reports that.
+            facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
         drops = voids(old.facts.table, facts.table)
         if drops:
@@ -357,6 +372,31 @@ class Merger:
             part = self._partition(self._tables.of(known.id), name, now)
             yield from voided(self._partition(old, name, now), part, cause, now)
             self._save(part)
+        yield from self._confirm(CONFIRMED_AT_ONCE, now)
+
+    def _confirm(self, limit: int, now: int) -> list[Image]:
+        images: list[Image] = []
+        for table in self._tables:
+            if table.facts.usual:
+                continue
+            last = table.facts.confirmed or b""
+            for name in self._names(table, last):
+                if limit <= 0:
+                    break
+                part = self._partition(table, name, now)
+                images += expired(part, part.due(), now)
+                told, rows = confirmed(part, NO_CAUSE, now)
+                images += told
+                limit -= rows
+                self._save(part)
+                last = name
+            facts = self._tables.of(table.id).facts
+            done = limit > 0 or self._store.next_partition(table.id, last) is None
+            more = {"whole": True, "confirmed": None} if done else {"confirmed": last}
+            self._tables.keep(msgspec.structs.replace(facts, **more))
+            if not done:
+                break
+        return images
 
     def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:
         """The images of what has expired in a table and was not told yet."""

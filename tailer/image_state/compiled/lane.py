@@ -148,7 +148,12 @@ class _Batch:
         known: list[KnownTable | None] = []
         for number, table in enumerate(prepared):
             found = self._merger.table(table.definition.id) if number in there else None
-            usable = found is not None and is_usual(found.facts, node) and found.is_of(table.definition)
+            usable = (
+                found is not None
+                and found.facts.usual
+                and is_usual(found.facts, node)
+                and found.is_of(table.definition)
+            )
             known.append(found if usable else None)
         return tables_of(prepared, known)
 

@@ -45,7 +45,9 @@ def is_for(known: KnownTable, piece: ReadPiece, answer: Answer) -> bool:
     facts = known.facts
     over = any(floor.low < piece.high and piece.low < floor.high for floor in facts.floors)
     ready = tables_of((_prepared(known),), [known]).tables[0, w.T_READY]
-    return bool(ready) and not (facts.whole or facts.dropped or over) and len(answer.marks) <= w.MARKS_MAX
+    return (
+        bool(ready) and facts.usual and not (facts.whole or facts.dropped or over) and len(answer.marks) <= w.MARKS_MAX
+    )
 
 
 def serve(

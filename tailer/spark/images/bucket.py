@@ -96,6 +96,8 @@ class Bucket:
             else:
                 self._be_defined()
                 images += self._logged(told)
+        while self._merger.confirms:
+            images += self._merger.confirm(self._now_us)
         found = self._read(served)
         if self._aging is not None:
             self._aging.ended(found)

@@ -412,7 +412,7 @@ class Merger:
         table = self._tables.get(table_id)
         if table is None:
             return []
-        node, time = (None, None) if change is None else (change["node"], change["write_ts"])
+        node, time = (None, None) if change is None else (change["node"], change.get("write_ts"))
         if table.facts.dropped:
             self._tables.keep(shown_again(table.facts, node, time))
             return []

@@ -21,7 +21,7 @@ from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
 from tailer.images.incarnations import is_usual
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.packed import HAS_DUE
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of

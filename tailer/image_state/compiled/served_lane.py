@@ -23,7 +23,7 @@ from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
 from tailer.images.guesses import GUESSED_MARKER
 from tailer.images.marks import Marks
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of

@@ -15,7 +15,7 @@ import msgspec
 from tailer.errors import DefinitionError
 from tailer.images import Image, Merger, Settings
 from tailer.images.marks import Mark, united
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds, ServedRange
 from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table

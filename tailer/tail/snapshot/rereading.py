@@ -16,7 +16,7 @@ from tailer.errors import SystemFailedError, UsageError
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Image
 from tailer.images.guesses import SLACK_SECONDS
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.questions import Open, Questions
 from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables

@@ -20,6 +20,7 @@ from tailer.images.incarnations import (
 )
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
+from tailer.images.mending import is_older, mend
 from tailer.images.merged_tables import CONFIRMED_AT_ONCE, LOST, SECOND, MergedTables
 from tailer.images.partition import Partition
 from tailer.images.questions import Open, Question
@@ -178,7 +179,14 @@ class Merger(MergedTables):
         part = self._partition(self._tables.of(question.table_id), question.partition, now)
         keys = {row.key for row in part.every_row()} | {OWN, *rows} if question.whole else {question.row}
         images = expired(part, part.due(), now)
-        images += serve_again(part, keys, rows, answer, now, older=question.older)
+        if question.mends and is_older(part, keys, answer):
+            self.questions.ask(question, part.at, asked.tries + 1)
+            self._save(part)
+            return images
+        if question.mends:
+            images += mend(part, keys, rows, answer, now)
+        else:
+            images += serve_again(part, keys, rows, answer, now, older=question.older)
         self.questions.answered(question)
         self._save(part, asked.tries + 1)
         return images

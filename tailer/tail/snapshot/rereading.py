@@ -155,7 +155,7 @@ class Rereading:
             return
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
-        found = [(each, _read(reading, each, table)) for each in due]
+        found = [(each, _read(reading, each, table, until)) for each in due]
         snapshot = TableInState(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
@@ -189,14 +189,18 @@ def _at(each: Open) -> int:
     return int(each.at + min(2**each.tries, MOST_SECONDS))
 
 
-def _read(reading: TableReading, asked: Open, table: KnownTable) -> ServedRows:
+def _read(reading: TableReading, asked: Open, table: KnownTable, until: int) -> ServedRows:
     question = asked.question
     floor = table.floors.at(token_of(question.partition))
-    if floor is None:
+    if question.mends:
+        known = until
+    elif floor is None:
         return {}
+    else:
+        known = floor.until
     if question.whole:
-        return reading.partition(question.partition, floor.until)
+        return reading.partition(question.partition, known)
     if question.row == OWN:
-        return reading.row(question.partition, None, floor.until)
+        return reading.row(question.partition, None, known)
     clustering = parts_of(question.clustering, 0, len(table.plan.clustering))
-    return reading.row(question.partition, clustering, floor.until)
+    return reading.row(question.partition, clustering, known)

@@ -44,7 +44,10 @@ def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
 
 
 def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
-    """The images of rows that lived by a dropped column alone. `old`, `new`: one partition by both definitions."""
+    """The images of rows that existed only by a dropped column, and of rows that nothing else made incomplete.
+
+    `old`, `new`: one partition by both definitions.
+    """
     for was, row in zip(_rows(old), _rows(new), strict=True):
         before = old.view(was)
         new.settle(row, row.facts)
@@ -55,6 +58,8 @@ def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterato
             after = after._replace(text=None)
             changed = changed_of(new, row, before, after)
             yield row_image(new, row, "delete", before, after, changed, None, cause, now_us)
+        elif before.guessed and after.complete and after.text is not None:
+            yield row_image(new, row, "read", after, after, (), None, cause, now_us)
 
 
 def _rows(part: Partition) -> Iterator[Row]:

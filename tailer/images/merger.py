@@ -2,81 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from tailer.images.chain import NO_CAUSE, Cause, table_image
-from tailer.images.definitions import changed_columns, voided, voids
+from tailer.images.chain import NO_CAUSE
 from tailer.images.expiry import expired
 from tailer.images.facts import Fact
 from tailer.images.floors import Floor, with_floor
 from tailer.images.forgetting import Forgotten
-from tailer.images.forgetting_by_turns import NO_GC_GRACE, ForgettingByTurns
-from tailer.images.image import Image, Op
+from tailer.images.forgetting_by_turns import NO_GC_GRACE
+from tailer.images.image import Image
+from tailer.images.incarnations import (
+    is_behind,
+    without_earlier,
+)
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
+from tailer.images.mending import is_older, mend
+from tailer.images.merged_tables import CONFIRMED_AT_ONCE, LOST, SECOND, MergedTables
 from tailer.images.partition import Partition
-from tailer.images.questions import Open, Question, Questions
+from tailer.images.questions import Open, Question
 from tailer.images.served import Answer, ServedRange, ServedRows, serve, serve_again
-from tailer.images.settings import Settings
-from tailer.images.store import Store
-from tailer.images.tables import KnownTable, Tables, first_facts, incomplete
-from tailer.images.truncation import truncate
+from tailer.images.tables import KnownTable, incomplete
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
 from tailer.rebuild.facts import Kind, Place
-from tailer.rebuild.newest import newer
-from tailer.schema.told import capture_begins, told_definition
-from tailer.typed_decode import decode_msgpack
-
-SECOND: Final = 1_000_000
-_NOW: Final = b"now"
-_NODES: Final = b"nodes"
-_LOST: Final = b"lost"
 
 
-class Merger:
+class Merger(MergedTables):
     """The state of some tables, and what entries do to it.
 
     Nothing is held back: when a call returns, the store has all of it. `now_us` may go back; the state's own does not.
     """
-
-    def __init__(self, store: Store, nodes: Sequence[str], settings: Settings) -> None:
-        self._store = store
-        self._settings = settings
-        self._tables = Tables(store)
-        self.questions = Questions(store)
-        """Rows of which a server could tell more than is known."""
-        self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
-        self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
-        self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
-        self.late_facts = 0
-        """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
-        for node in nodes:
-            self.number(node)
-
-    @property
-    def nodes(self) -> Sequence[str]:
-        """All nodes that ever vouched for a fact, or were to be followed."""
-        return tuple(self._nodes)
-
-    @property
-    def read_past(self) -> int:
-        """The second of which all entries of every node were merged, as `forget` was told; 0 before that."""
-        return self._forgetting.read_past
-
-    @property
-    def forgot(self) -> int:
-        """What `read_past` was when something was forgotten last; 0 where nothing ever was."""
-        return self._forgetting.forgot
-
-    @property
-    def expirations(self) -> bool:
-        """Whether what expires gives images."""
-        return self._settings.expirations
 
     def table(self, table_id: str) -> KnownTable | None:
         """What is known of a table, None where it was not defined."""
@@ -86,15 +46,16 @@ class Merger:
         """So many more facts took effect although they are older than what was forgotten."""
         self.late_facts += facts
 
-    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int) -> list[Image]:
+    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int, node: str | None = None) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
-        before these what has expired.
+        before these what has expired. `node`: whose log has it; of a table that was created again with the same id that
+        decides of which incarnation it is.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, node=node))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
@@ -118,13 +79,15 @@ class Merger:
                 images += self._schema_row(change, now)
                 continue
             table = self._tables.of(change["table_id"])
-            if table.facts.dropped:
+            if table.facts.dropped or change["node"] in table.facts.behind:
                 continue
             truncates = truncation(change)
             if truncates is not None:
                 images += self._truncate(table, *truncates, change, now)
                 continue
             made = changed(change, table.plan)
+            if made is not None and is_behind(table.facts, change["node"]):
+                made = without_earlier(table.facts, made)
             if made is not None:
                 units.setdefault((table.id, made.partition), []).append((change, made))
         marks = united((Mark(self.number(node), place),) for node, place in copies)
@@ -145,7 +108,7 @@ class Merger:
 
     def lost_unseen(self, now_us: int) -> None:
         """Changes may be missing of any table that is defined later: no deletion until now tells all of its row."""
-        self._store.put_meta(_LOST, self.begin(now_us).to_bytes(8, "big"))
+        self._store.put_meta(LOST, self.begin(now_us).to_bytes(8, "big"))
 
     def expire(self, now_us: int, limit: int) -> list[Image]:
         """The images of what has expired, of `limit` rows at most; to be called until there is nothing due."""
@@ -156,6 +119,16 @@ class Merger:
             images += expired(part, [part.row(due.row)], now)
             self._save(part)
         return images
+
+    def confirm(self, now_us: int, limit: int = CONFIRMED_AT_ONCE) -> list[Image]:
+        """The images of rows that are complete because all of their table has become known, of `limit` rows and what
+        is left of a partition at most; to be called while `confirms`."""
+        return self._confirm(limit, self.begin(now_us))
+
+    @property
+    def confirms(self) -> bool:
+        """Whether `confirm` has something to do."""
+        return self._tables.confirming
 
     def due(self, now_us: int) -> bool:
         """Whether `expire` has something to do."""
@@ -206,7 +179,14 @@ class Merger:
         part = self._partition(self._tables.of(question.table_id), question.partition, now)
         keys = {row.key for row in part.every_row()} | {OWN, *rows} if question.whole else {question.row}
         images = expired(part, part.due(), now)
-        images += serve_again(part, keys, rows, answer, now, older=question.older)
+        if question.mends and is_older(part, keys, answer):
+            self.questions.ask(question, part.at, asked.tries + 1)
+            self._save(part)
+            return images
+        if question.mends:
+            images += mend(part, keys, rows, answer, now)
+        else:
+            images += serve_again(part, keys, rows, answer, now, older=question.older)
         self.questions.answered(question)
         self._save(part, asked.tries + 1)
         return images
@@ -257,114 +237,5 @@ class Merger:
             left.append((change, made._replace(facts=facts)))
         return left
 
-    def _save(self, part: Partition, tries: int = 0) -> None:
-        """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
-        for key in part.guessed if self._settings.asks else ():
-            self.questions.ask(Question(part.table.id, part.name, key, part.row(key).clustering), part.at, tries)
-        part.save()
-
     def _merged(self, unit: Unit) -> Merged:
         return unit.merge()
-
-    def _truncate(
-        self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
-    ) -> list[Image]:
-        cause, number = Cause.of(change), self.number(node)
-        images = [self._of_table(table, "truncate", (), change["write_ts"], cause, now)]
-        for name in self._names(table):
-            part = self._partition(table, name, now)
-            images += expired(part, part.due(), now)
-            images += truncate(part, number, before, change["write_ts"], cause, now)
-            part.save()
-        return images
-
-    def _schema_row(self, change: Mapping[str, Any], now: int) -> list[Image]:
-        cause = Cause.of(change)
-        if change["columns"] is None:
-            return self._drop(change["table_id"], now, cause)
-        definition, begins = told_definition(change["columns"]), capture_begins(change["columns"])
-        known = self._tables.get(definition.id)
-        native = known is not None and known.facts.table.native
-        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, cause, begins))
-
-    def _define(
-        self, table: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool = False
-    ) -> Iterator[Image]:
-        known = self._tables.get(table.definition.id)
-        if known is None:
-            lost = int.from_bytes(self._store.meta(_LOST) or b"", "big")
-            since = max(self._settings.started_us, lost)
-            self._tables.keep(first_facts(table, since, now, created=created, cdc=cdc, captured=cdc and not begins))
-            return
-        facts, old = known.facts, known
-        if facts.dropped:
-            return
-        if begins or not (cdc and facts.cdc):
-            facts = incomplete(facts, now)
-        elif created and facts.epoch == 1:
-            # Not all of its nodes had shown its CREATE before, and nothing was lost since.
-            facts = msgspec.structs.replace(facts, whole=True)
-        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
-        drops = voids(old.facts.table, facts.table)
-        if drops:
-            # By the new definition nobody would see any more what has expired.
-            yield from self._expire_all(old, now)
-        known = self._tables.keep(facts)
-        names = changed_columns(old.facts.table, facts.table)
-        if names:
-            yield self._of_table(known, "schema", names, None, cause, now)
-        for name in self._names(known) if drops else ():
-            part = self._partition(self._tables.of(known.id), name, now)
-            yield from voided(self._partition(old, name, now), part, cause, now)
-            self._save(part)
-
-    def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:
-        """The images of what has expired in a table and was not told yet."""
-        for name in self._names(table):
-            part = self._partition(table, name, now)
-            due = part.due()
-            if due:
-                yield from expired(part, due, now)
-                self._save(part)
-
-    def _drop(self, table_id: str, now: int, cause: Cause) -> list[Image]:
-        table = self._tables.get(table_id)
-        if table is None or table.facts.dropped:
-            return []
-        image = self._of_table(table, "drop", (), None, cause, now)
-        facts = self._tables.of(table_id).facts
-        self._tables.keep(msgspec.structs.replace(facts, dropped=True))
-        self._store.clear(table.id)
-        return [image]
-
-    def _of_table(
-        self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int
-    ) -> Image:
-        image = table_image(table, op, changed, write_ts, cause, now)
-        self._tables.keep(msgspec.structs.replace(table.facts, seq=image.seq))
-        return image
-
-    def _partition(self, table: KnownTable, name: bytes, now: int) -> Partition:
-        return Partition(
-            self._store, table, name, now // SECOND, self.read_past, expirations=self._settings.expirations
-        )
-
-    def _names(self, table: KnownTable, behind: bytes = b"", last: bytes | None = None) -> Iterator[bytes]:
-        name = self._store.next_partition(table.id, behind)
-        while name is not None and (last is None or name <= last):
-            yield name
-            name = self._store.next_partition(table.id, name)
-
-    def number(self, node: str) -> int:
-        """The number of a node in the marks of the state."""
-        if node not in self._nodes:
-            self._nodes.append(node)
-            self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
-        return self._nodes.index(node)
-
-    def begin(self, now_us: int) -> int:
-        """The time that counts, where it is asked for now: never before one that counted already."""
-        if now_us > self._now_us:
-            self._now_us = now_us
-            self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))
-        return self._now_us

@@ -194,7 +194,8 @@ class SchemaState:
             del self._current[place]
             # A base of a table that is not created yet, seen from where the log is, stays as it is.
             if live is None or before in self._log_ids[place]:
-                self._note(msgspec.structs.replace(self._definitions[before], dropped=True), changed)
+                time, held = self._dropped_at(place), self._definitions[before]
+                self._note(msgspec.structs.replace(held, dropped=True, dropped_time=time), changed)
         if id is None:
             return
         rows, base = self._rows(keyspace), self._base(place, id)

@@ -47,7 +47,8 @@ class TableDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """One table as it was from some position on; complete in itself, so it can travel to an executor.
 
     `id` is the table id as 32 hex digits. `types` holds every user-defined type that a column needs, nested ones too.
-    `cdc` is the table's flag; a view of a table that captures is told apart by `view`.
+    `cdc` is the table's flag; a view of a table that captures is told apart by `view`. `dropped_time`: of a dropped
+    table the timestamp (µs) of the DROP in the log, None where the log does not show it.
     """
 
     id: str
@@ -59,6 +60,7 @@ class TableDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     counter: bool = False
     dropped: bool = False
     types: Mapping[str, tuple[TypeField, ...]] = {}
+    dropped_time: int | None = None
 
     @property
     def name(self) -> str:

@@ -109,18 +109,19 @@ class Told:
         table = Table.of(shown, [held for held in earlier if held.id == id], native=history.is_native(id))
         self._note_created(merging, id)
         created = merging.created(id)
-        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us)
+        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node)
 
     def _shown(self, merging: Merging, id: str) -> list[Image]:
         if id in merging.followed[self._node].created:
             return []
         self._note_created(merging, id)
-        history = self._tail.parts.definitions.history
-        newest = history.newest_of(id)
-        if newest is None or newest.dropped or not merging.created(id):
+        known = merging.merger.table(id)
+        if known is None or not merging.created(id):
             return []
-        table = Table.of(self._checked(self._tail.parts.masks.shown(newest)), native=history.is_native(id))
-        return merging.merger.define(table, created=True, cdc=newest.cdc, now_us=merging.now_us)
+        self._checked(known.facts.table.definition)
+        # The definition of this entry, or a later one that another node's log showed. Not the journal's newest: rows
+        # behind this entry are merged by the definitions of their positions, however far the log is known.
+        return merging.merger.define(known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us)
 
     def _note_created(self, merging: Merging, id: str) -> None:
         """Whether the log has shown a table's CREATE since it is followed."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tailer.images.marks import Mark
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds, ServedRange, ServedRow, ServedRows
 from tailer.rebuild.changes import OWN, partition_name, token_of
 from tailer.rebuild.table import Plan, plan_of
@@ -231,6 +231,7 @@ class Snapshotted(Story):
             if theirs is None and mine is not None and not any(map(_is_there, mine.values())):
                 del differing[row]
         assert differing == {}
+        assert [row for row in self.seen.rows if not self.seen.complete[row]] == []
 
     def _asked(self, k: int) -> ServedRows:
         merged = Partition()

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from tailer.images.guesses import same_but_for_guesses
-from tailer.images.image import Image, Op
+from tailer.images.image import Image
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.tables import KnownTable
 from tailer.rebuild.changes import token_of
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
+from tailer.rows.image_ops import Op
 
 
 class Cause(NamedTuple):
@@ -40,6 +41,16 @@ def op_of(before: View, after: View) -> Op:
             return "update"
         return "insert" if before.complete else "upsert"
     return "delete" if after.text is None else "update"
+
+
+def op_unless_same(before: View, after: View) -> Op | None:
+    """The op of a row's image where no fact of its own took effect; None where there is nothing to report.
+
+    A row that becomes complete is reported although its values are the same: consumers keep completeness too.
+    """
+    if before.text != after.text:
+        return op_of(before, after)
+    return "read" if after.text is not None and after.complete and not before.complete else None
 
 
 class _Unknown:

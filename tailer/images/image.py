@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from tailer.rows.image_ops import Op
+
 if TYPE_CHECKING:
     import pyarrow
-
-Op = Literal[
-    "insert", "update", "delete", "upsert", "expire", "truncate", "schema", "drop", "delete_range", "delete_partition"
-]
-"""What became of the row. `insert`: it was known not to be there; `upsert`: that was not known."""
-
-OF_ONE_ROW: Final[tuple[Op, ...]] = ("insert", "update", "upsert", "delete", "expire")
-"""Those of several rows tell nothing more: each row that images told of has one of its own."""
 
 
 class Image(msgspec.Struct, frozen=True, array_like=True):
     """One row before and after, with JSON text where the change row has it; fields in the order of the columns.
 
     `before`, `after`: the row as JSON, None where it is not there. Of a complete row all columns, nulls too; of another
-    one those that are known. `changed`: the names of the columns whose value differs, or may differ.
+    one those that are known; equal where `op` is `read`. `changed`: the names of the columns whose value differs, or
+    may differ.
 
     `range`: the bounds of a `delete_range`, as in its change row. `write_ts`: the newest timestamp of what took effect.
     `seq` grows within (table_id, partition), and of images of a whole table within the table; `prev_seq` is that of the

@@ -14,7 +14,7 @@ from tailer.images.facts import Fact
 from tailer.images.floors import Floor, with_floor
 from tailer.images.forgetting import Forgotten
 from tailer.images.forgetting_by_turns import NO_GC_GRACE, ForgettingByTurns
-from tailer.images.image import Image, Op
+from tailer.images.image import Image
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
@@ -29,6 +29,7 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
 from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.newest import newer
+from tailer.rows.image_ops import Op
 from tailer.schema.told import capture_begins, told_definition
 from tailer.typed_decode import decode_msgpack
 

@@ -16,6 +16,7 @@ from tailer.rebuild.changes import OWN, partition_name, row_key
 from tailer.rebuild.rows import TableRow
 from tailer.rebuild.shown import values_shown
 from tailer.rebuild.table import Plan, plan_of
+from tailer.rows.image_ops import check_op
 from tailer.sinks.database.folded import Folded, RowNews
 from tailer.spark.errors import told
 from tailer.spark.rebuilding import TABLE_ROW, Stored, in_batches, partitions_of
@@ -144,6 +145,7 @@ def _decoded(job: bytes) -> ImageMerging:
 
 def _packed(image: Mapping[str, Any], plan: Plan) -> tuple[bytes, bytes, bytes]:
     try:
+        check_op(image["op"])
         partition = partition_name(plan, image["token"], image["partition_key"])
         row, clustering = (OWN, b"") if image["is_static"] else row_key(plan, image["clustering"])
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:

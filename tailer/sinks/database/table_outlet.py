@@ -98,8 +98,9 @@ class TableOutlet(InHand[dict[str, Any]]):
         """SinkError where a table is stopped: the run must not end as if all were well."""
         for source, reason in self._stopped.items():
             raise SinkError(
-                f"{len(self._stopped)} table(s) of {self._store.name} are stopped, and their images wait in {WAITING}; "
-                f"{source}: {reason}"
+                f"the images of {', '.join(self._stopped)} wait in {WAITING} of {self._store.name}",
+                remedy=f"{source}: {reason} They are written when the run begins again. To give them up, leave the table "
+                f"out (--exclude) and delete its rows of {WAITING}.",
             )
 
     def _transact(

@@ -13,7 +13,10 @@ def newer(known: Table, told: Table) -> Table:
 
 
 def _age(table: Table) -> tuple[int, ...]:
-    """Columns and fields are only ever added: one that is dropped stays as such."""
+    """Columns and fields are only ever added: one that is dropped stays as such.
+
+    The sum of all times, not the newest: DROP ... USING TIMESTAMP may give a column a time before another one's.
+    """
     columns, types = table.definition.columns, table.definition.types
     dropped = [column.dropped_time or 0 for column in columns]
-    return len(columns), sum(map(len, types.values())), max(dropped, default=0), -sum(c.dropped for c in columns)
+    return len(columns), sum(map(len, types.values())), sum(dropped), -sum(c.dropped for c in columns)

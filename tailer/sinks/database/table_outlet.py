@@ -99,8 +99,8 @@ class TableOutlet(InHand[dict[str, Any]]):
         for source, reason in self._stopped.items():
             raise SinkError(
                 f"the images of {', '.join(self._stopped)} wait in {WAITING} of {self._store.name}",
-                remedy=f"{source}: {reason} They are written when the run begins again. To give them up, leave the table "
-                f"out (--exclude) and delete its rows of {WAITING}.",
+                remedy=f"{source}: {reason} They are written when the run begins again. To give them up, leave the "
+                f"table out (--exclude) and delete its rows of {WAITING}.",
             )
 
     def _transact(

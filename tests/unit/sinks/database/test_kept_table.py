@@ -314,7 +314,7 @@ def test_two_tables_of_the_source_are_not_one(target: Target) -> None:
 def test_who_may_keep_a_table(target: Target) -> None:
     kept = Kept(target)
     kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
-    with pytest.raises(RefusedError, match="table kept of .* is kept by another consumer"):
+    with pytest.raises(RefusedError, match=r"table kept of .* is kept by another consumer"):
         kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a")), key=OutletKey("other", "images", "e"))
     with pytest.raises(RefusedError, match="feeds another table"):
         Kept(target, into="another").give()
@@ -342,7 +342,7 @@ def test_consumers_of_one_pattern_keep_other_tables(target: Target) -> None:
     kept.number = 0
     kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"), key=key)
     assert (target.ask("SELECT v FROM ks_t"), target.ask("SELECT v FROM ks_u")) == ([(1,)], [(2,)])
-    with pytest.raises(RefusedError, match="table ks_t of .* is kept by another consumer"):
+    with pytest.raises(RefusedError, match=r"table ks_t of .* is kept by another consumer"):
         kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), key=key)
 
 

@@ -24,6 +24,7 @@ class Col:
     static: bool = False
     dropped: bool = False
     dropped_time: int | None = None
+    added_time: int | None = None
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Source:
         columns = [Column(pk, "partition_key", self.pk_type, 0), Column(ck, "clustering", "int", 0)]
         columns += [
             Column(name, "static" if col.static else "regular", col.type, dropped=col.dropped,
-                   dropped_time=col.dropped_time)
+                   dropped_time=col.dropped_time, added_time=col.added_time)
             for name, col in self.columns.items()
         ]  # fmt: skip
         types = {"place": tuple(TypeField(name, "int") for name in self.fields)}
@@ -176,11 +177,12 @@ class Source:
         elif kind in ("drop", "drop_older") and live:
             col = self.columns[self.chance.choice(live)]
             # USING TIMESTAMP: what was written since stays, for a column that is added again.
-            until = self.now if kind == "drop" else self.now - self.chance.randrange(20) * 1_000_000
-            col.dropped, col.dropped_time = True, max(until, col.dropped_time or 0)
+            older = kind == "drop_older" and col.dropped_time is None
+            until = self.now - self.chance.randrange(20) * 1_000_000 if older else self.now
+            col.dropped, col.dropped_time, col.added_time = True, until, None
         elif kind == "again" and gone:
             col = self.columns[self.chance.choice(gone)]
-            col.dropped = False
+            col.dropped, col.added_time = False, self.now
             if col.type == "int":
                 col.type = self.chance.choice(["int", "varint", "blob"])
         elif kind == "rename":

@@ -228,7 +228,6 @@ class DefinitionHistory:
             self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
             self._positions.append(record.at)
 
-
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply a record as far as it is in force at its position."""
         if record.source == LOG:

@@ -42,12 +42,15 @@ class Source:
         self.now = 1_000_000_000
         self.number = 0
         self.fields = ["a"]
-        self.ids = 0
+        self.ids = self.lives = 0
         self.create()
 
     def create(self) -> None:
-        """CREATE TABLE, with a new id and perhaps another key and other columns."""
-        self.ids += 1
+        """CREATE TABLE, with a new id or the same, and perhaps another key and other columns."""
+        self.lives += 1
+        if self.lives == 1 or self.chance.random() < 0.6:
+            self.ids += 1
+        # Else WITH ID = the id that it had.
         self.id = f"{self.ids:032x}"
         self.keys = self.chance.choice([("pk", "ck"), ("id", "ck"), ("pk", "at")])
         self.pk_type = self.chance.choice(["int", "text"])

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
-from tailer.errors import CdcError, RefusedError, SinkError, UsageError
+from tailer.errors import RefusedError, SinkError, UsageError
 from tailer.images.image import Image, arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.schema.model import Column, TableDefinition, TypeField
+from tailer.sinks.image_node import image_node
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.sinks.outlets import open_outlet
 from tests.helpers.cli import run_cli
@@ -356,18 +358,113 @@ def _by_template(target: Target) -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("CREATE TABLE kept (pk INTEGER, ck TEXT, v INTEGER)", "CREATE UNIQUE INDEX"),
-        ("CREATE TABLE kept (pk INTEGER, v INTEGER)", "it has no column ck"),
-        ("CREATE TABLE kept (pk INTEGER, ck TEXT, v DATE, PRIMARY KEY (pk, ck))", "column v is"),
+        ("CREATE TABLE ks_t (pk INTEGER, ck TEXT, v INTEGER)", "CREATE UNIQUE INDEX"),
+        ("CREATE TABLE ks_t (pk INTEGER, v INTEGER)", "it has no column ck"),
+        ("CREATE TABLE ks_t (pk INTEGER, ck TEXT, v DATE, PRIMARY KEY (pk, ck))", "column v is"),
     ],
 )
-def test_a_table_of_another_shape(target: Target, statement: str, told: str) -> None:
+def test_a_table_that_needs_a_person_is_stopped_alone(target: Target, statement: str, told: str) -> None:
+    """The others go on; what the error says is run, and the images that waited are written, in order."""
     target.run(statement)
-    kept = Kept(target)
-    with pytest.raises(CdcError) as raised:
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    with pytest.raises(SinkError, match=r"the images of ks\.t wait in cdc_tail_waiting") as raised:
+        kept.give(
+            kept.image("insert", {"v": 1, "w": None}, (1, "a")),
+            kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"),
+            kept.image("update", {"v": 3, "w": None}, (1, "a")),
+        )
+    assert told in str(raised.value)
+    assert target.ask("SELECT v FROM ks_u") == [(2,)]
+    assert target.ask("SELECT count(*), min(source) FROM cdc_tail_waiting") == [(2, "ks.t")]
+    with pytest.raises(SinkError, match=told):
+        kept.give(kept.image("insert", {"v": 4, "w": None}, (1, "b")))
+    advice = str(raised.value).partition("Run: ")[2].partition("; or choose another table")[0]
+    target.run(*advice.split("; "))
+    kept.give(kept.image("delete", None, (1, "b")))
+    assert target.ask("SELECT ck, v FROM ks_t") == [("a", 3)]
+    assert target.ask("SELECT count(*) FROM cdc_tail_waiting") == [(0,)]
+
+
+def test_a_table_that_is_given_up(target: Target) -> None:
+    target.run("CREATE TABLE ks_t (pk INTEGER, v INTEGER)")
+    kept = Kept(target, into="{keyspace}_{table}")
+    with pytest.raises(SinkError, match="To give them up, leave the table out"):
         kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
-    assert raised.value.code == 7
-    assert told in raised.value.sentence()
+    target.run("DELETE FROM cdc_tail_waiting WHERE source = 'ks.t'")
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"))
+    assert target.ask("SELECT v FROM ks_u") == [(2,)]
+
+
+def test_no_more_images_wait_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Sqlite(tmp_path)
+    monkeypatch.setattr("tailer.sinks.database.waiting.MOST_IMAGES", 2)
+    target.run("CREATE TABLE kept (pk INTEGER, v INTEGER)")
+    kept = Kept(target)
+    with pytest.raises(SinkError, match=r"has as many images of ks\.t as may wait"):
+        kept.give(*(kept.image("insert", {"v": 1, "w": None}, (n, "a")) for n in range(3)))
+
+
+def test_a_table_that_somebody_dropped_is_stopped_until_it_is_restored(target: Target) -> None:
+    kept = Kept(target)
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    target.run("ALTER TABLE kept RENAME TO elsewhere")
+    with pytest.raises(SinkError, match=r"table kept of .* is gone"):
+        kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "b")))
+    target.run("ALTER TABLE elsewhere RENAME TO kept")
+    kept.give()
+    assert kept.rows("ck", "v") == [("a", 1), ("b", 2)]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_table_made_again_with_another_key(target: Target, keep: bool) -> None:
+    """In one commit or in several; the earlier life is renamed, or emptied."""
+    kept = Kept(target, each=keep, more={"on_recreate": "keep" if keep else "empty"})
+    other = (Column("a", "partition_key", "text", 0), Column("v", "regular", "int"))
+    kept.tables[OTHER] = TableDefinition(OTHER, "ks", "t", other)
+    again = msgspec.structs.replace(
+        kept.image("insert", {"v": 2}, 1, id=OTHER), partition_key='{"a":"x"}', after='{"a":"x","v":2}'
+    )
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("drop", None), again)
+    assert target.ask("SELECT a, v FROM kept") == [("x", 2)]
+    assert target.there("kept_before") == keep
+
+
+def test_a_process_that_lags_writes_into_the_earlier_life(target: Target) -> None:
+    """Of the same id, and of another one."""
+    kept = Kept(target, each=False)
+    first, late = (OutletKey(name, image_node(tokens), "c") for name, tokens in (("a", (1, 5)), ("b", (6, 9))))
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), key=first)
+    kept.number = 0
+    kept.give(kept.image("insert", {"v": 2, "w": None}, (2, "a")), key=late)
+    kept.number = 1
+    kept.give(kept.image("drop", None), kept.image("insert", {"v": 3, "w": None}, (1, "a")), key=first)
+    kept.number = 1
+    kept.give(
+        kept.image("insert", {"v": 4, "w": None}, (2, "b")),
+        kept.image("drop", None),
+        kept.image("insert", {"v": 5, "w": None}, (2, "a")),
+        key=late,
+    )
+    assert kept.rows("pk", "ck", "v") == [(1, "a", 3), (2, "a", 5)]
+    assert sorted(target.ask("SELECT pk, ck, v FROM kept_before")) == [(1, "a", 1), (2, "a", 2), (2, "b", 4)]
+
+
+def test_names_longer_than_the_database_takes(target: Target) -> None:
+    """Beginning and hash; two tables whose names begin alike stay two."""
+    kept = Kept(target, into="{keyspace}_{table}")
+    names = ["n" * 48 + "_of_a_table_" + end * 150 for end in "ab"]
+    for table_id, name in zip((ID, OTHER), names, strict=True):
+        kept.tables[table_id] = definition(*STATIC.columns[1:], id=table_id, table=name)
+    kept.give(*(
+        kept.image("insert", {"v": n}, (n, "a"), id=table_id, table=name)
+        for n, (table_id, name) in enumerate(zip((ID, OTHER), names, strict=True))
+    ))  # fmt: skip
+    found = {source: name for name, source in target.ask("SELECT target, source FROM cdc_tail_tables")}
+    limit = 63 if target.kind == "postgresql" else 200
+    assert [len(found[f"ks.{name}"]) for name in names] == [limit, limit]
+    assert [target.ask(f"SELECT v FROM {found[f'ks.{name}']}") for name in names] == [[(0,)], [(1,)]]
 
 
 def test_a_null_in_a_key_is_refused(target: Target) -> None:

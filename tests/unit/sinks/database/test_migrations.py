@@ -36,13 +36,13 @@ class Consumer:
         self.merger = Merger(self.store, ["a"], Settings(0))
         self.images: list[Image] = []
         self.number = 0
-        self.id = source.id
+        self.id, self.lives = source.id, source.lives
         self.define(created=True)
 
     def define(self, *, created: bool = False) -> None:
-        if self.source.id != self.id:
+        if self.source.lives != self.lives:
             self.images += self.merger.dropped(self.id, self.source.now)
-            self.id, created = self.source.id, True
+            self.id, self.lives, created = self.source.id, self.source.lives, True
         table = Table.of(self.source.definition)
         self.images += self.merger.define(table, created=created, cdc=True, now_us=self.source.now)
 

@@ -181,9 +181,6 @@ class PostgresStore(Store):
                 remedy="Send this table's rows in the generic form (without --typed).",
             )
 
-    def retyping(self, table: str, column: str, type_: str) -> str:
-        return f"{super().retyping(table, column, type_)} USING {quoted(column)}::{type_}"
-
     def ready(self, table: str, form: TargetForm) -> None:
         columns = ", ".join(f"{quoted(column.name)} {_STAGED[column.kind]}" for column in form.columns)
         self.run(f"CREATE TEMPORARY TABLE cdc_tail_stage ({columns}) ON COMMIT DELETE ROWS")

@@ -65,7 +65,7 @@ def _wrong_types(store: Store, table: str, form: TargetForm, known: Mapping[str,
         if there is not None and not store.holds(column, there.type):
             wanted = store.column_type(column)
             reason = f"column {column.name} is {there.type}, and values are {wanted}"
-            mended = store.retyping(table, there.name, wanted)
+            mended = store.retyping(table, there.name)
             wrong.append((reason, store.setting_aside(table) if column.name in form.keys else mended))
     return wrong
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
-from tailer.sinks.database.names import listed, quoted, spelled
+from tailer.sinks.database.names import listed, spelled
 from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.database.texts import with_texts
@@ -152,12 +152,8 @@ class SqliteStore(Store):
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         return _affinity(type_there) in (self.types[column.kind], "BLOB")
 
-    def retyping(self, table: str, column: str, type_: str) -> str:
-        """SQLite changes no type: the column that is there gets another name, and one of ours is added."""
-        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
-
     def easing(self, table: str, column: str) -> str:
-        """Nor a constraint."""
+        """SQLite changes no constraint."""
         return self.setting_aside(table)
 
     def ready(self, table: str, form: TargetForm) -> None:

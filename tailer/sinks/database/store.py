@@ -124,9 +124,9 @@ class Store(ABC):
         """The type of a column that is made for these values."""
         return self.types[column.kind]
 
-    def retyping(self, table: str, column: str, type_: str) -> str:
-        """The statement that makes room for a column of another type."""
-        return f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} TYPE {type_}"
+    def retyping(self, table: str, column: str) -> str:
+        """The statement that makes room for a column of another type: what is there gets another name."""
+        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
 
     def setting_aside(self, table: str) -> str:
         """The statement after which a table of ours is made under the name."""

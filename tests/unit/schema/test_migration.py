@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -92,3 +93,7 @@ def test_columns_are_renamed_one_by_one(renames: list[tuple[str, str]], taken: s
 
 def test_every_rule_has_a_sentence() -> None:
     assert tuple(RULES) == get_args(Rule)
+    page = (Path(__file__).parents[3] / "docs" / "migrations.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    told = {line.split(" | ")[0].strip("|` "): line.split(" | ")[2].removesuffix(" |") for line in lines}
+    assert told == RULES

@@ -177,5 +177,3 @@ def test_dropped_and_created_more_than_once(tmp_path: Path) -> None:
     caught_up, lagging = both(tmp_path, *twice)
     assert lagging == caught_up
     assert [op for op, *_ in caught_up] == ["insert", "drop", "insert", "drop", "insert"]
-
-

@@ -420,7 +420,7 @@ def test_a_table_that_somebody_dropped_is_stopped_until_it_is_restored(target: T
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_table_made_again_with_another_key(target: Target, keep: bool) -> None:
     """In one commit or in several; the earlier life is renamed, or emptied."""
-    kept = Kept(target, each=keep, more={"on_recreate": "keep" if keep else "empty"})
+    kept = Kept(target, each=keep, more={"on_recreate": "keep" if keep else "clear"})
     other = (Column("a", "partition_key", "text", 0), Column("v", "regular", "int"))
     kept.tables[OTHER] = TableDefinition(OTHER, "ks", "t", other)
     again = msgspec.structs.replace(

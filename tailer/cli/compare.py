@@ -47,6 +47,11 @@ def compare(folder: str | None, values: dict[str, Any]) -> None:
     made = compared(where, server, values["of_table"], values["consistency"], values["settle"])
     pretty = output_form(values["output"]) == "pretty"
     write_lines(_lines(made) if pretty else [msgspec.json.encode(each).decode() for each in made.differences])
+    if values["mend"] and made.rows:
+        from tailer.image_state.mend_requests import leave
+
+        leave(where, made.table_id, made.rows)
+        STANDARD_ERROR.info(f"{len(made.rows)} rows are to be read again by `follow --image … --server …`")
     _end(made, where)
 
 

@@ -15,11 +15,13 @@ from tailer.comparing.served import ServedTable
 from tailer.errors import UsageError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of, place_of, read_identity
+from tailer.image_state.mend_requests import MendRow
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.report import named_table
 from tailer.images.store import Store
 from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange, token_range
+from tailer.rebuild.changes import OWN, row_key
 from tailer.rebuild.table import DataColumn
 from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
 from tailer.schema.server_place import ServerPlace
@@ -42,13 +44,15 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """`result`: what was found. `moved`: whether anything was merged meanwhile."""
+    """`result`: what was found. `moved`: whether anything was merged meanwhile. `rows`: those that differ."""
 
     table: str
     result: Result
     differences: list[Told]
     seconds: float
     moved: bool
+    table_id: str = ""
+    rows: tuple[MendRow, ...] = ()
 
 
 def compare(folder: Path, server: Server, name: str, consistency: Consistency, settle_seconds: float) -> Compared:
@@ -71,7 +75,8 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
     with reading(folder) as seen:
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
-    return Compared(name, result, told, time.monotonic() - begun, moved)
+    rows = tuple(dict.fromkeys(row for each in result.found for row in _rows(table, each)))
+    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows)
 
 
 def _place(session: Session, server: Server) -> ServerPlace:
@@ -103,6 +108,15 @@ def _tokens(seen: Transaction, folder: Path) -> TokenRange | None:
 
 def _places(seen: Transaction) -> dict[str, object]:
     return {name: place_of(seen, name) for name in nodes_of(seen)}
+
+
+def _rows(table: KnownTable, found: Difference) -> Iterator[MendRow]:
+    """The row as the state has it, and the static row, which rows of its partition show."""
+    if found.row is not None:
+        text = None if not table.plan.clustering else f"{{{table.text.clustering(found.row)}}}"
+        yield MendRow(found.partition, *row_key(table.plan, text))
+    if found.row is None or table.text.static:
+        yield MendRow(found.partition, OWN, b"")
 
 
 def _told(table: KnownTable, found: Difference) -> Told:

@@ -40,7 +40,8 @@ class Partition:
     """`at`: the second that is now; `read`: what was logged until then every node was read past, 0 where that is not
     known. Nothing is in the store before `save`.
 
-    `floor`: of its token, None for none. `covered`: whether all of its rows are known whole by that. `guessed`: keys of
+    `floor`: of its token, None for none. `covered`: whether all of its rows are known whole by that; `confirmed`:
+    whether they are because all of the table has become known. `guessed`: keys of
     rows of which a server could tell more, among those that were looked at.
     """
 
@@ -57,6 +58,7 @@ class Partition:
         self.guessed: set[bytes] = set()
         self.header = self.row(OWN)
         self.floor = table.floors.at(token_of(name)) if table.facts.floors else None
+        self.confirmed = table.facts.confirmed is not None and name <= table.facts.confirmed
         self.covered = self.floor is not None and self.floor.epoch == table.facts.epoch
 
     def row(self, key: bytes) -> Row:
@@ -93,7 +95,9 @@ class Partition:
     def is_complete(self, row: Row) -> bool:
         """Whether the row (of the header: every row) is known whole; none is while its table does not capture."""
         facts = self.table.facts
-        return facts.cdc and (facts.whole or self.covered or facts.epoch in (self.header.complete, row.complete))
+        return facts.cdc and (
+            facts.whole or self.confirmed or self.covered or facts.epoch in (self.header.complete, row.complete)
+        )
 
     def view(self, row: Row, at: int | None = None) -> View:
         """The row, or of the header the static row, as it is now or at another second."""

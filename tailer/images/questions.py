@@ -19,7 +19,7 @@ class Question(NamedTuple):
     """A row, by table (32 hex digits), partition and key; of key `OWN` the static row.
 
     `clustering`: its framed values. `older`: something came that is older than the floor. `whole`: it is all rows of
-    the partition that are asked for.
+    the partition that are asked for. `mends`: what the state has is wrong, and all of the response replaces it.
     """
 
     table_id: str
@@ -28,6 +28,7 @@ class Question(NamedTuple):
     clustering: bytes = b""
     older: bool = False
     whole: bool = False
+    mends: bool = False
 
 
 class Open(NamedTuple):
@@ -51,7 +52,7 @@ class Questions:
         if held is not None:
             before, _, _ = _DECODER.decode(held)
             older, whole = before.older or question.older, before.whole or question.whole
-            question = question._replace(older=older, whole=whole)
+            question = question._replace(older=older, whole=whole, mends=before.mends or question.mends)
         self._store.put_meta(key, msgspec.msgpack.encode((question, at, tries)))
 
     def answered(self, question: Question) -> None:

@@ -84,9 +84,9 @@ def serve(part: Partition, rows: ServedRows, answer: Answer, now_us: int) -> lis
     images: list[Image] = []
     for row, view in zip(touched, before, strict=True):
         served = rows.get(row.key)
-        if not _is_known(part, row, view, served):
+        if not is_known(part, row, view, served):
             facts = _replaced(row, served, answer.until, answer.marks, part.at)
-            images += _settled(part, row, view, facts, served, answer, now_us)
+            images += settled(part, row, view, facts, served, answer, now_us)
     return images
 
 
@@ -110,13 +110,14 @@ def serve_again(
             if key == OWN:
                 facts |= {fact: copies for fact, copies in row.facts.items() if fact.kind in _OF_MANY}
         _sure(part, facts, served, answer)
-        images += _settled(part, row, before, facts, served, answer, now_us)
+        images += settled(part, row, before, facts, served, answer, now_us)
     return images
 
 
-def _settled(
+def settled(
     part: Partition, row: Row, before: View, facts: Facts, served: ServedRow | None, answer: Answer, now_us: int
 ) -> list[Image]:
+    """Give a row new facts: its image where it is another one by them, or becomes complete."""
     if served is not None and not row.facts:
         row.clustering = served.clustering
     part.settle(row, facts)
@@ -131,7 +132,7 @@ def _settled(
     return [row_image(part, row, op, before, after, changed, write_ts, cause, now_us)]
 
 
-def _is_known(part: Partition, row: Row, before: View, served: ServedRow | None) -> bool:
+def is_known(part: Partition, row: Row, before: View, served: ServedRow | None) -> bool:
     """Whether the state says the very same, and knows more of it than a server tells."""
     if served is None or not before.complete or not before.lives:
         return False

@@ -33,6 +33,9 @@ class TableFacts(msgspec.Struct, array_like=True):
     A table that was dropped and created again with the same id has another incarnation, which begins at epoch `begun`.
     `ended_at`: the timestamp (µs) of the DROP that ended the one before; `reached`: the nodes whose log has shown that
     DROP; `previous`: the last definition of the one before; `behind`: nodes whose log showed a definition of it since.
+
+    `confirmed`: where all of the table has become known, and its rows are told so in batches: the name of the last
+    partition that was; None where that is not under way. `whole` is set at its end.
     """
 
     table: Table
@@ -49,6 +52,12 @@ class TableFacts(msgspec.Struct, array_like=True):
     reached: frozenset[str] = frozenset()
     previous: Table | None = None
     behind: frozenset[str] = frozenset()
+    confirmed: bytes | None = None
+
+    @property
+    def usual(self) -> bool:
+        """Whether rows of all partitions are complete by the same rule."""
+        return self.confirmed is None
 
 
 def first_facts(table: Table, since: int, now_us: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:
@@ -59,7 +68,7 @@ def first_facts(table: Table, since: int, now_us: int, *, created: bool, cdc: bo
 
 def incomplete(facts: TableFacts, now_us: int) -> TableFacts:
     """The same, where changes are missing: nothing that was known whole counts any more."""
-    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now_us)
+    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now_us, confirmed=None)
 
 
 class KnownTable:
@@ -105,12 +114,18 @@ class Tables:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, KnownTable] = {}
+        self._confirming: set[str] = set()
         for _, value in store.metas(_PREFIX):
             self._hold(_DECODER.decode(value))
 
     def __iter__(self) -> Iterator[KnownTable]:
         """All of them, by id, as they were when this began."""
         return iter([self._known[table_id] for table_id in sorted(self._known)])
+
+    @property
+    def confirming(self) -> bool:
+        """Whether rows of any of them are to be reported as complete."""
+        return bool(self._confirming)
 
     def get(self, table_id: str) -> KnownTable | None:
         """A table by its id, as digits or as rows have it; None for one that nobody defined."""
@@ -134,6 +149,7 @@ class Tables:
     def _hold(self, facts: TableFacts) -> KnownTable:
         known = KnownTable(facts)
         self._known[known.id] = known
+        (self._confirming.discard if facts.usual else self._confirming.add)(known.id)
         return known
 
 

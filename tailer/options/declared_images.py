@@ -50,4 +50,6 @@ IMAGES: Final = (
     Option("of_table", kinds.TABLE, "The table.", None, None, "table", _COMPARE, alone=True),
     Option("settle", kinds.SECONDS, "How long after the first look what differs is looked at again: longer than a row "
            "takes from the server to the images.", None, 30.0, "settle", _COMPARE, alone=True),
+    Option("mend", kinds.FLAG, "Have the rows that differ read again from the server, by the running `follow --image` "
+           "with --server, or by its next start.", None, False, "mend", _COMPARE, alone=True),
 )  # fmt: skip

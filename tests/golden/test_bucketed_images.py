@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tailer.images import Image
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tests.helpers.amount import ALL
 from tests.helpers.bucketed import Buckets, schema_row
 from tests.helpers.imaged import Imaged, copied, entries_of

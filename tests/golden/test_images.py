@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tests.helpers.amount import ALL
 from tests.helpers.imaged import Imaged, copied, entries_of, interleaved, times
 from tests.helpers.rebuilt import INCOMPLETE, SETS, Recorded, recorded, tables_of

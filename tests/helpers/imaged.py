@@ -12,7 +12,7 @@ from tailer.images import Image, Merger, Settings
 from tailer.images.facts import Fact
 from tailer.images.forgetting import Forgotten
 from tailer.images.memory import MemoryStore
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.packed import pack, unpack
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table

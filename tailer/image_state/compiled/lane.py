@@ -21,7 +21,7 @@ from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
 from tailer.images.incarnations import is_usual
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.packed import HAS_DUE
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
@@ -148,7 +148,12 @@ class _Batch:
         known: list[KnownTable | None] = []
         for number, table in enumerate(prepared):
             found = self._merger.table(table.definition.id) if number in there else None
-            usable = found is not None and is_usual(found.facts, node) and found.is_of(table.definition)
+            usable = (
+                found is not None
+                and found.facts.usual
+                and is_usual(found.facts, node)
+                and found.is_of(table.definition)
+            )
             known.append(found if usable else None)
         return tables_of(prepared, known)
 

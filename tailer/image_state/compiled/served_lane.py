@@ -23,7 +23,7 @@ from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
 from tailer.images.guesses import GUESSED_MARKER
 from tailer.images.marks import Marks
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
@@ -45,7 +45,9 @@ def is_for(known: KnownTable, piece: ReadPiece, answer: Answer) -> bool:
     facts = known.facts
     over = any(floor.low < piece.high and piece.low < floor.high for floor in facts.floors)
     ready = tables_of((_prepared(known),), [known]).tables[0, w.T_READY]
-    return bool(ready) and not (facts.whole or facts.dropped or over) and len(answer.marks) <= w.MARKS_MAX
+    return (
+        bool(ready) and facts.usual and not (facts.whole or facts.dropped or over) and len(answer.marks) <= w.MARKS_MAX
+    )
 
 
 def serve(

@@ -10,7 +10,7 @@ import numpy as np
 
 from tailer.image_state.compiled import work as w
 from tailer.images.image import COLUMNS
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
 from tailer.rows.generic.compiled.tables import SHAPES

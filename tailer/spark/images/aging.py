@@ -12,7 +12,7 @@ import msgspec
 
 from tailer.images import Image
 from tailer.images.forgetting import Forgotten, forget_in
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.partition import Partition
 from tailer.images.tables import Tables
 from tailer.rebuild.changes import changed, partition_name

@@ -15,7 +15,7 @@ import msgspec
 from tailer.errors import DefinitionError
 from tailer.images import Image, Merger, Settings
 from tailer.images.marks import Mark, united
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds, ServedRange
 from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table
@@ -96,6 +96,8 @@ class Bucket:
             else:
                 self._be_defined()
                 images += self._logged(told)
+        while self._merger.confirms:
+            images += self._merger.confirm(self._now_us)
         found = self._read(served)
         if self._aging is not None:
             self._aging.ended(found)

@@ -58,6 +58,7 @@ class ImageOutlet:
     def commit(self, before: Place | None, behind: Place) -> None:
         self._stream.commit(self._node, before if self.keeps_place else self.open(), behind, self._merge)
         self.settled()
+        self._stream.confirm()
 
     def settled(self) -> None:
         self._told.settled()

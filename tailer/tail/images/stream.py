@@ -27,7 +27,7 @@ from tailer.image_state.identity import (
 from tailer.image_state.one_transaction import ImageBatch, Transaction
 from tailer.images import Image, Merger, Settings
 from tailer.images.encoded import EncodedImages
-from tailer.images.tables import definition_in, definitions_in
+from tailer.images.tables import Tables, definition_in, definitions_in
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import ALL_TABLES, Selection
 from tailer.sinks.outlet import Place
@@ -109,6 +109,8 @@ class ImageStream:
             while batch is not None:
                 self._hand_over(batch)
                 batch = self._next(batch.number)
+            # A run that was killed did not get to the end of these.
+            self.confirm()
 
     def close(self) -> None:
         """What was taken is taken out. The file is given back."""
@@ -230,6 +232,17 @@ class ImageStream:
         with self._lock:
             second = int(self.wall())
             return self._expirations and bool(self._file.read(lambda seen: seen.store.due(second, 1)))
+
+    def confirm(self) -> None:
+        """Report all rows that have become complete because their table has, batch by batch; each one is durable."""
+        while self._confirms():
+            self.run(lambda merging: merging.merger.confirm(merging.now_us))
+
+    def _confirms(self) -> bool:
+        with self._lock:
+            if self._merger is not None:
+                return self._merger.confirms
+            return self._file.read(lambda seen: Tables(seen.store).confirming)
 
     def _merged(self, work: Work) -> None:
         self.put(work)

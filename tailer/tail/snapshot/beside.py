@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import CdcError, UsageError
-from tailer.image_state import asked
+from tailer.image_state import asked, mend_requests
 from tailer.image_state.asked import Asked, Reply
+from tailer.image_state.one_transaction import Transaction
+from tailer.images import Image
+from tailer.images.merged_tables import SECOND
+from tailer.images.questions import Question
 from tailer.images.tables import Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
@@ -20,6 +25,7 @@ from tailer.schema.selection import Selection
 from tailer.schema.server import Server
 from tailer.snapshot.progress import Show
 from tailer.tail.follow import Say
+from tailer.tail.images.merging import Merging
 from tailer.tail.images.run import ImageRun
 from tailer.tail.snapshot.in_state import InState
 from tailer.tail.snapshot.nodes import Nodes
@@ -88,6 +94,7 @@ class Beside:
             request = asked.take(self._folder)
             if request is not None:
                 self._take(request)
+            self._take_mends()
 
     def is_done(self) -> bool:
         """Whether the snapshot is at its end, and what came of it as far as that comes to rest."""
@@ -122,6 +129,21 @@ class Beside:
         self._snapshot.start()
         asked.reply(self._folder, Reply(request.id, tuple(each.definition.id for each in tables)))
 
+    def _take_mends(self) -> None:
+        """Rows that `compare --mend` left are read again. A file is removed when that is durable in the state."""
+        for path, request in mend_requests.requests(self._folder) if self._rereading is not None else ():
+            table = next((each for each in self._tables if each.definition.id == request.table_id), None)
+            if table is None:
+                self._say(f"{path} is not mended: its table is not followed, or masked; a server's rows are not masked")
+            else:
+                questions = [
+                    Question(request.table_id, row.partition, row.row, row.clustering, mends=True)
+                    for row in request.rows
+                ]
+                self._run.stream.work(partial(_ask, questions))
+                self._say(f"{table.name}: {len(questions)} rows are read again from the server (compare --mend)")
+            path.unlink()
+
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens
         target, options = InState(self._run.stream, self._run.timers, self._guard), self._options
@@ -142,3 +164,9 @@ def _check_guesses(run: ImageRun, options: SnapshotOptions) -> None:
             "alone: only its server can tell what a change makes of them",
             remedy="Name it: --server HOST; or go on without, and have such rows marked: --incomplete.",
         )
+
+
+def _ask(questions: Sequence[Question], transaction: Transaction, merging: Merging) -> list[Image]:
+    for each in questions:
+        merging.merger.questions.ask(each, merging.now_us // SECOND - MOST_SECONDS)
+    return []

@@ -14,7 +14,7 @@ from tailer.images import Image
 from tailer.images.encoded import COMPILED as PRINTS
 from tailer.images.encoded import EncodedImages
 from tailer.images.marks import Mark, Marks, united
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds
 from tailer.images.tables import KnownTable, Tables
 from tailer.jit.ready import twin_now

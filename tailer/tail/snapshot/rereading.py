@@ -16,7 +16,7 @@ from tailer.errors import SystemFailedError, UsageError
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Image
 from tailer.images.guesses import SLACK_SECONDS
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.questions import Open, Questions
 from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
@@ -37,6 +37,9 @@ LOOK_SECONDS: Final = 1.0
 MOST_SECONDS: Final = 16
 """Between two answers about one row; more than what is not settled of it yet."""
 
+_ASIDE_SECONDS_MAX: Final = 300.0
+"""Between two tries of a table whose rows cannot be read."""
+
 _BATCH: Final = 200
 """Rows that are asked for before their answers are merged."""
 
@@ -51,6 +54,10 @@ class Rereading:
         self._events = EventIds(f"snapshot:again:{int(stream.wall())}:", 1)
         self._ending = threading.Event()
         self._failed: BaseException | None = None
+        self._asked = ""
+        """The id of the table of which the server is being asked; empty for none."""
+        self._aside: dict[str, tuple[int, float]] = {}
+        """Tables whose rows could not be read: how often in a row, and the second until which they wait."""
         self._thread = threading.Thread(target=self._run, name="cdc-tail-rereading", daemon=True)
 
     def start(self) -> None:
@@ -85,7 +92,9 @@ class Rereading:
         now = int(self._stream.wall())
 
         def look(seen: Transaction) -> list[Open]:
-            return list(islice((each for each in Questions(seen.store).open() if _at(each) <= now), _BATCH))
+            aside = {id for id, (_, until) in self._aside.items() if until > self._stream.wall()}
+            wanted = (each for each in Questions(seen.store).open() if each.question.table_id not in aside)
+            return list(islice((each for each in wanted if _at(each) <= now), _BATCH))
 
         return self._stream.read(look)
 
@@ -93,19 +102,52 @@ class Rereading:
         try:
             if not self._nodes.asked:
                 self._nodes.ask()
-            with open_session(self._servers[0]) as session:
-                self._answer(due, raw(session))
         except (SystemFailedError, UsageError) as error:
-            # Another one may answer the next time.
-            self._servers.rotate()
-            self._say(f"rows cannot be read again from their server: {error.sentence()}")
-            self._ending.wait(RETRY_SECONDS)
+            self._put_off(f"rows cannot be read again from their server: {error.sentence()}")
+            return
+        left: dict[str, list[Open]] = {}
+        for each in due:
+            left.setdefault(each.question.table_id, []).append(each)
+        while left and not self._ending.is_set():
+            self._asked = ""
+            try:
+                with open_session(self._servers[0]) as session:
+                    self._answer(left, raw(session))
+            except (SystemFailedError, UsageError) as error:
+                if not self._asked:
+                    self._put_off(f"rows cannot be read again from their server: {error.sentence()}")
+                    return
+                # Another server may answer the next time; the other tables do not wait for this one.
+                self._servers.rotate()
+                self._set_aside(self._asked, error)
+                del left[self._asked]
 
-    def _answer(self, due: Sequence[Open], session: Session) -> None:
-        tables = {table.id: table for table in self._stream.read(lambda seen: list(Tables(seen.store)))}
-        for id in dict.fromkeys(each.question.table_id for each in due):
-            of_table = [each for each in due if each.question.table_id == id]
-            self._of_table(tables[id], of_table, session)
+    def _put_off(self, sentence: str) -> None:
+        """No server answers: try another one later."""
+        self._servers.rotate()
+        self._say(sentence)
+        self._ending.wait(RETRY_SECONDS)
+
+    def _set_aside(self, table_id: str, error: SystemFailedError | UsageError) -> None:
+        """Ask of a table again later; then more and more seldom."""
+        tries = self._aside.get(table_id, (0, 0.0))[0] + 1
+        seconds = min(RETRY_SECONDS * 2 ** (tries - 1), _ASIDE_SECONDS_MAX)
+        self._aside[table_id] = tries, self._stream.wall() + seconds
+        name = next((t.facts.table.name for t in self._stream.read(_tables) if t.id == table_id), table_id)
+        self._say(
+            f"rows of {name} cannot be read again from their server, other tables' rows are: {error.sentence()} "
+            f"They are asked for again in {seconds:.0f} s; until then their images say that they are not complete."
+        )
+
+    def _answer(self, left: dict[str, list[Open]], session: Session) -> None:
+        """Ask of table after table; what was answered is not `left` any more."""
+        tables = {table.id: table for table in self._stream.read(_tables)}
+        for id in list(left):
+            self._asked = id
+            self._of_table(tables[id], left[id], session)
+            self._aside.pop(id, None)
+            del left[id]
+        self._asked = ""
 
     def _of_table(self, table: KnownTable, due: Sequence[Open], session: Session) -> None:
         if table.facts.dropped:
@@ -113,7 +155,7 @@ class Rereading:
             return
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
-        found = [(each, _read(reading, each, table)) for each in due]
+        found = [(each, _read(reading, each, table, until)) for each in due]
         snapshot = TableInState(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
@@ -138,19 +180,27 @@ class Rereading:
         self._stream.work(work)
 
 
+def _tables(seen: Transaction) -> list[KnownTable]:
+    return list(Tables(seen.store))
+
+
 def _at(each: Open) -> int:
     """The second in which a question is due."""
     return int(each.at + min(2**each.tries, MOST_SECONDS))
 
 
-def _read(reading: TableReading, asked: Open, table: KnownTable) -> ServedRows:
+def _read(reading: TableReading, asked: Open, table: KnownTable, until: int) -> ServedRows:
     question = asked.question
     floor = table.floors.at(token_of(question.partition))
-    if floor is None:
+    if question.mends:
+        known = until
+    elif floor is None:
         return {}
+    else:
+        known = floor.until
     if question.whole:
-        return reading.partition(question.partition, floor.until)
+        return reading.partition(question.partition, known)
     if question.row == OWN:
-        return reading.row(question.partition, None, floor.until)
+        return reading.row(question.partition, None, known)
     clustering = parts_of(question.clustering, 0, len(table.plan.clustering))
-    return reading.row(question.partition, clustering, floor.until)
+    return reading.row(question.partition, clustering, known)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tailer.errors import SystemFailedError, UsageError
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.jit.ready import bring
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange

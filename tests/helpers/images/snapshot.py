@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tailer.images.marks import Mark
-from tailer.images.merger import SECOND
+from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds, ServedRange, ServedRow, ServedRows
 from tailer.rebuild.changes import OWN, partition_name, token_of
 from tailer.rebuild.table import Plan, plan_of

@@ -83,7 +83,7 @@ def test_a_column_that_is_there_again_does_not_have_what_was_void() -> None:
     state = State(whole=True)
     state.tell(insert(START + 1, v=1))
     state.define(definition(S, GONE, W), at=2)
-    back = msgspec.structs.replace(GONE, dropped=False)
+    back = msgspec.structs.replace(GONE, dropped=False, added_time=START + 55)
     state.define(definition(S, back, W), at=3)
     assert state.tell(update(START + 40, v=1)) == []
     assert state.told(update(START + 60, v=7)) == [("update", {"v": None, "w": None}, {"v": 7, "w": None}, ("v",))]

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from tailer.errors import UsageError
 from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Image
@@ -77,3 +79,40 @@ def test_nobody_is_asked_before_every_node_has_a_place(stream: ImageStream, monk
     monkeypatch.setattr(ImageStream, "stands", lambda self: True)
     assert asked.wait(20)
     rereading.close()
+
+
+def test_a_table_that_cannot_be_read_does_not_hold_up_the_others(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows come first, and are more than are asked for at once."""
+    other = "f" * 32
+    first = replace(definition(), id=other)
+
+    def ask(transaction: Transaction, merging: Merging) -> list[Image]:
+        merging.merger.define(Table.of(first), created=True, cdc=True, now_us=merging.now_us)
+        for number in range(300):
+            row = b"%d" % number
+            merging.merger.questions.ask(Question(other, b"12345678" + row, b"row"), int(NOW) - 60)
+        return []
+
+    stream.work(ask)
+    monkeypatch.setattr(ImageStream, "stands", lambda self: True)
+    rereading, _ = run_of(stream, monkeypatch)
+    said: list[str] = []
+    rereading._say = said.append
+    answered = threading.Event()
+
+    def of_table(self: Rereading, table: Any, due: Any, session: Any) -> None:
+        if table.id == other:
+            raise UsageError("Undefined column name w")
+        self._forget(due)
+        answered.set()
+
+    monkeypatch.setattr(Rereading, "_of_table", of_table)
+    rereading.start()
+    assert answered.wait(30), said
+    rereading.close()
+    rereading.check()
+    assert [each for each in stream.read(lambda seen: list(Questions(seen.store).open())) if each[0][0] == ID] == []
+    assert len(said) == 1
+    assert "other tables' rows are" in said[0]

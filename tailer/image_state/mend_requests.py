@@ -1,0 +1,70 @@
+"""Rows that `compare --mend` found to differ, left beside a state for the process that has it: files, one a call.
+
+    mend-<id>.json    checksum (blake2b of the second line, 32 hex digits) | newline | JSON
+
+The process asks the server for these rows again, and removes the file when that is durable in the state. A file that is
+found after a kill is taken once more, which changes nothing. Knows no server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from tailer.errors import RefusedError
+from tailer.on_disk import write_durably
+from tailer.state.modes import read_file
+from tailer.typed_decode import decode_json
+from tailer.versions import Versioned, check_version
+
+VERSION: Final = 1
+
+_PATTERN: Final = "mend-*.json"
+_DIGEST_BYTES: Final = 16
+
+
+class MendRow(msgspec.Struct, frozen=True):
+    """A row by the names that the state has: partition, key, and framed clustering values."""
+
+    partition: bytes
+    row: bytes
+    clustering: bytes
+
+
+class MendRequest(msgspec.Struct, frozen=True):
+    """`table_id`: 32 hex digits."""
+
+    v: int
+    table_id: str
+    rows: tuple[MendRow, ...]
+
+
+def leave(folder: Path, table_id: str, rows: tuple[MendRow, ...]) -> None:
+    """Leave a request beside a state."""
+    data = msgspec.json.encode(MendRequest(VERSION, table_id, rows))
+    write_durably(folder / f"mend-{uuid4().hex}.json", _checksum(data) + b"\n" + data)
+
+
+def requests(folder: Path) -> Iterator[tuple[Path, MendRequest]]:
+    """What was left and not removed. RefusedError for a file that is not whole, or of a later version."""
+    for path in sorted(folder.glob(_PATTERN)):
+        checksum, _, data = read_file(path).partition(b"\n")
+        if checksum != _checksum(data):
+            raise RefusedError(
+                "a request of compare --mend is damaged",
+                file=str(path),
+                expected="a checksum that fits",
+                found=checksum[:40].decode("utf-8", "replace"),
+                remedy="Remove the file and give `cdc-tail compare --mend` again.",
+            )
+        check_version(decode_json(data, Versioned).v, VERSION, "a request of compare --mend", file=str(path))
+        yield path, decode_json(data, MendRequest)
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest().encode()

@@ -1,0 +1,268 @@
+"""The tables of a state: their definitions as they change, and what becomes of all rows of a table. Knows no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tailer.images.chain import NO_CAUSE, Cause, table_image
+from tailer.images.confirming import confirmed
+from tailer.images.definitions import changed_columns, changes_rows, redefined
+from tailer.images.expiry import expired
+from tailer.images.forgetting_by_turns import ForgettingByTurns
+from tailer.images.image import Image
+from tailer.images.incarnations import (
+    created_again,
+    dropped,
+    is_earlier_drop,
+    reported,
+    shown_again,
+)
+from tailer.images.partition import Partition
+from tailer.images.questions import Question, Questions
+from tailer.images.settings import Settings
+from tailer.images.store import Store
+from tailer.images.tables import KnownTable, TableFacts, Tables, first_facts, incomplete, remember
+from tailer.images.truncation import truncate
+from tailer.rebuild import Table
+from tailer.rebuild.facts import Place
+from tailer.rebuild.newest import newer
+from tailer.rows.image_ops import Op
+from tailer.schema.told import capture_begins, told_definition
+from tailer.typed_decode import decode_msgpack
+
+SECOND: Final = 1_000_000
+
+CONFIRMED_AT_ONCE: Final = 1000
+"""Of so many rows at most it is reported at once that they have become complete."""
+
+_NOW: Final = b"now"
+_NODES: Final = b"nodes"
+LOST: Final = b"lost"
+"""Under this key the time until which changes of tables that are defined later may be missing."""
+
+
+class MergedTables:
+    """Nothing is held back: when a call returns, the store has all of it."""
+
+    def __init__(self, store: Store, nodes: Sequence[str], settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._tables = Tables(store)
+        self.questions = Questions(store)
+        """Rows of which a server could tell more than is known."""
+        self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
+        self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
+        self._followed = frozenset(nodes)
+        self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
+        self.late_facts = 0
+        """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
+        for node in nodes:
+            self.number(node)
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """All nodes that ever vouched for a fact, or were to be followed."""
+        return tuple(self._nodes)
+
+    @property
+    def read_past(self) -> int:
+        """The second of which all entries of every node were merged, as `forget` was told; 0 before that."""
+        return self._forgetting.read_past
+
+    @property
+    def forgot(self) -> int:
+        """What `read_past` was when something was forgotten last; 0 where nothing ever was."""
+        return self._forgetting.forgot
+
+    @property
+    def expirations(self) -> bool:
+        """Whether what expires gives images."""
+        return self._settings.expirations
+
+    def number(self, node: str) -> int:
+        """The number of a node in the marks of the state."""
+        if node not in self._nodes:
+            self._nodes.append(node)
+            self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
+        return self._nodes.index(node)
+
+    def begin(self, now_us: int) -> int:
+        """The time that counts, where it is asked for now: never before one that counted already."""
+        if now_us > self._now_us:
+            self._now_us = now_us
+            self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))
+        return self._now_us
+
+    def _save(self, part: Partition, tries: int = 0) -> None:
+        """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
+        for key in part.guessed if self._settings.asks else ():
+            self.questions.ask(Question(part.table.id, part.name, key, part.row(key).clustering), part.at, tries)
+        part.save()
+
+    def _truncate(
+        self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
+    ) -> list[Image]:
+        cause = Cause.of(change)
+        image = self._of_table(table, "truncate", (), change["write_ts"], cause, now)
+        return [image, *self._truncated(table, node, before, change["write_ts"], cause, now)]
+
+    def _truncated(
+        self, table: KnownTable, node: str, before: Place, write_ts: int, cause: Cause, now: int
+    ) -> list[Image]:
+        """The images of rows that show something else without what a node logged before a place."""
+        number, images = self.number(node), list[Image]()
+        for name in self._names(table):
+            part = self._partition(table, name, now)
+            images += expired(part, part.due(), now)
+            images += truncate(part, number, before, write_ts, cause, now)
+            part.save()
+        return images
+
+    def _schema_row(self, change: Mapping[str, Any], now: int) -> list[Image]:
+        cause = Cause.of(change)
+        if change["columns"] is None:
+            return self._drop(change["table_id"], now, cause, change)
+        definition, begins = told_definition(change["columns"]), capture_begins(change["columns"])
+        known = self._tables.get(definition.id)
+        native = known is not None and known.facts.table.native
+        # Of a table that was created again the logs that have shown its DROP show its CREATE too.
+        again = known is not None and known.facts.ended_at is not None and not begins
+        table = Table.of(definition, native=native)
+        return list(self._define(table, again, definition.cdc, now, cause, begins, node=change["node"]))
+
+    def _define(
+        self,
+        table: Table,
+        created: bool,
+        cdc: bool,
+        now: int,
+        cause: Cause,
+        begins: bool = False,
+        node: str | None = None,
+    ) -> Iterator[Image]:
+        known = self._tables.get(table.definition.id)
+        if known is None:
+            lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
+            since = max(self._settings.started_us, lost)
+            self._tables.keep(first_facts(table, since, now, created=created, cdc=cdc, captured=cdc and not begins))
+            return
+        if known.facts.dropped:
+            if node in known.facts.reached:
+                captured = cdc and not begins
+                again = created_again(known.facts, table, now, cdc=cdc, captured=captured, nodes=self._followed)
+                self._tables.keep(again)
+            return
+        facts = reported(known.facts, node, table)
+        if facts is None:
+            behind = known.facts.behind | {node} if node is not None else known.facts.behind
+            self._tables.keep(msgspec.structs.replace(known.facts, behind=behind))
+            return
+        yield from self._redefine(KnownTable(facts), table, created, cdc, now, cause, begins)
+
+    def _redefine(
+        self, known: KnownTable, table: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool
+    ) -> Iterator[Image]:
+        """The same of a table that is known, by the facts that `known` has by now."""
+        old, facts = self._tables.of(known.id), known.facts
+        created = created and (facts.ended_at is None or facts.reached >= self._followed)
+        if begins or not (cdc and facts.cdc):
+            facts = incomplete(facts, now)
+        elif created and facts.epoch == facts.begun:
+            # Not all of its nodes had shown its CREATE before, and nothing was lost since.
+            # Rows that images reported as incomplete are not any more: `confirm` reports that.
+            facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
+        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
+        yield from self._redefine(old, facts, cause, now)
+        yield from self._confirm(CONFIRMED_AT_ONCE, now)
+
+    def _redefine(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
+        """The images of another definition, and of each row that reads differently by it."""
+        differs = changes_rows(old.facts.table, facts.table)
+        if differs:
+            # By the new definition nobody would see any more what has expired.
+            yield from self._expire_all(old, now)
+        known = self._tables.keep(facts)
+        names = changed_columns(old.facts.table, facts.table)
+        if names:
+            image = self._of_table(known, "schema", names, None, cause, now)
+            remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
+            yield image
+        for name in self._names(known) if differs else ():
+            part = self._partition(self._tables.of(known.id), name, now)
+            yield from redefined(self._partition(old, name, now), part, cause, now)
+            self._save(part)
+
+    def _confirm(self, limit: int, now: int) -> list[Image]:
+        images: list[Image] = []
+        for table in self._tables:
+            if table.facts.usual:
+                continue
+            last = table.facts.confirmed or b""
+            for name in self._names(table, last):
+                if limit <= 0:
+                    break
+                part = self._partition(table, name, now)
+                images += expired(part, part.due(), now)
+                told, rows = confirmed(part, NO_CAUSE, now)
+                images += told
+                limit -= rows
+                self._save(part)
+                last = name
+            facts = self._tables.of(table.id).facts
+            done = limit > 0 or self._store.next_partition(table.id, last) is None
+            more = {"whole": True, "confirmed": None} if done else {"confirmed": last}
+            self._tables.keep(msgspec.structs.replace(facts, **more))
+            if not done:
+                break
+        return images
+
+    def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:
+        """The images of what has expired in a table and was not told yet."""
+        for name in self._names(table):
+            part = self._partition(table, name, now)
+            due = part.due()
+            if due:
+                yield from expired(part, due, now)
+                self._save(part)
+
+    def _drop(self, table_id: str, now: int, cause: Cause, change: Mapping[str, Any] | None = None) -> list[Image]:
+        """`change`: the row of the log that shows it."""
+        table = self._tables.get(table_id)
+        if table is None:
+            return []
+        node, time = (None, None) if change is None else (change["node"], change.get("write_ts"))
+        if table.facts.dropped:
+            self._tables.keep(shown_again(table.facts, node, time))
+            return []
+        if change is not None and node is not None and is_earlier_drop(table.facts, node, time):
+            # What this node logged before is of the earlier incarnation, whatever timestamps it has.
+            place = change["segment"], change["offset"]
+            images = self._truncated(table, node, place, time or 0, cause, now)
+            self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
+            return images
+        image = self._of_table(table, "drop", (), None, cause, now)
+        facts = self._tables.of(table_id).facts
+        self._tables.keep(dropped(facts, node, now if time is None else time))
+        self._store.clear(table.id)
+        return [image]
+
+    def _of_table(
+        self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int
+    ) -> Image:
+        image = table_image(table, op, changed, write_ts, cause, now)
+        self._tables.keep(msgspec.structs.replace(table.facts, seq=image.seq))
+        return image
+
+    def _partition(self, table: KnownTable, name: bytes, now: int) -> Partition:
+        return Partition(
+            self._store, table, name, now // SECOND, self.read_past, expirations=self._settings.expirations
+        )
+
+    def _names(self, table: KnownTable, behind: bytes = b"", last: bytes | None = None) -> Iterator[bytes]:
+        name = self._store.next_partition(table.id, behind)
+        while name is not None and (last is None or name <= last):
+            yield name
+            name = self._store.next_partition(table.id, name)

@@ -154,6 +154,8 @@ class MergedTables:
                 captured = cdc and not begins
                 again = created_again(known.facts, table, now, cdc=cdc, captured=captured, nodes=self._followed)
                 self._tables.keep(again)
+                # Below the numbers of all its rows.
+                remember(self._store, known.facts.table.definition, table.definition, now - 1)
             return
         facts = reported(known.facts, node, table)
         if facts is None:
@@ -175,10 +177,10 @@ class MergedTables:
             # Rows that images reported as incomplete are not any more: `confirm` reports that.
             facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
-        yield from self._redefine(old, facts, cause, now)
+        yield from self._by_definition(old, facts, cause, now)
         yield from self._confirm(CONFIRMED_AT_ONCE, now)
 
-    def _redefine(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
+    def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
         """The images of another definition, and of each row that reads differently by it."""
         differs = changes_rows(old.facts.table, facts.table)
         if differs:

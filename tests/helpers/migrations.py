@@ -165,6 +165,12 @@ class Source:
             "segment": 1, "offset": self.number, "row": 0, "event_id": f"a:1:{self.number}:0",
         }  # fmt: skip
 
+    def schema_row(self, table_id: str, definition: str | None) -> dict[str, Any]:
+        """The row of another definition, or of DROP TABLE."""
+        row = self._change("schema", 0, None, self.now)
+        more = {"table_id": str(UUID(table_id)), "columns": definition, "partition_key": None, "token": None}
+        return row | more
+
     # --- migrations ---
 
     def migrate(self) -> str:

@@ -94,7 +94,7 @@ def test_a_value_that_the_drop_did_not_cover_comes_back_with_the_column() -> Non
     state = State(whole=True)
     state.tell(insert(START + 1, 1, v=1, w=1), insert(START + 90, 2, v=2, w=2), update(START + 90, 3, v=3))
     state.define(definition(S, GONE, W), at=2)
-    back = msgspec.structs.replace(GONE, dropped=False)
+    back = msgspec.structs.replace(GONE, dropped=False, added_time=START + 100)
     _, two, three = state.define(definition(S, back, W), at=3)
     assert (two.op, two.before, two.after) == ("update", '{"k":1,"x":2,"w":2}', '{"k":1,"x":2,"v":2,"w":2}')
     assert (three.op, three.before, three.after) == ("insert", None, '{"k":1,"x":3,"v":3,"w":null}')

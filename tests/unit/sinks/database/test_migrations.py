@@ -8,6 +8,7 @@ import random
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 
 from tailer.images import Image, Merger, Settings
@@ -41,8 +42,13 @@ class Consumer:
 
     def define(self, *, created: bool = False) -> None:
         if self.source.lives != self.lives:
-            self.images += self.merger.dropped(self.id, self.source.now)
+            self.images += self.merger.entry([self.source.schema_row(self.id, None)], self.source.now)
+            again = self.source.id == self.id
             self.id, self.lives, created = self.source.id, self.source.lives, True
+            if again:
+                text = msgspec.json.encode(self.source.definition).decode()
+                self.images += self.merger.entry([self.source.schema_row(self.id, text)], self.source.now)
+                return
         table = Table.of(self.source.definition)
         self.images += self.merger.define(table, created=created, cdc=True, now_us=self.source.now)
 

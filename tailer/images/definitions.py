@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from tailer.images.chain import Cause, changed_of, row_image
+import msgspec
+
+from tailer.images.chain import Cause, changed_of, op_of, row_image
 from tailer.images.image import Image
 from tailer.images.packed import Row
-from tailer.images.partition import Partition
+from tailer.images.partition import Partition, View
 from tailer.rebuild import Table
+from tailer.schema.migration import types_in
 from tailer.schema.model import Column
+from tailer.typed_decode import json_decoder
+
+_decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
+_NULL: Final = b"null"
 
 
 def changed_columns(old: Table, new: Table) -> tuple[str, ...]:
@@ -19,16 +26,35 @@ def changed_columns(old: Table, new: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*now, *was) if now.get(name) != was.get(name)))
 
 
-def voids(old: Table, new: Table) -> bool:
-    """Whether a column was dropped."""
+def changes_rows(old: Table, new: Table) -> bool:
+    """Whether rows may read differently: a column was dropped, or a type that a column uses has other fields."""
+    if _dropped(old) != _dropped(new):
+        return True
+    was, now = _types(old), _types(new)
+    return any(was[name] != now[name] for name in was.keys() & now.keys())
 
-    def dropped(table: Table) -> dict[str, Any]:
-        return {
-            c.name: (c.dropped, c.dropped_time) for c in table.definition.data_columns if c.dropped or c.dropped_time
-        }
 
-    was = dropped(old)
-    return any(was.get(name) != how for name, how in dropped(new).items())
+def _dropped(table: Table) -> dict[str, tuple[bool, int | None]]:
+    columns = table.definition.data_columns
+    return {
+        column.name: (column.dropped, column.dropped_time)
+        for column in columns
+        if column.dropped or column.dropped_time
+    }
+
+
+def _types(table: Table) -> dict[str, dict[str, object]]:
+    """The user-defined types of each column."""
+    live = [column for column in table.definition.columns if not column.dropped]
+    return {column.name: types_in(column.type, table.definition) for column in live}
+
+
+def _other_types(old: Table, new: Table) -> tuple[bool, tuple[str, ...]]:
+    """Whether a type in the key reads differently; the other columns that have another type."""
+    definitions = old.definition, new.definition
+    keys = [[types_in(c.type, each) for c in (*each.partition_key, *each.clustering)] for each in definitions]
+    types = [{c.name: c.type for c in each.data_columns if not c.dropped} for each in definitions]
+    return keys[0] != keys[1], tuple(name for name, type_ in types[1].items() if types[0].get(name, type_) != type_)
 
 
 def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
@@ -43,11 +69,13 @@ def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
-    """The images of rows that existed only by a dropped column, and of rows that nothing else made incomplete.
+def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
+    """An image of each row that reads differently by the new definition. `old`, `new`: one partition by both.
 
-    `old`, `new`: one partition by both definitions.
+    A value goes with its dropped column; one that a drop did not cover comes back when the column is added again; a
+    value of a user-defined type has the type's new fields. A column that is only added changes no row.
     """
+    rekeyed, retyped = _other_types(old.table.facts.table, new.table.facts.table)
     for was, row in zip(_rows(old), _rows(new), strict=True):
         before = old.view(was)
         new.settle(row, row.facts)
@@ -58,8 +86,25 @@ def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterato
             after = after._replace(text=None)
             changed = changed_of(new, row, before, after)
             yield row_image(new, row, "delete", before, after, changed, None, cause, now_us)
+        elif changed := _reads_differently(before, after):
+            yield row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us)
         elif before.guessed and after.complete and after.text is not None:
             yield row_image(new, row, "read", after, after, (), None, cause, now_us)
+        elif after.text is not None and (rekeyed or any(after.values.get(name) is not None for name in retyped)):
+            # What keeps the table has the row under another key, or the value in a column of another type.
+            yield row_image(new, row, "update", before, after, retyped, None, cause, now_us)
+
+
+def _reads_differently(before: View, after: View) -> tuple[str, ...]:
+    """The names whose JSON differs; what is not shown is null."""
+    was, now = _fields(before), _fields(after)
+    return tuple(name for name in dict.fromkeys((*now, *was)) if was.get(name, _NULL) != now.get(name, _NULL))
+
+
+def _fields(view: View) -> dict[str, bytes]:
+    """By name, without the key: a renamed key column changes no row."""
+    found = {} if view.text is None else _decode_fields(view.text)
+    return {name: bytes(found[name]) for name in view.values if name in found}
 
 
 def _rows(part: Partition) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import msgspec
 
 from tailer.images.chain import NO_CAUSE, Cause, table_image
 from tailer.images.confirming import confirmed
-from tailer.images.definitions import changed_columns, voided, voids
+from tailer.images.definitions import changed_columns, changes_rows, redefined
 from tailer.images.expiry import expired
 from tailer.images.forgetting_by_turns import ForgettingByTurns
 from tailer.images.image import Image
@@ -24,7 +24,7 @@ from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
 from tailer.images.settings import Settings
 from tailer.images.store import Store
-from tailer.images.tables import KnownTable, Tables, first_facts, incomplete
+from tailer.images.tables import KnownTable, TableFacts, Tables, first_facts, incomplete, remember
 from tailer.images.truncation import truncate
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -154,6 +154,8 @@ class MergedTables:
                 captured = cdc and not begins
                 again = created_again(known.facts, table, now, cdc=cdc, captured=captured, nodes=self._followed)
                 self._tables.keep(again)
+                # Below the numbers of all its rows.
+                remember(self._store, known.facts.table.definition, table.definition, now - 1)
             return
         facts = reported(known.facts, node, table)
         if facts is None:
@@ -175,19 +177,25 @@ class MergedTables:
             # Rows that images reported as incomplete are not any more: `confirm` reports that.
             facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
-        drops = voids(old.facts.table, facts.table)
-        if drops:
+        yield from self._by_definition(old, facts, cause, now)
+        yield from self._confirm(CONFIRMED_AT_ONCE, now)
+
+    def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
+        """The images of another definition, and of each row that reads differently by it."""
+        differs = changes_rows(old.facts.table, facts.table)
+        if differs:
             # By the new definition nobody would see any more what has expired.
             yield from self._expire_all(old, now)
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
-            yield self._of_table(known, "schema", names, None, cause, now)
-        for name in self._names(known) if drops else ():
+            image = self._of_table(known, "schema", names, None, cause, now)
+            remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
+            yield image
+        for name in self._names(known) if differs else ():
             part = self._partition(self._tables.of(known.id), name, now)
-            yield from voided(self._partition(old, name, now), part, cause, now)
+            yield from redefined(self._partition(old, name, now), part, cause, now)
             self._save(part)
-        yield from self._confirm(CONFIRMED_AT_ONCE, now)
 
     def _confirm(self, limit: int, now: int) -> list[Image]:
         images: list[Image] = []

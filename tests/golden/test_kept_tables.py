@@ -18,7 +18,7 @@ import pytest
 from tailer.images.image import Image, arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.schema.model import TableDefinition
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.sinks.outlets import open_outlet
 from tests.helpers.amount import ALL
 from tests.helpers.data_files import GIVEN, refuse
@@ -73,6 +73,8 @@ def into(
             behind = Place(f'{{"images":{at}}}')
             outlet.commit(before, behind)
             before = behind
+        assert isinstance(outlet, ReportsEnd)
+        outlet.report_end()
     finally:
         outlet.close()
 

@@ -19,7 +19,7 @@ from tailer.images.image import arrow_schema
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
@@ -71,7 +71,10 @@ class ImageDelivery:
         tokens = self._images.tokens
         key = OutletKey(stream.identity, image_node(tokens and (tokens.first, tokens.last)), self._consumer)
         form = ImagesForm(self._images.before, arrow_schema)
-        outlet = self._make(OutletContext(key, stream.definition, None, _refuse, self._say, images=form))
+        context = OutletContext(
+            key, stream.definition, None, _refuse, self._say, images=form, history=stream.definitions
+        )
+        outlet = self._make(context)
         self._outgoing = Outgoing(outlet, self._patience, self._clock)
         self._outgoing.open()
         self._number = stream.outbox.given
@@ -102,6 +105,12 @@ class ImageDelivery:
         """No more images come: those that were given are in the target when this returns, unless it failed before."""
         if self._at_hand.waiting and not self._failures.any:
             self._settle()
+
+    def report_end(self) -> None:
+        """Raise what the outlet has to report when a run ends in which nothing failed."""
+        outlet = self._at_hand.outlet
+        if isinstance(outlet, ReportsEnd):
+            outlet.report_end()
 
     def close(self) -> None:
         """Let go. What is not committed stands in the outbox."""

@@ -7,9 +7,10 @@ import pickle
 import pytest
 
 from tailer.errors import UsageError
-from tailer.rows.typed.form import fits, form_of
+from tailer.rows.typed.form import form_of
 from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
+from tailer.schema.typed_columns import fits
 from tailer.types import parse_type
 
 KEY = Column("id", "partition_key", "int", 0)

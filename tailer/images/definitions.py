@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from tailer.images.chain import Cause, changed_of, row_image
+import msgspec
+
+from tailer.images.chain import Cause, changed_of, op_of, row_image
 from tailer.images.image import Image
 from tailer.images.packed import Row
-from tailer.images.partition import Partition
+from tailer.images.partition import Partition, View
 from tailer.rebuild import Table
+from tailer.schema.migration import types_in
 from tailer.schema.model import Column
+from tailer.typed_decode import json_decoder
+
+_decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
+_NULL: Final = b"null"
 
 
 def changed_columns(old: Table, new: Table) -> tuple[str, ...]:
@@ -19,16 +26,27 @@ def changed_columns(old: Table, new: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*now, *was) if now.get(name) != was.get(name)))
 
 
-def voids(old: Table, new: Table) -> bool:
-    """Whether a column was dropped."""
+def changes_rows(old: Table, new: Table) -> bool:
+    """Whether rows may read differently: a column was dropped, or a type that a column uses has other fields."""
+    if _dropped(old) != _dropped(new):
+        return True
+    was, now = _types(old), _types(new)
+    return any(was[name] != now[name] for name in was.keys() & now.keys())
 
-    def dropped(table: Table) -> dict[str, Any]:
-        return {
-            c.name: (c.dropped, c.dropped_time) for c in table.definition.data_columns if c.dropped or c.dropped_time
-        }
 
-    was = dropped(old)
-    return any(was.get(name) != how for name, how in dropped(new).items())
+def _dropped(table: Table) -> dict[str, tuple[bool, int | None]]:
+    columns = table.definition.data_columns
+    return {
+        column.name: (column.dropped, column.dropped_time)
+        for column in columns
+        if column.dropped or column.dropped_time
+    }
+
+
+def _types(table: Table) -> dict[str, dict[str, object]]:
+    """The user-defined types of each column."""
+    live = [column for column in table.definition.columns if not column.dropped]
+    return {column.name: types_in(column.type, table.definition) for column in live}
 
 
 def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
@@ -43,8 +61,12 @@ def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
-    """The images of rows that lived by a dropped column alone. `old`, `new`: one partition by both definitions."""
+def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
+    """An image of each row that reads differently by the new definition. `old`, `new`: one partition by both.
+
+    A value goes with its dropped column; one that a drop did not cover comes back when the column is added again; a
+    value of a user-defined type has the type's new fields. A column that is only added changes no row.
+    """
     for was, row in zip(_rows(old), _rows(new), strict=True):
         before = old.view(was)
         new.settle(row, row.facts)
@@ -55,6 +77,20 @@ def voided(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterato
             after = after._replace(text=None)
             changed = changed_of(new, row, before, after)
             yield row_image(new, row, "delete", before, after, changed, None, cause, now_us)
+        elif changed := _reads_differently(before, after):
+            yield row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us)
+
+
+def _reads_differently(before: View, after: View) -> tuple[str, ...]:
+    """The names whose JSON differs; what is not shown is null."""
+    was, now = _fields(before), _fields(after)
+    return tuple(name for name in dict.fromkeys((*now, *was)) if was.get(name, _NULL) != now.get(name, _NULL))
+
+
+def _fields(view: View) -> dict[str, bytes]:
+    """By name, without the key: a renamed key column changes no row."""
+    found = {} if view.text is None else _decode_fields(view.text)
+    return {name: bytes(found[name]) for name in view.values if name in found}
 
 
 def _rows(part: Partition) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.images.chain import NO_CAUSE, Cause, table_image
-from tailer.images.definitions import changed_columns, voided, voids
+from tailer.images.definitions import changed_columns, changes_rows, redefined
 from tailer.images.expiry import expired
 from tailer.images.facts import Fact
 from tailer.images.floors import Floor, with_floor
@@ -22,7 +22,7 @@ from tailer.images.questions import Open, Question, Questions
 from tailer.images.served import Answer, ServedRange, ServedRows, serve, serve_again
 from tailer.images.settings import Settings
 from tailer.images.store import Store
-from tailer.images.tables import KnownTable, Tables, first_facts, incomplete
+from tailer.images.tables import KnownTable, Tables, first_facts, incomplete, remember
 from tailer.images.truncation import truncate
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
@@ -305,17 +305,19 @@ class Merger:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             facts = msgspec.structs.replace(facts, whole=True)
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
-        drops = voids(old.facts.table, facts.table)
-        if drops:
+        differs = changes_rows(old.facts.table, facts.table)
+        if differs:
             # By the new definition nobody would see any more what has expired.
             yield from self._expire_all(old, now)
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
-            yield self._of_table(known, "schema", names, None, cause, now)
-        for name in self._names(known) if drops else ():
+            image = self._of_table(known, "schema", names, None, cause, now)
+            remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
+            yield image
+        for name in self._names(known) if differs else ():
             part = self._partition(self._tables.of(known.id), name, now)
-            yield from voided(self._partition(old, name, now), part, cause, now)
+            yield from redefined(self._partition(old, name, now), part, cause, now)
             self._save(part)
 
     def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:

@@ -19,6 +19,7 @@ from tailer.schema.model import TableDefinition
 from tailer.typed_decode import msgpack_decoder
 
 _PREFIX: Final = b"table/"
+_HISTORY: Final = b"definition/"
 
 
 class TableFacts(msgspec.Struct, array_like=True):
@@ -127,6 +128,27 @@ class Tables:
         return known
 
 
+def remember(store: Store, old: TableDefinition, new: TableDefinition, seq: int) -> None:
+    """Keep the definition that the `schema` image of number `seq` begins; before the first one also the one before."""
+    if not definitions_in(store, new.id):
+        store.put_meta(_history(old.id, 0), _ENCODER.encode(old))
+    store.put_meta(_history(new.id, seq), _ENCODER.encode(new))
+
+
+def definitions_in(store: Store, table_id: str) -> list[tuple[int, TableDefinition]]:
+    """The definitions of a table, each with the number of the `schema` image that begins it; 0 for the first.
+
+    Empty if the definition never changed. `table_id`: 32 hex digits.
+    """
+    prefix = _HISTORY + table_id.encode() + b"/"
+    found = store.metas(prefix)
+    return [(int.from_bytes(key[-_SEQ_BYTES:], "big"), _DEFINITIONS.decode(value)) for key, value in found]
+
+
+def _history(table_id: str, seq: int) -> bytes:
+    return _HISTORY + table_id.encode() + b"/" + seq.to_bytes(_SEQ_BYTES, "big")
+
+
 def definition_in(store: Store, table_id: str) -> TableDefinition | None:
     """The newest definition of one table of a state, by its id as digits; None for one that nobody defined."""
     found = store.meta(_PREFIX + table_id.encode())
@@ -135,3 +157,5 @@ def definition_in(store: Store, table_id: str) -> TableDefinition | None:
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgpack_decoder(TableFacts)
+_DEFINITIONS: Final = msgpack_decoder(TableDefinition)
+_SEQ_BYTES: Final = 8

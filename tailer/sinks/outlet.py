@@ -7,7 +7,7 @@ makes it durable together with the rows, and a consumer's file follows. Knows no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from tailer.errors import CdcError
+    from tailer.schema.model import TableDefinition
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
     from tailer.sinks.table_text import Tables
@@ -69,13 +70,18 @@ class ImagesForm(NamedTuple):
     schema: Callable[[], pyarrow.Schema]
 
 
+def _no_history(table_id: str) -> Sequence[tuple[int, TableDefinition]]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class OutletContext:
     """What an outlet is opened with.
 
     `tables`: definitions by table id. `typed`: rows are of that typed form; None: of the generic one. `say` takes one
     line for the user. `more`: the columns that rows have behind all others. `images`: rows are images; None: change
-    rows.
+    rows. `history`: the definitions that a table (by its id) had, each with the `seq` of the `schema` image that begins
+    it (0: the first one); empty if it never changed.
     """
 
     key: OutletKey
@@ -85,6 +91,7 @@ class OutletContext:
     say: Callable[[str], None]
     more: tuple[str, ...] = ()
     images: ImagesForm | None = None
+    history: Callable[[str], Sequence[tuple[int, TableDefinition]]] = _no_history
 
 
 class Outlet(Protocol):

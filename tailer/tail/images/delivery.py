@@ -71,7 +71,10 @@ class ImageDelivery:
         tokens = self._images.tokens
         key = OutletKey(stream.identity, image_node(tokens and (tokens.first, tokens.last)), self._consumer)
         form = ImagesForm(self._images.before, arrow_schema)
-        outlet = self._make(OutletContext(key, stream.definition, None, _refuse, self._say, images=form))
+        context = OutletContext(
+            key, stream.definition, None, _refuse, self._say, images=form, history=stream.definitions
+        )
+        outlet = self._make(context)
         self._outgoing = Outgoing(outlet, self._patience, self._clock)
         self._outgoing.open()
         self._number = stream.outbox.given

@@ -27,7 +27,7 @@ from tailer.image_state.identity import (
 from tailer.image_state.one_transaction import ImageBatch, Transaction
 from tailer.images import Image, Merger, Settings
 from tailer.images.encoded import EncodedImages
-from tailer.images.tables import definition_in
+from tailer.images.tables import definition_in, definitions_in
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import ALL_TABLES, Selection
 from tailer.sinks.outlet import Place
@@ -141,6 +141,11 @@ class ImageStream:
         """The newest one of a table by its id as digits; None for one that nobody defined."""
         with self._lock:
             return self._file.read(lambda seen: definition_in(seen.store, table_id))
+
+    def definitions(self, table_id: str) -> list[tuple[int, TableDefinition]]:
+        """Each with the number of the `schema` image that begins it; see `definitions_in`."""
+        with self._lock:
+            return self._file.read(lambda seen: definitions_in(seen.store, table_id))
 
     def join(self, node: str, folder: str, began: Callable[[], FollowedNode]) -> Place | None:
         """How far a node's log is merged; None before its first row. `began`: asked where it was never followed.

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tailer.errors import DefinitionError
-from tailer.schema.model import Column
+from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.schema.told import told_text
 from tests.unit.images.told import (
     DATA,
@@ -51,8 +51,14 @@ def test_a_row_that_lived_by_a_dropped_column_alone_is_deleted() -> None:
     state = State(whole=True)
     state.tell(update(START + 1, 1, v=1))
     state.tell(update(START + 1, 2, v=1), update(START + 1, 2, w=1))
-    schema, row = state.define(definition(S, GONE, W), at=2)
+    schema, row, other = state.define(definition(S, GONE, W), at=2)
     assert schema.changed == ("v",)
+    assert (other.op, other.before, other.after, other.changed) == (
+        "update",
+        '{"k":1,"x":2,"v":1,"w":1}',
+        '{"k":1,"x":2,"w":1}',
+        ("v",),
+    )
     assert (row.op, row.clustering, row.before, row.after) == (
         "delete",
         '{"x":1}',
@@ -81,6 +87,33 @@ def test_a_column_that_is_there_again_does_not_have_what_was_void() -> None:
     state.define(definition(S, back, W), at=3)
     assert state.tell(update(START + 40, v=1)) == []
     assert state.told(update(START + 60, v=7)) == [("update", {"v": None, "w": None}, {"v": 7, "w": None}, ("v",))]
+
+
+def test_a_value_that_the_drop_did_not_cover_comes_back_with_the_column() -> None:
+    """DROP v USING TIMESTAMP, and ADD v: the value is newer than the drop."""
+    state = State(whole=True)
+    state.tell(insert(START + 1, 1, v=1, w=1), insert(START + 90, 2, v=2, w=2), update(START + 90, 3, v=3))
+    state.define(definition(S, GONE, W), at=2)
+    back = msgspec.structs.replace(GONE, dropped=False)
+    _, two, three = state.define(definition(S, back, W), at=3)
+    assert (two.op, two.before, two.after) == ("update", '{"k":1,"x":2,"w":2}', '{"k":1,"x":2,"v":2,"w":2}')
+    assert (three.op, three.before, three.after) == ("insert", None, '{"k":1,"x":3,"v":3,"w":null}')
+
+
+def test_a_value_of_a_type_has_its_new_fields() -> None:
+    def of(*fields: str) -> TableDefinition:
+        place = tuple(TypeField(name, "int") for name in fields)
+        return definition(S, Column("v", "regular", "frozen<place>"), W, types={"place": place})
+
+    state = State(define=False)
+    state.define(of("a"), created=True)
+    state.tell(insert(START + 1, 1, v={"a": 1}, w=1), insert(START + 1, 2, w=1))
+    schema, row = state.define(of("a", "b"), at=2)
+    assert (schema.changed, row.op, row.changed) == (("v",), "update", ("v",))
+    assert (row.before, row.after) == (
+        '{"k":1,"x":1,"v":{"a":1},"w":1}',
+        '{"k":1,"x":1,"v":{"a":1,"b":null},"w":1}',
+    )
 
 
 def test_definitions_come_with_entries_too_and_an_older_one_changes_nothing() -> None:

@@ -42,6 +42,16 @@ def op_of(before: View, after: View) -> Op:
     return "delete" if after.text is None else "update"
 
 
+def op_unless_same(before: View, after: View) -> Op | None:
+    """The op of a row's image where no fact of its own took effect; None where there is nothing to report.
+
+    A row that becomes complete is reported although its values are the same: consumers keep completeness too.
+    """
+    if before.text != after.text:
+        return op_of(before, after)
+    return "read" if after.text is not None and after.complete and not before.complete else None
+
+
 class _Unknown:
     pass
 

@@ -79,6 +79,8 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iter
             yield row_image(new, row, "delete", before, after, changed, None, cause, now_us)
         elif changed := _reads_differently(before, after):
             yield row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us)
+        elif before.guessed and after.complete and after.text is not None:
+            yield row_image(new, row, "read", after, after, (), None, cause, now_us)
 
 
 def _reads_differently(before: View, after: View) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailer.images.chain import NO_CAUSE, changed_of, row_image
-from tailer.images.image import Image, Op
+from tailer.images.chain import NO_CAUSE, changed_of, op_unless_same, row_image
+from tailer.images.image import Image
 from tailer.images.packed import Row
 from tailer.images.partition import Partition
 
@@ -19,8 +19,10 @@ def expired(part: Partition, rows: Iterable[Row], now_us: int) -> list[Image]:
         before = part.view(row, row.due - 1)
         after = part.view(row)
         row.due = part.next_due(row)
-        if before.text != after.text:
-            op: Op = "expire" if after.text is None else "update"
+        op = op_unless_same(before, after)
+        if op is not None:
+            if op != "read":
+                op = "expire" if after.text is None else "update"
             changed = changed_of(part, row, before, after)
             images.append(row_image(part, row, op, before, after, changed, None, NO_CAUSE, now_us))
     return images

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import msgspec
+
+from tailer.errors import DefinitionError
 
 if TYPE_CHECKING:
     import pyarrow
 
 Op = Literal[
-    "insert", "update", "delete", "upsert", "expire", "truncate", "schema", "drop", "delete_range", "delete_partition"
-]
-"""What became of the row. `insert`: it was known not to be there; `upsert`: that was not known."""
+    "insert", "update", "delete", "upsert", "expire", "read",
+    "truncate", "schema", "drop", "delete_range", "delete_partition",
+]  # fmt: skip
+"""What happened to the row. `insert`: it was known not to exist; `upsert`: that was not known.
 
-OF_ONE_ROW: Final[tuple[Op, ...]] = ("insert", "update", "upsert", "delete", "expire")
-"""Those of several rows tell nothing more: each row that images told of has one of its own."""
+`read`: nothing of the row changed, but all of it is known now: a server confirmed it, or its table's CREATE was read.
+"""
+
+OPS: Final[tuple[Op, ...]] = get_args(Op)
+
+OF_ONE_ROW: Final[tuple[Op, ...]] = ("insert", "update", "upsert", "delete", "expire", "read")
+"""Images of several rows add nothing to these: each row that had an image gets one of its own."""
+
+OF_SEVERAL_ROWS: Final[tuple[Op, ...]] = tuple(op for op in OPS if op not in OF_ONE_ROW)
+
+
+def check_op(op: str) -> None:
+    """DefinitionError for an op that this version does not know: its image must not be left out."""
+    if op not in OPS:
+        raise DefinitionError(
+            "a row image has an op that this version does not know",
+            expected=", ".join(OPS),
+            found=repr(op),
+            remedy="Upgrade the program that reads these images to the version that wrote them.",
+        )
 
 
 class Image(msgspec.Struct, frozen=True, array_like=True):
     """One row before and after, with JSON text where the change row has it; fields in the order of the columns.
 
     `before`, `after`: the row as JSON, None where it is not there. Of a complete row all columns, nulls too; of another
-    one those that are known. `changed`: the names of the columns whose value differs, or may differ.
+    one those that are known; equal where `op` is `read`. `changed`: the names of the columns whose value differs, or
+    may differ.
 
     `range`: the bounds of a `delete_range`, as in its change row. `write_ts`: the newest timestamp of what took effect.
     `seq` grows within (table_id, partition), and of images of a whole table within the table; `prev_seq` is that of the

@@ -14,7 +14,7 @@ from typing import IO, Final
 
 import msgspec
 
-from tailer.images.image import Image
+from tailer.images.image import Image, check_op
 from tailer.images.image_rows import ImageRows
 from tailer.sinks.base import ByteStream
 from tailer.sinks.pieces import BOLD, DIM, NO_STYLE, RED, TIME_COLUMNS, Piece, laid_out, painted, set_apart
@@ -28,7 +28,7 @@ _OP_COLUMNS: Final = len("delete partition")
 _NOTHING: Final = "∅"
 _UNKNOWN: Final = "?"
 _STYLES: Final[Mapping[str, str]] = {
-    "insert": "\x1b[32m", "upsert": "\x1b[32m", "update": "\x1b[33m", "delete": RED, "expire": RED,
+    "insert": "\x1b[32m", "upsert": "\x1b[32m", "update": "\x1b[33m", "delete": RED, "expire": RED, "read": DIM,
     "delete_range": RED, "delete_partition": RED, "truncate": "\x1b[35m", "schema": "\x1b[36m", "drop": "\x1b[35m",
 }  # fmt: skip
 
@@ -54,6 +54,7 @@ class PrettyImages:
         """Nothing is open."""
 
     def _image(self, image: Image, columns: int) -> list[str]:
+        check_op(image.op)
         date, time = moment(image.write_ts)
         lines: list[list[Piece]] = []
         if date and date != self._date:
@@ -62,7 +63,7 @@ class PrettyImages:
         table = shorten(printable(f"{image.keyspace}.{image.table}"), max(28, columns // 3))
         head = [
             Piece(DIM, pad(shorten(time, TIME_COLUMNS), TIME_COLUMNS), 0),
-            Piece(_STYLES.get(image.op, NO_STYLE), pad(image.op.replace("_", " "), _OP_COLUMNS), 2),
+            Piece(_STYLES[image.op], pad(image.op.replace("_", " "), _OP_COLUMNS), 2),
             Piece(NO_STYLE, table, 2),
         ]
         pieces = [*head, *_key(image), *_changes(image), Piece(DIM, f"#{image.seq}", 2)]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tailer.images.chain import Cause, changed_of, op_of, row_image
+from tailer.images.chain import Cause, changed_of, op_unless_same, row_image
 from tailer.images.facts import Copies, Fact, Facts
 from tailer.images.guesses import is_guess, is_unsure
 from tailer.images.image import Image
@@ -121,13 +121,14 @@ def _settled(
         row.clustering = served.clustering
     part.settle(row, facts)
     after = part.view(row)
-    if before.text == after.text:
+    op = op_unless_same(before, after)
+    if op is None:
         return []
     changed = changed_of(part, row, before, after, swept=after.text is None)
     times = [answer.until] if served is None else [fact.write_ts for fact in served.facts]
     cause = Cause(event_id=next(answer.event_ids))
     write_ts = max(times, default=answer.until)
-    return [row_image(part, row, op_of(before, after), before, after, changed, write_ts, cause, now_us)]
+    return [row_image(part, row, op, before, after, changed, write_ts, cause, now_us)]
 
 
 def _is_known(part: Partition, row: Row, before: View, served: ServedRow | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailer.images.chain import Cause, changed_of, op_of, row_image
+from tailer.images.chain import Cause, changed_of, op_unless_same, row_image
 from tailer.images.facts import Copies, Facts
 from tailer.images.image import Image
 from tailer.images.marks import truncated
@@ -43,10 +43,11 @@ def _settled(
         _flag_anew(part, row, facts)
     part.settle(row, facts)
     after = part.view(row)
-    if before.text == after.text:
+    op = op_unless_same(before, after)
+    if op is None:
         return []
     changed = changed_of(part, row, before, after)
-    return [row_image(part, row, op_of(before, after), before, after, changed, write_ts, cause, now_us)]
+    return [row_image(part, row, op, before, after, changed, write_ts, cause, now_us)]
 
 
 def _flag_anew(part: Partition, row: Row, facts: Facts) -> None:

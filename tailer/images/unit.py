@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tailer.images.chain import Cause, changed_of, deletion_image, op_of, row_image
+from tailer.images.chain import Cause, changed_of, deletion_image, op_of, op_unless_same, row_image
 from tailer.images.facts import Copies, Fact, Facts
 from tailer.images.image import Image
 from tailer.images.marks import Mark, Marks, marked, vouches
@@ -213,7 +213,8 @@ class Unit:
         """An image where a fact of the row took effect, or what is seen of it differs."""
         self._made.effects.extend((row.key, fact) for fact in effective)
         alive = [fact for fact in effective if fact.expires_at is None or fact.expires_at > self.part.at]
-        if not alive and before.text == after.text:
+        op = op_of(before, after) if alive else op_unless_same(before, after)
+        if op is None:
             return
         swept = bool(over) or any(fact.kind == Kind.ROW_GONE for fact in effective)
         times = [fact.write_ts for fact in (*(alive or effective), *over)]
@@ -221,10 +222,10 @@ class Unit:
             row_image(
                 self.part,
                 row,
-                op_of(before, after),
+                op,
                 before,
                 after,
-                changed_of(self.part, row, before, after, swept=swept),
+                () if op == "read" else changed_of(self.part, row, before, after, swept=swept),
                 max(times),
                 Cause.of(cause),
                 self._now_us,

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.errors import SinkError, UsageError
+from tailer.images.image import OF_ONE_ROW, check_op
 from tailer.limits import MIB
 from tailer.sinks.files.index import TableRows
 from tailer.typed_decode import json_decoder
@@ -29,8 +30,6 @@ CHUNK_ACTIONS: Final = 5000
 
 _FIELDS: Final = frozenset({"keyspace", "table"})
 _NEVER: Final = frozenset('\\/*?"<>| ,#:')
-_OF_ROWS: Final = frozenset({"insert", "update", "upsert", "delete", "expire"})
-"""The words of images of one row."""
 _CHANGE: Final = "@change"
 
 Fields = dict[str, msgspec.Raw]
@@ -98,7 +97,8 @@ class Actions:
         """The actions of a file's images, in order."""
         for line in lines:
             image = self._decode_image(line)
-            if image.op in _OF_ROWS:
+            check_op(image.op)
+            if image.op in OF_ONE_ROW:
                 yield self._of_image(image)
             elif image.op != "schema" and not (image.op == "truncate" and image.complete):
                 # Of a table that is known whole each row that a truncate takes has an image of its own.

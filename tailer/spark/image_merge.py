@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
-from tailer.images.image import OF_ONE_ROW
+from tailer.images.image import OF_SEVERAL_ROWS
 from tailer.rebuild import Table
 from tailer.rebuild.newest import newer
 from tailer.spark.arrow_map import map_in_arrow
@@ -66,7 +66,7 @@ class ImageMerge(Merging):
         renewed = known is not None and reshaped(known.table, table)
         schema = self._prepare(table)
         task = encoded(ImageMerging(table, self._decimals, renewed, gone, self._prefix, self._on_misfit))
-        packed = map_in_arrow(images.where(F.col("op").isin(*OF_ONE_ROW)), partial(pack_images, task), PACKED)
+        packed = map_in_arrow(images.where(~F.col("op").isin(*OF_SEVERAL_ROWS)), partial(pack_images, task), PACKED)
         stored = self._stored()
         if not (renewed or gone):
             stored = stored.join(packed.select("partition").distinct(), "partition", "left_semi")

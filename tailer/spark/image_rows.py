@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 
 from tailer.errors import DefinitionError
+from tailer.images.image import check_op
 from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, partition_name, row_key
 from tailer.rebuild.rows import TableRow
@@ -144,6 +145,7 @@ def _decoded(job: bytes) -> ImageMerging:
 
 def _packed(image: Mapping[str, Any], plan: Plan) -> tuple[bytes, bytes, bytes]:
     try:
+        check_op(image["op"])
         partition = partition_name(plan, image["token"], image["partition_key"])
         row, clustering = (OWN, b"") if image["is_static"] else row_key(plan, image["clustering"])
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:

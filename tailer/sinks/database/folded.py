@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tailer.images.image import check_op
+
 Key = tuple[Any, ...]
 
 Fields = Mapping[str, Any]
@@ -52,6 +54,7 @@ class Folded:
 
     def take(self, source: Source, image: Fields) -> Key:
         """An image of one row: its key."""
+        check_op(image["op"])
         static = image["is_static"]
         key = source.key_of(image["partition_key"], None if static else image["clustering"])
         seq, after = image["seq"], image["after"]

@@ -9,10 +9,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailer.images.image import check_op
 from tailer.rows.arrow_texts import joined
 from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_of, filled, json_texts, where
 from tailer.sinks.image_ids import IMAGE_ID, image_ids
 from tailer.sinks.list_texts import strings_json
+from tailer.sinks.table_text import Tables
 
 NUMBERS: Final = ("seq", "prev_seq")
 """Of what `source` has besides; the others are texts."""
@@ -22,7 +24,8 @@ _JSON: Final = ("partition_key", "clustering", "range", "before", "after")
 
 _GONE: Final = pa.array(["delete", "expire"])
 _LETTERS: Final[Mapping[str, str]] = {
-    "insert": "c", "update": "u", "upsert": "r", "delete": "d", "expire": "d", "truncate": "t",
+    "insert": "c", "update": "u", "upsert": "r", "delete": "d", "expire": "d", "read": "r",
+    "truncate": "t",
 }  # fmt: skip
 
 
@@ -30,6 +33,11 @@ class ImageChanges(TextChanges):
     """A batch of images. What change rows have besides is null."""
 
     letters = _LETTERS
+
+    def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
+        super().__init__(batch, tables)
+        for op in pc.unique(self.column("op")).to_pylist():
+            check_op(op)
 
     def column(self, name: str) -> pa.Array:
         at = self.batch.schema.get_field_index(name)

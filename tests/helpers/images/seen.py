@@ -12,7 +12,7 @@ from tests.helpers.images.tables import STATIC, Key
 
 TABLE_WIDE: Final = ("truncate", "schema", "drop")
 ROWLESS: Final = ("delete_range", "delete_partition")
-ROW_OPS: Final = ("insert", "update", "delete", "upsert", "expire")
+ROW_OPS: Final = ("insert", "update", "delete", "upsert", "expire", "read")
 
 Row = tuple[int, Key]
 """Of which partition, and which row."""
@@ -35,6 +35,8 @@ class Seen:
 
     def __init__(self) -> None:
         self.rows: dict[Row, str] = {}
+        self.complete: dict[Row, bool] = {}
+        """What the last image of each row said."""
         self.last: dict[Row, tuple[int, str | None]] = {}
         self.seqs: dict[int | None, int] = {}
         self.definition = 0
@@ -49,6 +51,7 @@ class Seen:
         """Some of the history was lost."""
         self.definition += 1
         self._lost = self.definition
+        self.complete.clear()
 
     def forget(self, partitions: set[int]) -> None:
         """These partitions have no state any more; elsewhere rows may have none of which nothing is known to live."""
@@ -108,6 +111,11 @@ class Seen:
             assert {name: mine[name] for name in both} == {name: theirs[name] for name in both}, image
         assert image.before is not None or image.after is not None or image.op in ("delete", "expire"), image
         self._changed(image)
+        if image.op == "read":
+            assert image.complete, image
+            assert (image.before, image.changed) == (image.after, ()), image
+            assert not self.complete.get(row), f"complete already: {image}"
+        self.complete[row] = image.complete
         self.last[row] = self.definition, image.after
         if image.after is None:
             self.rows.pop(row, None)

@@ -231,6 +231,7 @@ class Snapshotted(Story):
             if theirs is None and mine is not None and not any(map(_is_there, mine.values())):
                 del differing[row]
         assert differing == {}
+        assert [row for row in self.seen.rows if not self.seen.complete[row]] == []
 
     def _asked(self, k: int) -> ServedRows:
         merged = Partition()

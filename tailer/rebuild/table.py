@@ -25,7 +25,7 @@ class Table(msgspec.Struct, frozen=True):
     Changes made before a field was renamed have its old name; by its newest definition alone nobody can tell which.
     `native`: a native log's, whose columns and fields are their names: one that was removed is kept, as a dropped one.
     `ended`: by node the place in its log where the table was dropped that had the same id before. `born`: when this one
-    was created (µs), where there was an earlier one. See `is_former`.
+    was created (µs), where there was an earlier one. See `is_former`. `former`: ids of earlier tables of the name.
     """
 
     definition: TableDefinition
@@ -33,6 +33,7 @@ class Table(msgspec.Struct, frozen=True):
     native: bool = False
     ended: Mapping[str, tuple[int, int]] = {}
     born: int | None = None
+    former: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = (), *, native: bool = False) -> Table:
@@ -53,7 +54,9 @@ class Table(msgspec.Struct, frozen=True):
         names = sorted({*known, *told})
         fields = {name: {**known.get(name, {}), **told.get(name, {})} for name in names}
         born = max((time for time in (self.born, newer.born) if time is not None), default=None)
-        return Table(newer.definition, fields, ended=latest_places(self.ended, newer.ended), born=born)
+        former = tuple(sorted({*self.former, *newer.former}))
+        ended = latest_places(self.ended, newer.ended)
+        return Table(newer.definition, fields, ended=ended, born=born, former=former)
 
     def is_former(self, node: str, place: tuple[int, int], write_ts: int | None) -> bool:
         """Whether a change is of an earlier table with this id: what its node logged before the DROP; of a node whose

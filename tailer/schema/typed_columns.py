@@ -55,7 +55,7 @@ def column_key(table_id: str, column: Column) -> str:
     """Names one column among all that had its name. `dropped_time` tells of a live one when the one before it ended,
     and of a dropped one when it ended itself."""
     if column.dropped:
-        return f"{table_id} until {column.dropped_time} {column.name}"
+        return ended_key(table_id, column.name, column.dropped_time)
     return live_key(table_id, column.name, column.type, column.dropped_time)
 
 
@@ -64,12 +64,17 @@ def live_key(table_id: str, name: str, type_text: str, since: int | None) -> str
     return f"{table_id} since {since} {type_text} {name}"
 
 
+def ended_key(table_id: str, name: str, until: int | None) -> str:
+    """The same of a dropped one."""
+    return f"{table_id} until {until} {name}"
+
+
 def dropped_name(name: str, type_: CqlType) -> str:
     """The name of an earlier column in the form: `b_dropped_text`; of a type that has parts with a digest of them."""
     if not type_.arguments and isinstance(type_.traits, Native):
         return f"{name}_dropped_{type_.kind}"
     digest = blake2b(_spelled(type_).encode(), digest_size=4).hexdigest()
-    return f"{name}_dropped_{type_.shape.name.lower()}_{digest}"
+    return f"{name}_dropped_{type_.kind}_{digest}"
 
 
 def _spelled(type_: CqlType) -> str:
@@ -109,6 +114,10 @@ def columns_of(definitions: Iterable[TableDefinition]) -> list[EarlierColumn]:
                 if of_name in last:
                     last[of_name].keys.add(key)
                 continue
+            before = last.get(of_name)
+            if before is not None and key not in before.keys:
+                # Its DROP may be told of in no definition of its own.
+                before.keys.add(ended_key(definition.id, column.name, column.dropped_time))
             made = found.pop(key, None) or EarlierColumn(column, definition.types, {key})
             made.column, made.types = column, definition.types
             found[key] = last[of_name] = made

@@ -128,4 +128,5 @@ def _newest(found: list[_Known]) -> Table:
     for each in found:
         if each.table.definition.id == last.definition.id and not each.table.definition.dropped:
             last = successor(last, each.table)
-    return last
+    former = {each.table.definition.id for each in found} - {last.definition.id}
+    return msgspec.structs.replace(last, former=tuple(sorted(former)))

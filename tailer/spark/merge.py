@@ -8,10 +8,10 @@ table's own columns stand `_partition`, `_row` (its identity), `_live`, `_until`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial, reduce
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from uuid import UUID
 
 from tailer.errors import RefusedError, UsageError
@@ -173,7 +173,7 @@ class TableMerge(Merging):
         try:
             rare = [row.asDict() for row in found.where("op in ('truncate', 'schema')").collect()]
             table = with_schema_rows(table, rare, self._former)
-            self._check_others(found, table)
+            self._check_others(found, rare, table)
             mine = rows_of(found, table, NEEDED)
             if mine.isEmpty() and self._is_as_known(table):
                 return
@@ -186,10 +186,14 @@ class TableMerge(Merging):
         """Whether a batch without rows of the table changes nothing."""
         return self._known is None or self._known.table == table or table.definition.id in self._former
 
-    def _check_others(self, found: DataFrame, table: Table) -> None:
-        """RefusedError for rows of a table of the same name that nothing defines."""
+    def _check_others(self, found: DataFrame, rare: Iterable[Mapping[str, Any]], table: Table) -> None:
+        """RefusedError for rows of a table of the same name that nothing defines. What is asked for is the newest."""
+        if self._ask is not None:
+            return
+        told = {UUID(row["table_id"]).hex for row in rare if row["op"] == "schema"}
+        known = set() if self._known is None else {self._known.table.definition.id}
         ids = {UUID(row[0]).hex for row in found.select("table_id").distinct().collect()}
-        others = ids - {table.definition.id, *self._former}
+        others = ids - told - known - {table.definition.id, *table.former, *self._former}
         if others:
             raise RefusedError(
                 f"rows of another table with the name {table.name}: it was dropped and created again",

@@ -58,7 +58,7 @@ def successor(known: Table, told: Table, former: Collection[str] = ()) -> Table:
     `former`: the ids of tables that had the name before `known`.
     """
     if known.definition.id != told.definition.id:
-        return known if told.definition.id in former else told
+        return known if told.definition.id in {*former, *known.former} else told
     if is_later_life(known, told):
         return msgspec.structs.replace(told, ended=latest_places(known.ended, told.ended))
     if is_later_life(told, known):

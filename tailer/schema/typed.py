@@ -171,7 +171,7 @@ def with_earlier_columns(
             while name in columns and columns[name].of != each.column.name:
                 name += "_"
             is_new = name not in columns
-            renamed |= dict.fromkeys(each.keys, name)
+            renamed |= dict.fromkeys(sorted(each.keys), name)
         if is_new:
             of = "" if name == each.column.name else each.column.name
             own = each.own_types(form.types, native)

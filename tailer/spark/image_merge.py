@@ -55,11 +55,12 @@ class ImageMerge(Merging):
         from pyspark.sql import functions as F
 
         known, change = self._known, NO_MIGRATION
-        if known is not None and known.table.definition.id != table.definition.id:
-            self._begin_again(table, known.table)
-            known = None
-        gone_seq = max(0 if known is None else known.gone_seq, _last_drop(images))
+        last_drop = _last_drop(images)
+        gone_seq = max(0 if known is None else known.gone_seq, last_drop)
         ended = known is not None and known.gone_seq != gone_seq
+        if known is not None and self._is_other(known.table, table, ended):
+            self._begin_again(table, known.table)
+            known, gone_seq, ended = None, last_drop, False
         # What comes behind the DROP is of a table that was created again with the same id.
         after = images.where(F.col("seq") > gone_seq)
         gone = gone_seq > 0 and after.isEmpty()
@@ -118,5 +119,14 @@ def _last_drop(images: DataFrame) -> int:
 
 def _images_of(images: DataFrame, table: Table) -> DataFrame:
     """The table's images among those of all. UsageError for a frame of another form."""
+    from pyspark.sql import functions as F
+
     check_images(images, NEEDED)
+    if {"node", "segment", "offset"} <= set(images.columns):
+        # A table with the same id that was dropped before this one was created.
+        place = F.struct(F.col("segment"), F.col("offset"))
+        for node, (segment, offset) in table.ended.items():
+            end = F.struct(F.lit(segment).cast("long"), F.lit(offset).cast("long"))
+            is_former = (F.col("node") == node) & (place < end) & (F.col("op") != "drop")
+            images = images.where(~F.coalesce(is_former, F.lit(False)))
     return rows_of(images, table, NEEDED)

@@ -50,6 +50,14 @@ def migration(before: TableDefinition, after: TableDefinition) -> Migration:
     return Migration(any(step.rule not in _ADDS_ALONE for step in steps), renamed, tuple(emptied))
 
 
+def same_key(before: TableDefinition, after: TableDefinition) -> bool:
+    """Whether keys of rows mean the same by both definitions; names of columns do not matter."""
+    keys = [
+        [(column.type, column.desc) for column in (*each.partition_key, *each.clustering)] for each in (before, after)
+    ]
+    return keys[0] == keys[1] and len(before.clustering) == len(after.clustering)
+
+
 def set_aside(there: StructType, want: StructType) -> list[tuple[str, str]]:
     """Columns of the target whose type cannot hold what is wanted of their name, each with its new name."""
     taken = {field.name.casefold() for field in (*there, *want)}

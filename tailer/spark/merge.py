@@ -21,9 +21,9 @@ from tailer.rebuild.table import latest_places
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import ArrowMap, map_in_arrow
 from tailer.spark.frames import rows_of
-from tailer.spark.kept_columns import NO_MIGRATION, Migration, migration
+from tailer.spark.kept_columns import NO_MIGRATION, Migration, migration, same_key
 from tailer.spark.merged import KeptImages, Merged, pack_merged, unpack_merged
-from tailer.spark.newest import successor, truncations_of, with_schema_rows
+from tailer.spark.newest import is_later_life, successor, truncations_of, with_schema_rows
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
 from tailer.spark.state import named_changes, own_schema, packed_facts, seconds_of
 from tailer.types.cql import Decimals
@@ -123,9 +123,15 @@ class Merging:
             self._schema = schema
         return schema
 
+    @staticmethod
+    def _is_other(known: Table, table: Table, is_again: bool) -> bool:
+        """Whether nothing that is kept can be of this table. `is_again`: it was created again with its id."""
+        before, after = known.definition, table.definition
+        return before.id != after.id or (is_again and not same_key(before, after))
+
     def _begin_again(self, table: Table, known: Table) -> None:
         """For another table of the name: what is kept of the one before goes."""
-        self._former = (*self._former, known.definition.id)
+        self._former = tuple({*self._former, known.definition.id} - {table.definition.id})
         self._schema = _with_beside(own_schema(table, self._decimals, self._spark), self._prefix, self.beside)
         self._kept.begin_again(self._schema)
 
@@ -213,7 +219,7 @@ class TableMerge(Merging):
         self, changes: DataFrame | None, table: Table, truncations: dict[str, tuple[int, int]], *, renewed: bool = False
     ) -> None:
         known, change = self._begin(), NO_MIGRATION
-        if known is not None and known.table.definition.id != table.definition.id:
+        if known is not None and self._is_other(known.table, table, is_later_life(known.table, table)):
             self._begin_again(table, known.table)
             known = None
         if known is not None:

@@ -80,6 +80,14 @@ class DefinitionError(CdcError):
     code = 3
 
 
+class UnknownTableError(DefinitionError):
+    """An entry of a table that no definition names. `table`: its id as 32 hex digits; `beside_known`: rows of tables
+    that are wanted stand in the same entry."""
+
+    table: str = ""
+    beside_known: bool = False
+
+
 class CorruptError(CdcError):
     """Bytes that the log promised and that do not check."""
 
@@ -108,6 +116,10 @@ class SystemFailedError(CdcError):
     """Disk full, I/O error: worth a restart."""
 
     code = 8
+
+
+class QuarantineFullError(SystemFailedError):
+    """The quarantine has reached its bound."""
 
 
 class NodeAwayError(SystemFailedError):

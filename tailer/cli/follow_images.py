@@ -160,6 +160,7 @@ def _into_outlet(
                 run_beside(nodes, give, values, watched, stopping, lambda: look(run.timers, delivery), beside)
             finally:
                 delivery.finish()
+            delivery.report_end()
     except StoppedError:
         say(STOPPED)
 

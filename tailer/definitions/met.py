@@ -32,12 +32,18 @@ _Words = tuple[frozenset[int], frozenset[int]]
 
 @dataclass(slots=True)
 class _Walked:
-    """What was walked of a segment without a gap, and how the ids in it begin."""
+    """What was walked of a segment without a gap, and how the ids in it begin.
+
+    `inside`: how ids begin that no definition named, of tables behind the first one of an entry. `unread`: an entry of
+    several tables could not be read, so it may be of any.
+    """
 
     start: int
     edge: int
     words: set[int] = field(default_factory=set)
     shared: set[int] = field(default_factory=set)
+    inside: set[int] = field(default_factory=set)
+    unread: bool = False
 
 
 class TablesMet:
@@ -46,9 +52,12 @@ class TablesMet:
     def __init__(self) -> None:
         self._walked: dict[int, _Walked] = {}
         self._narrow: _Narrow | None = None
+        self._known: tuple[DefinitionsById, frozenset[int]] | None = None
 
-    def note(self, segment: int, run: Run, found: FirstTables | None) -> None:
-        """A run was walked, and these tables found in it."""
+    def note(
+        self, segment: int, run: Run, found: FirstTables | None, inside: frozenset[int] | None = frozenset()
+    ) -> None:
+        """A run was walked, and these tables found in it; `inside`: see `_Walked`, None where that is not known."""
         if found is None:
             self._walked.pop(segment, None)
             return
@@ -59,6 +68,8 @@ class TablesMet:
         held.edge = max(held.edge, run.edge)
         held.words |= found.words
         held.shared |= found.shared
+        held.unread = held.unread or inside is None
+        held.inside |= inside or frozenset()
 
     def forget_below(self, segment: int) -> None:
         """What lies there was read."""
@@ -76,11 +87,32 @@ class TablesMet:
             self._narrow = _Narrow(task.definitions, task.selection)
         return replace(task, definitions=self._narrow.to(words))
 
+    def may_be_unknown(self, task: ReadTask) -> bool:
+        """Whether an entry of a task may be of a table that none of its definitions names.
+
+        False is sure but for ids that begin alike: then whoever reads the task finds it.
+        """
+        held = self._of(task.span)
+        if held is None or held.unread:
+            return True
+        met = held.words | held.inside
+        return not met <= self._known_words(task.definitions) | _words_of(task)
+
+    def _known_words(self, definitions: DefinitionsById) -> frozenset[int]:
+        if self._known is None or self._known[0] is not definitions:
+            ids = (*definitions, *builtin(), *system_tables())
+            self._known = definitions, frozenset(map(_word, ids))
+        return self._known[1]
+
     def _words(self, span: Span) -> _Words | None:
+        held = self._of(span)
+        return None if held is None else (frozenset(held.words), frozenset(held.shared))
+
+    def _of(self, span: Span) -> _Walked | None:
         held = self._walked.get(span.segment)
         if held is None or not held.start <= span.start <= span.end <= held.edge:
             return None
-        return frozenset(held.words), frozenset(held.shared)
+        return held
 
 
 class _Narrow:
@@ -118,6 +150,12 @@ class _Narrow:
             tables |= self._always | {table for keyspace in keyspaces for table in self._of_keyspace[keyspace]}
             self._made[words] = {table: held for table, held in self._whole.items() if table in tables}
         return self._made[words]
+
+
+def _words_of(task: ReadTask) -> frozenset[int]:
+    """Of the tables that are defined inside a task's span. One that is created there may be met before that only if its
+    id is used twice: whoever reads the task finds it."""
+    return frozenset(_word(table) for change in task.changes for table in change.definitions)
 
 
 def _word(table: str) -> int:

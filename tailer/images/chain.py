@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from tailer.images.guesses import same_but_for_guesses
-from tailer.images.image import Image, Op
+from tailer.images.image import Image
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.tables import KnownTable
 from tailer.rebuild.changes import token_of
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
+from tailer.rows.image_ops import Op
 
 
 class Cause(NamedTuple):

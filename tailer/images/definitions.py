@@ -49,6 +49,14 @@ def _types(table: Table) -> dict[str, dict[str, object]]:
     return {column.name: types_in(column.type, table.definition) for column in live}
 
 
+def _other_types(old: Table, new: Table) -> tuple[bool, tuple[str, ...]]:
+    """Whether a type in the key reads differently; the other columns that have another type."""
+    definitions = old.definition, new.definition
+    keys = [[types_in(c.type, each) for c in (*each.partition_key, *each.clustering)] for each in definitions]
+    types = [{c.name: c.type for c in each.data_columns if not c.dropped} for each in definitions]
+    return keys[0] != keys[1], tuple(name for name, type_ in types[1].items() if types[0].get(name, type_) != type_)
+
+
 def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
     def told(column: Column) -> tuple[Any, ...]:
         return column.kind, column.type, column.position, column.desc, column.dropped, column.dropped_time
@@ -67,6 +75,7 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iter
     A value goes with its dropped column; one that a drop did not cover comes back when the column is added again; a
     value of a user-defined type has the type's new fields. A column that is only added changes no row.
     """
+    rekeyed, retyped = _other_types(old.table.facts.table, new.table.facts.table)
     for was, row in zip(_rows(old), _rows(new), strict=True):
         before = old.view(was)
         new.settle(row, row.facts)
@@ -81,6 +90,9 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iter
             yield row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us)
         elif before.guessed and after.complete and after.text is not None:
             yield row_image(new, row, "read", after, after, (), None, cause, now_us)
+        elif after.text is not None and (rekeyed or any(after.values.get(name) is not None for name in retyped)):
+            # What keeps the table has the row under another key, or the value in a column of another type.
+            yield row_image(new, row, "update", before, after, retyped, None, cause, now_us)
 
 
 def _reads_differently(before: View, after: View) -> tuple[str, ...]:

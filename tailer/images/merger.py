@@ -14,7 +14,16 @@ from tailer.images.facts import Fact
 from tailer.images.floors import Floor, with_floor
 from tailer.images.forgetting import Forgotten
 from tailer.images.forgetting_by_turns import NO_GC_GRACE, ForgettingByTurns
-from tailer.images.image import Image, Op
+from tailer.images.image import Image
+from tailer.images.incarnations import (
+    created_again,
+    dropped,
+    is_behind,
+    is_earlier_drop,
+    reported,
+    shown_again,
+    without_earlier,
+)
 from tailer.images.known import Known, known_of
 from tailer.images.marks import Mark, Marks, united
 from tailer.images.partition import Partition
@@ -29,6 +38,7 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
 from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.newest import newer
+from tailer.rows.image_ops import Op
 from tailer.schema.told import capture_begins, told_definition
 from tailer.typed_decode import decode_msgpack
 
@@ -52,6 +62,7 @@ class Merger:
         """Rows of which a server could tell more than is known."""
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
+        self._followed = frozenset(nodes)
         self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
@@ -86,15 +97,16 @@ class Merger:
         """So many more facts took effect although they are older than what was forgotten."""
         self.late_facts += facts
 
-    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int) -> list[Image]:
+    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int, node: str | None = None) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
-        before these what has expired.
+        before these what has expired. `node`: whose log has it; of a table that was created again with the same id that
+        decides of which incarnation it is.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, node=node))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
@@ -118,13 +130,15 @@ class Merger:
                 images += self._schema_row(change, now)
                 continue
             table = self._tables.of(change["table_id"])
-            if table.facts.dropped:
+            if table.facts.dropped or change["node"] in table.facts.behind:
                 continue
             truncates = truncation(change)
             if truncates is not None:
                 images += self._truncate(table, *truncates, change, now)
                 continue
             made = changed(change, table.plan)
+            if made is not None and is_behind(table.facts, change["node"]):
+                made = without_earlier(table.facts, made)
             if made is not None:
                 units.setdefault((table.id, made.partition), []).append((change, made))
         marks = united((Mark(self.number(node), place),) for node, place in copies)
@@ -269,26 +283,43 @@ class Merger:
     def _truncate(
         self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
     ) -> list[Image]:
-        cause, number = Cause.of(change), self.number(node)
-        images = [self._of_table(table, "truncate", (), change["write_ts"], cause, now)]
+        cause = Cause.of(change)
+        image = self._of_table(table, "truncate", (), change["write_ts"], cause, now)
+        return [image, *self._truncated(table, node, before, change["write_ts"], cause, now)]
+
+    def _truncated(
+        self, table: KnownTable, node: str, before: Place, write_ts: int, cause: Cause, now: int
+    ) -> list[Image]:
+        """The images of rows that show something else without what a node logged before a place."""
+        number, images = self.number(node), list[Image]()
         for name in self._names(table):
             part = self._partition(table, name, now)
             images += expired(part, part.due(), now)
-            images += truncate(part, number, before, change["write_ts"], cause, now)
+            images += truncate(part, number, before, write_ts, cause, now)
             part.save()
         return images
 
     def _schema_row(self, change: Mapping[str, Any], now: int) -> list[Image]:
         cause = Cause.of(change)
         if change["columns"] is None:
-            return self._drop(change["table_id"], now, cause)
+            return self._drop(change["table_id"], now, cause, change)
         definition, begins = told_definition(change["columns"]), capture_begins(change["columns"])
         known = self._tables.get(definition.id)
         native = known is not None and known.facts.table.native
-        return list(self._define(Table.of(definition, native=native), False, definition.cdc, now, cause, begins))
+        # Of a table that was created again the logs that have shown its DROP show its CREATE too.
+        again = known is not None and known.facts.ended_at is not None and not begins
+        table = Table.of(definition, native=native)
+        return list(self._define(table, again, definition.cdc, now, cause, begins, node=change["node"]))
 
     def _define(
-        self, table: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool = False
+        self,
+        table: Table,
+        created: bool,
+        cdc: bool,
+        now: int,
+        cause: Cause,
+        begins: bool = False,
+        node: str | None = None,
     ) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
         if known is None:
@@ -296,12 +327,21 @@ class Merger:
             since = max(self._settings.started_us, lost)
             self._tables.keep(first_facts(table, since, now, created=created, cdc=cdc, captured=cdc and not begins))
             return
-        facts, old = known.facts, known
-        if facts.dropped:
+        if known.facts.dropped:
+            if node in known.facts.reached:
+                captured = cdc and not begins
+                again = created_again(known.facts, table, now, cdc=cdc, captured=captured, nodes=self._followed)
+                self._tables.keep(again)
             return
+        found = reported(known.facts, node, table)
+        if found is None:
+            self._tables.keep(msgspec.structs.replace(known.facts, behind=known.facts.behind | {node}))
+            return
+        facts, old = found, known
+        created = created and (facts.ended_at is None or facts.reached >= self._followed)
         if begins or not (cdc and facts.cdc):
             facts = incomplete(facts, now)
-        elif created and facts.epoch == 1:
+        elif created and facts.epoch == facts.begun:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             facts = msgspec.structs.replace(facts, whole=True)
         facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
@@ -329,13 +369,24 @@ class Merger:
                 yield from expired(part, due, now)
                 self._save(part)
 
-    def _drop(self, table_id: str, now: int, cause: Cause) -> list[Image]:
+    def _drop(self, table_id: str, now: int, cause: Cause, change: Mapping[str, Any] | None = None) -> list[Image]:
+        """`change`: the row of the log that shows it."""
         table = self._tables.get(table_id)
-        if table is None or table.facts.dropped:
+        if table is None:
             return []
+        node, time = (None, None) if change is None else (change["node"], change["write_ts"])
+        if table.facts.dropped:
+            self._tables.keep(shown_again(table.facts, node, time))
+            return []
+        if change is not None and node is not None and is_earlier_drop(table.facts, node, time):
+            # What this node logged before is of the earlier incarnation, whatever timestamps it has.
+            place = change["segment"], change["offset"]
+            images = self._truncated(table, node, place, time or 0, cause, now)
+            self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
+            return images
         image = self._of_table(table, "drop", (), None, cause, now)
         facts = self._tables.of(table_id).facts
-        self._tables.keep(msgspec.structs.replace(facts, dropped=True))
+        self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)
         return [image]
 

@@ -14,8 +14,9 @@ from typing import IO, Final
 
 import msgspec
 
-from tailer.images.image import Image, check_op
+from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
+from tailer.rows.image_ops import check_op
 from tailer.sinks.base import ByteStream
 from tailer.sinks.pieces import BOLD, DIM, NO_STYLE, RED, TIME_COLUMNS, Piece, laid_out, painted, set_apart
 from tailer.sinks.row_text import Fields, field_texts, moment, value_text

@@ -29,6 +29,10 @@ class TableFacts(msgspec.Struct, array_like=True):
     no more; `complete_since` (µs): a deletion not older than that tells all of what it covers. `forgotten`: the second
     before which tombstones were forgotten. `seq`: of the last image of the table as a whole, 0 for none. `floors`: of
     the ranges that a snapshot has read.
+
+    A table that was dropped and created again with the same id has another incarnation, which begins at epoch `begun`.
+    `ended_at`: the timestamp (µs) of the DROP that ended the one before; `reached`: the nodes whose log has shown that
+    DROP; `previous`: the last definition of the one before; `behind`: nodes whose log showed a definition of it since.
     """
 
     table: Table
@@ -40,6 +44,11 @@ class TableFacts(msgspec.Struct, array_like=True):
     seq: int = 0
     dropped: bool = False
     floors: tuple[Floor, ...] = ()
+    begun: int = 1
+    ended_at: int | None = None
+    reached: frozenset[str] = frozenset()
+    previous: Table | None = None
+    behind: frozenset[str] = frozenset()
 
 
 def first_facts(table: Table, since: int, now_us: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:

@@ -264,6 +264,13 @@ TAIL: Final = (
         "stop", "on-error", _ROWS, "onError", python=True,
         more="or `quarantine`: keep what cannot be decoded, and go on",
     ),
+    Option(
+        "quarantine_tables", kinds.TABLE_IDS, "The id of a table that no definition names: its entries are put into "
+        "quarantine, and reading goes on; may be given again.", TROUBLE, (), "quarantine-table", _ROWS,
+        "quarantineTables", python=True,
+        more="ids of tables that no definition names: their entries are "
+        "[put into quarantine](cassandra.md#tables-that-no-definition-names), and reading goes on",
+    ),
     Option("accept_loss", kinds.FLAG, "Go on behind lost data, and record the loss.", TROUBLE, False, "accept-loss",
            _ROWS, "failOnDataLoss", negated=True, python=True,
            more="go on after a loss, and leave a record"),

@@ -70,4 +70,7 @@ OUTLETS: Final = (
            "table it may have {keyspace} and {table} in its name.", _TABLE, None, "into", _FOLLOW, alone=True),
     Option("mode", kinds.word("changes", "table"), "With --to a database: rows are appended as changes; or, with "
            "--image, the table itself is kept.", _TABLE, "changes", "mode", _FOLLOW),
+    Option("on_recreate", kinds.word("keep", "empty"), "With --mode table: what happens to a kept table when its "
+           "source table is dropped or created again: it is renamed to NAME_before, or emptied.", _TABLE, "keep",
+           "on-recreate", _FOLLOW),
 )  # fmt: skip

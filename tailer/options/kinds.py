@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
+from uuid import UUID
 
 from tailer.errors import UsageError
 from tailer.options.amounts import lacks_zone, lag_of, moment_of, seconds_of, size_of
@@ -135,6 +136,15 @@ def _texts(value: object) -> tuple[str, ...] | None:
     return found if all(isinstance(each, str) and each for each in found) else None
 
 
+def _table_ids(value: object) -> tuple[str, ...] | None:
+    """Ids of tables as 32 hex digits."""
+    found = _texts(value)
+    try:
+        return None if found is None else tuple(UUID(each).hex for each in found)
+    except ValueError:
+        return None
+
+
 def _pairs(value: object) -> dict[str, str] | None:
     if isinstance(value, Mapping):
         scalar = all(isinstance(each, str | bool | int | float) for each in value.values())
@@ -252,6 +262,7 @@ NODES: Final = replace(
     check=lambda value: found if (found := _texts(value)) is not None and all(map(NODE.check, found)) else None,
     metavar="NAME",
 )
+TABLE_IDS: Final = replace(TABLES, expected="ids of tables, as UUIDs", check=_table_ids, metavar="ID")
 MASKS: Final = replace(TABLES, expected="a sequence of masks", metavar="KS.TABLE.COLUMN=WORD")
 EXCLUDED: Final = replace(TABLES, metavar="KS.TABLE[.COLUMN]")
 PAIRS: Final = Kind("NAME=VALUE", _pairs, "NAME=VALUE", str.split, "list")

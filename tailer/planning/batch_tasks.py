@@ -48,7 +48,6 @@ class RowOptions(msgspec.Struct, frozen=True):
 
     tables: tuple[str, ...] = ()
     schema_changes: bool = False
-    complete: bool = False
     typed: TypedTable | None = None
     masks: Masks = NO_MASKS
     extras: Extras = NO_EXTRAS
@@ -206,7 +205,6 @@ class BatchTasks:
             definitions=known.valid,
             changes=known.changes,
             selection=Selection(options.tables, options.masks.tables),
-            complete=options.complete,
             schema_changes=options.schema_changes,
             skips=self._skips(span),
             typed=options.typed,

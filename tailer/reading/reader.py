@@ -61,7 +61,7 @@ class Reader:
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._prepared: Prepared | None = None
-        self._prepared_of: tuple[DefinitionsById, Selection, bool, Masks, TypedTable | None] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -108,7 +108,8 @@ class Reader:
             return Mutations(task, unsigned, partial(self._prepare, task), self.skipped)
         from tailer.reading.records import Records, record_definitions
 
-        prepared = self._prepare(task, record_definitions(task), Position(task.span.segment, task.span.lower))
+        first = Position(task.span.segment, task.span.lower)
+        prepared = self._prepare(task, record_definitions(task), first, native=True)
         return Records(task, file, prepared, segments, on_fault, _chunk_limits(task), self.left_out, opened)
 
     def _read_entries(self, task: ReadTask, entries: Entries, on_fault: OnFault) -> Iterator[AnyBatch]:
@@ -146,9 +147,9 @@ class Reader:
             # At the end of a chunk that decoded whole, this is behind its last entry.
             first = stopped.entry + 1
 
-    def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position) -> Prepared:
+    def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position, *, native: bool = False) -> Prepared:
         """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
-        wanted = definitions, task.selection, task.complete, task.masks, task.typed
+        wanted = definitions, task.selection, task.masks, task.typed
         if self._prepared is None or self._prepared_of != wanted:
             given, masks = (
                 (definitions, task.masks) if task.typed is None else _of_form(task.typed, definitions, task.masks)
@@ -158,7 +159,9 @@ class Reader:
                     given,
                     task.selection.ids(definitions),
                     unread=system_tables().keys() - definitions.keys(),
-                    skip_unknown=task.complete or bool(task.selection.tables),
+                    skip_unknown=native and bool(task.selection.tables),
+                    # In a log of a service entries are of one table each, and name it.
+                    reaches=(lambda keyspace: True) if native else task.selection.reaches,
                     masking=masking_of(masks, self._key),
                 )
             except DefinitionError as error:

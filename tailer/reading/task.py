@@ -29,9 +29,8 @@ class Change:
 class ReadTask:
     """All that decides the rows of a span. `definitions` as of its start, by table id; `changes` those inside it.
 
-    `complete`: definitions are known to be complete, so an unknown table cannot be a wanted one. `skips`: what a
-    consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a whole one.
-    `typed`: rows come in that typed form. `masks`: what of them is masked; the key of hashes is the reader's.
+    `skips`: what a consumer decided to leave out, as (logical offset, bytes): an entry, the rest of a section, or a
+    whole one. `typed`: rows come in that typed form. `masks`: what of them is masked; the reader has the key of hashes.
 
     Of a native log: transactions that began below segment `history_begins` are of an unknown history; `walk_skips`:
     changes of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's
@@ -46,7 +45,6 @@ class ReadTask:
     definitions: DefinitionsById
     changes: tuple[Change, ...]
     selection: Selection
-    complete: bool = False
     schema_changes: bool = False
     skips: tuple[tuple[int, int], ...] = ()
     typed: TypedTable | None = None

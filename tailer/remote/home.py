@@ -117,6 +117,11 @@ class RemoteQuarantine:
         self._kept: set[tuple[Position, int | None]] = set()
         self.count = 0
 
+    @property
+    def keeps(self) -> bool:
+        """Whether the node keeps what it is given."""
+        return self._consumer is not None
+
     def keep(self, at: Position, file: str, error: CdcError, data: bytes, row: int | None = None) -> None:
         """Keep one entry's bytes, or a refused row; durable on the node when this returns."""
         self.count += 1

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, UnknownTableError
+from tailer.position import Position
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared
 from tailer.scan.index import Index, Status, Stopped
 
 _GIVE_SCHEMA: Final = "Give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST."
+_OR_ASIDE: Final = " Or put the entries of this table aside with --quarantine-table {table}, and read on."
 _CHECK_SCHEMA: Final = (
     "The definition in use is not the one that wrote this: see `cdc-tail schema --source`, and give the right one with "
     "--schema FILE or --server HOST; or put the entry aside with --on-error quarantine."
@@ -46,7 +48,7 @@ def explain(index: Index, data: bytes, prepared: Prepared, place: Place) -> Defi
     name = data[stopped.name_off : stopped.name_off + stopped.name_len]
     table = _table_name(stopped, prepared)
     if stopped.status == Status.UNKNOWN_TABLE:
-        return DefinitionError(f"no definition for table {UUID(bytes=name)}", at=at, remedy=_GIVE_SCHEMA)
+        return unknown_table(name, at, beside_known=stopped.kept_inside)
     if stopped.status == Status.UNKNOWN_COLUMN:
         column = name.decode(errors="replace")
         return DefinitionError(f'no definition for column "{column}" of {table}', at=at, remedy=_GIVE_SCHEMA)
@@ -59,6 +61,15 @@ def explain(index: Index, data: bytes, prepared: Prepared, place: Place) -> Defi
         found=f"{found.format(found=stopped.found)} at {where}",
         remedy=_CHECK_SCHEMA,
     )
+
+
+def unknown_table(id: bytes, at: Position, *, beside_known: bool) -> UnknownTableError:
+    """The error of an entry whose table no definition names."""
+    table = UUID(bytes=id)
+    remedy = _GIVE_SCHEMA + _OR_ASIDE.format(table=table)
+    error = UnknownTableError(f"no definition for table {table}", at=at, remedy=remedy)
+    error.table, error.beside_known = table.hex, beside_known
+    return error
 
 
 def explain_value(fault: ValueFault, place: Place) -> DefinitionError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -82,27 +82,37 @@ def prepare(
     followed: Collection[str] = (),
     unread: Collection[str] = (),
     skip_unknown: bool = False,
+    reaches: Callable[[str], bool] = lambda keyspace: True,
     masking: Masking = NO_MASKING,
 ) -> Prepared:
     """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
     are followed by the 16 of the fingerprint, wherever they are keys.
 
     `wanted` tables give change rows. Those of `followed` ones are in the index too, for `neutral_rows`; `system.local`
-    always is, for truncations. `unread` and `skip_unknown`: see ScanTables. Tables of equal definitions are shared.
-    Raises DefinitionError for a type that does not parse; a table that is neither wanted nor followed is left out then,
-    as if it were not known. UsageError for a mask of `masking` that a column of a wanted table cannot have.
+    always is, for truncations. `unread` and `skip_unknown`: see ScanTables; `reaches`: whether a table of a keyspace
+    may be wanted, known or not. Tables of equal definitions are shared. Raises DefinitionError for a type that does not
+    parse; of a table that is neither wanted nor followed an entry is only passed over then. UsageError for a mask of
+    `masking` that a column of a wanted table cannot have.
     """
     tables: list[PreparedTable] = []
+    passed, unusable = set(unread), set()
     for table_id, definition in definitions.items():
         delivered, follow = table_id in wanted, table_id in followed
+        if not (delivered or follow or definition.id == SYSTEM_LOCAL or reaches(definition.keyspace)):
+            passed.add(table_id)
+            continue
         try:
             of_table = masking if masking.masks and delivered else NO_MASKING
             tables.append(_shared_table(table_id, definition, delivered, follow, of_table))
         except DefinitionError:
             if delivered or follow:
                 raise
+            unusable.add(table_id)
     scan_tables = ScanTables(
-        tuple(table.scan for table in tables), frozenset(bytes.fromhex(table_id) for table_id in unread), skip_unknown
+        tuple(table.scan for table in tables),
+        frozenset(map(bytes.fromhex, passed)),
+        frozenset(map(bytes.fromhex, unusable)),
+        skip_unknown,
     )
     masked = tuple(number for number, table in enumerate(tables) if table.masks is not None) if masking.masks else ()
     delivered_ones = {table.scan.id.hex(): table for table in tables if table.delivered}

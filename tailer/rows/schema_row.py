@@ -42,7 +42,7 @@ def schema_batch(
         text = None if new.dropped else told_text(masks.shown(new), capture_begins=begins)
         rows.append((
             place.node, new.keyspace, new.table, str(UUID(new.id)), "schema",
-            None, None, False, text, None, None, None, None, None, None,
+            None, None, False, text, None, new.dropped_time, None, None, None, None,
             at.segment, at.offset, number, f"{place.node}:{at.segment}:{at.offset}:{number}", None, None,
         ))  # fmt: skip
     return ChangeBatch.of(rows)

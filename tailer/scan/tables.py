@@ -54,14 +54,17 @@ class ScanTable:
 class ScanTables:
     """All tables that a scan can read, by number.
 
-    `unread`: ids known by name only; an entry whose first table is one of them is passed over and counted.
-    `skip_unknown`: an entry whose first table is not known and that holds no kept table's id is passed over as well
-    (definitions are known to be complete, or the user named the tables). `flat`: kept here by the compiled scan.
-    `kept_heads`: the table ids in `kept_ids`, without fingerprints.
+    `unread`: ids of tables in keyspaces of which nothing is kept. A mutation is of one keyspace
+    (`org.apache.cassandra.db.Mutation`), so an entry whose first table is one of them is passed over and counted.
+    `unusable`: ids of tables that are known and not kept, but cannot be read; an entry of one such table alone is
+    passed over. `skip_unknown`: of a native log, changes of tables that are not known are passed over (its segments
+    define each kept table themselves). `flat`: kept here by the compiled scan. `kept_heads`: the table ids of kept
+    tables, without fingerprints.
     """
 
     tables: tuple[ScanTable, ...]
     unread: frozenset[bytes] = frozenset()
+    unusable: frozenset[bytes] = frozenset()
     skip_unknown: bool = False
     numbers: dict[bytes, int] = field(init=False)
     kept_ids: tuple[bytes, ...] = field(init=False)
@@ -74,6 +77,8 @@ class ScanTables:
         object.__setattr__(self, "kept_heads", frozenset(table_id[:16] for table_id in self.kept_ids))
 
 
-def scan_tables(tables: Iterable[ScanTable], unread: Iterable[bytes] = (), skip_unknown: bool = False) -> ScanTables:
+def scan_tables(
+    tables: Iterable[ScanTable], unread: Iterable[bytes] = (), unusable: Iterable[bytes] = ()
+) -> ScanTables:
     """ScanTables in the order given, which makes the tables' numbers."""
-    return ScanTables(tuple(tables), frozenset(unread), skip_unknown)
+    return ScanTables(tuple(tables), frozenset(unread), frozenset(unusable))

@@ -28,8 +28,8 @@ RULES: Final[Mapping[Rule, str]] = {
     "row whose value changed follows. Rows that no image reported count as not complete. A column that the kept table "
     "lacks is added.",
     "retype_column": "The column was dropped and added again with another type. The kept column is renamed to "
-    "NAME_before (then NAME_before_2, ...) and a column of the new type is added. Values whose text is the same in "
-    "both types are copied; an image of each row whose value changed follows.",
+    "NAME_before (then NAME_before_2, ...) and a column of the new type is added. An image of each "
+    "row that still has a value follows.",
     "change_fields": "A user-defined type of the column has another definition. An image of each row whose value "
     "reads differently follows. Rows that no image reported count as not complete.",
     "add_column": "The column is added to the kept table; it is null in all rows. A column of this name that stayed "

@@ -15,7 +15,8 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """A column. `type` is CQL text as `system_schema` spells it; `position` counts within its kind, -1 if it has none.
 
     `dropped` columns are kept: entries written before the drop still carry them; cells at or before `dropped_time` (µs)
-    are void for whoever rebuilds the table. A column dropped and added again is one live column with a `dropped_time`.
+    are void for whoever rebuilds the table. A column dropped and added again is one live column with a `dropped_time`
+    and, where the log or a server says it, the `added_time` (µs) at which it was added again.
     `raw` is the name's bytes as hex digits where they are not the UTF-8 of `name` (names given through Thrift).
     """
 
@@ -27,6 +28,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     dropped: bool = False
     dropped_time: int | None = None
     raw: str = ""
+    added_time: int | None = None
 
     @property
     def name_bytes(self) -> bytes:
@@ -45,7 +47,8 @@ class TableDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """One table as it was from some position on; complete in itself, so it can travel to an executor.
 
     `id` is the table id as 32 hex digits. `types` holds every user-defined type that a column needs, nested ones too.
-    `cdc` is the table's flag; a view of a table that captures is told apart by `view`.
+    `cdc` is the table's flag; a view of a table that captures is told apart by `view`. `dropped_time`: of a dropped
+    table the timestamp (µs) of the DROP in the log, None where the log does not show it.
     """
 
     id: str
@@ -57,6 +60,7 @@ class TableDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     counter: bool = False
     dropped: bool = False
     types: Mapping[str, tuple[TypeField, ...]] = {}
+    dropped_time: int | None = None
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final
@@ -46,6 +47,14 @@ class Selection(msgspec.Struct, frozen=True):
         """The ids of the wanted tables among these."""
         return frozenset(table for table, definition in definitions.items() if self.wants(definition))
 
+    def reaches(self, keyspace: str) -> bool:
+        """Whether a table of a keyspace may be wanted, whatever its name, its flag and its definition are."""
+        if any(name.partition(".")[0] == keyspace for name in self.tables if not is_glob(name)):
+            return True
+        if is_system(keyspace):
+            return False
+        return not self.tables or any(_may_begin(glob, keyspace) for glob in self.tables if is_glob(glob))
+
     def only_captured(self, schema_rows: bool) -> bool:
         """Whether nothing is wanted but rows written while their table captured. `schema_rows`: changes of definitions
         are rows too."""
@@ -63,6 +72,13 @@ ALL_TABLES: Final = Selection()
 def is_glob(pattern: str) -> bool:
     """Whether a pattern may stand for several tables."""
     return any(sign in pattern for sign in "*?[")
+
+
+def _may_begin(glob: str, keyspace: str) -> bool:
+    """Whether a glob may cover a table of a keyspace: by what stands before its first sign."""
+    literal = re.split(r"[*?[]", glob, maxsplit=1)[0]
+    named, dot, _ = literal.partition(".")
+    return named == keyspace if dot else keyspace.startswith(named)
 
 
 def is_system(keyspace: str) -> bool:

@@ -71,6 +71,12 @@ class FirstIds:
         words = self._words()
         return FirstTables(frozenset(_met(words)), frozenset(words[counts > 1].tolist() if most > 1 else ()))
 
+    def several(self) -> Numbers:
+        """The numbers of the entries that are of several tables."""
+        import numpy as np
+
+        return np.flatnonzero(np.frombuffer(self._run.data, np.uint8).take(self._run.starts) > 1)
+
     def _candidates(self, tables: frozenset[bytes]) -> Numbers:
         """Those whose id begins like one of them: few more, and found without looking at each."""
         import numpy as np

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.errors import SinkError, UsageError
-from tailer.images.image import OF_ONE_ROW, check_op
 from tailer.limits import MIB
+from tailer.rows.image_ops import OF_ONE_ROW, check_op
 from tailer.sinks.files.index import TableRows
 from tailer.typed_decode import json_decoder
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -92,6 +92,15 @@ class OutletContext:
     more: tuple[str, ...] = ()
     images: ImagesForm | None = None
     history: Callable[[str], Sequence[tuple[int, TableDefinition]]] = _no_history
+
+
+@runtime_checkable
+class ReportsEnd(Protocol):
+    """An outlet that can deliver everything and still has something to report when a run ends."""
+
+    def report_end(self) -> None:
+        """Raise the error that the run ends with; nothing if there is none."""
+        ...
 
 
 class Outlet(Protocol):

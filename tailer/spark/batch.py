@@ -80,8 +80,9 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
         piece_bytes = min(piece_bytes, PIECE_BYTES_MAX) if parts.older.any else piece_bytes
         try:
             for step in steps(tail, once=True, say=say):
+                native = parts.survey.dropped is not None
                 # Of a native log a transaction may be lost whose commit is there.
-                if options.quarantine or (options.accept_loss and parts.survey.dropped is not None):
+                if options.quarantine or (options.accept_loss and native) or (not native and _asks(options, step, met)):
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task
@@ -92,6 +93,8 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")
+        for sentence in parts.faults.last_notices():
+            say(sentence)
         if tail.quarantined:
             say(f"warning: {tail.quarantined} entries cannot be decoded and are left out")
     return jobs
@@ -101,6 +104,12 @@ def _hold_name(start: str, *, stays: bool) -> str:
     """Whose hold it is. One session's reads from one place share one that is left to run out: there may be many."""
     place = blake2b(start.encode(), digest_size=8).hexdigest() if "{" in start else start.partition(":")[0]
     return re.sub(r"\W+", "-", f"{os.getppid()}-{place}" if stays else f"{os.getppid()}-{os.getpid()}-{place}")
+
+
+def _asks(options: TailOptions, step: Step, met: TablesMet) -> bool:
+    """Whether a server must be asked, or an entry left out, before executors read the step: they do neither."""
+    may = options.server is not None or bool(options.quarantine_tables)
+    return may and any(map(met.may_be_unknown, step.tasks))
 
 
 def _decide(tail: Tail, step: Step) -> None:

@@ -68,7 +68,6 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     definitions: bytes
     changes: tuple[tuple[int, bytes], ...]
     tables: tuple[str, ...]
-    complete: bool
     schema_changes: bool
     skips: tuple[tuple[int, int], ...]
     keystore: str
@@ -109,7 +108,6 @@ class JobPacker:
             self._definitions(task.definitions),
             tuple((change.end, _pack(change.definitions)) for change in task.changes),
             task.selection.tables,
-            task.complete,
             task.schema_changes,
             task.skips,
             str(options.keystore or ""),
@@ -145,7 +143,6 @@ def _read_log(job: Job) -> Iterator[pyarrow.RecordBatch]:
         _unpack_all(job.definitions),
         tuple(Change(end, _unpack(packed)) for end, packed in job.changes),
         Selection(job.tables, job.masks.tables),
-        job.complete,
         job.schema_changes,
         job.skips,
         None if job.typed is None else _unpack_form(job.typed),

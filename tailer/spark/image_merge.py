@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
-from tailer.images.image import OF_SEVERAL_ROWS
 from tailer.rebuild import Table
+from tailer.rows.image_ops import OF_SEVERAL_ROWS
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.frames import check_images, rows_of
 from tailer.spark.image_rows import NEEDED, STORED, ImageMerging, encoded, merge_images, pack_images

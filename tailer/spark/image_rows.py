@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 
 from tailer.errors import DefinitionError
-from tailer.images.image import check_op
 from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, partition_name, row_key
 from tailer.rebuild.rows import TableRow
 from tailer.rebuild.shown import values_shown
 from tailer.rebuild.table import Plan, plan_of
+from tailer.rows.image_ops import check_op
 from tailer.sinks.database.folded import Folded, RowNews
 from tailer.spark.errors import told
 from tailer.spark.rebuilding import TABLE_ROW, Stored, in_batches, partitions_of

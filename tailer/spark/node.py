@@ -29,6 +29,7 @@ from tailer.spark.carry import PIECE_BYTES_MAX, CarriedSpan, carried
 from tailer.spark.node_standing import NodeStanding, Say
 from tailer.state.consumers import Mark
 from tailer.state.offset import NodeOffset
+from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.follow import Stalled
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.step import Step
@@ -145,8 +146,8 @@ class Node(NodeStanding):
             whole = self._batches.tasks(start, end)
             if not self._decodes(whole, self._raise):
                 self._batches.recount(end)
-                if self.options.quarantine or self._may_lose():
-                    self._decodes(self._batches.tasks(start, end), self._parts.faults.put_aside)
+                if self._decides:
+                    self._mend(start, end)
         piece_bytes = PIECE_BYTES_MAX if self._on_driver or self._parts.older.any else None
         found = self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
         return [FileTask(self._met.narrowed(task), file) for task, file in found]
@@ -181,8 +182,7 @@ class Node(NodeStanding):
     def _mends(self, end: NodeOffset) -> bool:
         """Whether the options of today can do what those of the batch could not."""
         options = self.options
-        more = options.quarantine or self._may_lose() or options.schema_file is not None or options.server is not None
-        return more or self._batches.options(end) != self._today
+        return self._decides or options.schema_file is not None or self._batches.options(end) != self._today
 
     def tables(self) -> list[Table]:
         """The chosen tables as its log defines them by now. UsageError for one whose rows are masked."""
@@ -214,7 +214,7 @@ class Node(NodeStanding):
         self.held, self.waiting = step.held, step.waiting
         if step.tasks or step.moved:
             self._journal_start(step)
-            if self.options.quarantine or self._may_lose():
+            if self.options.quarantine or self._may_lose() or self._may_ask(step):
                 self._decide(step)
             self._tail.advance(step)
             used = sum(task.span.bytes for task in step.tasks)
@@ -256,6 +256,31 @@ class Node(NodeStanding):
         if journal.foreign == others:
             # A server that was asked again may have told what an entry needs.
             step.offset = journal.stamped(step.offset)
+
+    @property
+    def _decides(self) -> bool:
+        """Whether an entry that cannot be delivered may become readable, or be left out, by the options."""
+        options = self.options
+        asks = options.server is not None or bool(options.quarantine_tables)
+        return options.quarantine or self._may_lose() or asks
+
+    def _may_ask(self, step: Step) -> bool:
+        """Whether an entry of the step may be of a table that no definition names, and that may be decided here.
+
+        Executors ask no server and decide nothing: that is in the journal before the offset leaves.
+        """
+        if not self._decides or self._survey.dropped is not None:
+            return False
+        return any(map(self._met.may_be_unknown, step.tasks))
+
+    def _mend(self, start: NodeOffset, end: NodeOffset) -> None:
+        """Decide what becomes of the entries of a batch of an earlier run that cannot be read."""
+        while True:
+            try:
+                self._decodes(self._batches.tasks(start, end), self._parts.faults.reading(start.position))
+                return
+            except NewDefinitionsError:
+                self._batches.recount(end)
 
     def _decodes(self, tasks: Sequence[FileTask], on_fault: OnFault) -> bool:
         """Whether the tasks can be read to their ends."""

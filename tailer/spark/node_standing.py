@@ -54,6 +54,8 @@ class NodeStanding:
         assert parts.consumer is not None
         self._parts = parts
         self._met = parts.definitions.tell(TablesMet())
+        if options.schema_changes:
+            parts.faults.keep_known_rows()
         self._tail = Tail(parts, form)
         self._consumer = parts.consumer
         self._journal = parts.journal

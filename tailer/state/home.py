@@ -61,6 +61,11 @@ class KeepsAside(Protocol):
 
     count: int
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what it is given is kept, and not only counted."""
+        ...
+
     def keep(self, at: Position, file: str, error: CdcError, data: bytes, row: int | None = None) -> None: ...
 
 

@@ -159,9 +159,10 @@ class Journal(ABC):
         """Keep a record for this run alone: in memory, without a number."""
         self._kept.append(record)
 
-    def append_skip(self, consumer: str | None, at: Position, error: CdcError, lost: int = 0) -> None:
-        """Journal a consumer's decision to leave out an entry. A run without consumer keeps its own in memory."""
-        self._decide(SkipRecord(consumer=consumer, at=at, reason=error.sentence(), lost=lost))
+    def append_skip(self, consumer: str | None, at: Position, error: CdcError, lost: int = 0, table: str = "") -> None:
+        """Journal a consumer's decision to leave out an entry; `table`: see `SkipRecord`. A run without consumer keeps
+        its own in memory."""
+        self._decide(SkipRecord(consumer=consumer, at=at, reason=error.sentence(), lost=lost, table=table))
 
     def append_loss(self, consumer: str | None, start: Position, end: Position) -> None:
         """Journal a loss that a consumer accepted. A run without consumer keeps its own in memory."""

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tailer.errors import CdcError, SystemFailedError
+from tailer.errors import CdcError, QuarantineFullError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.on_disk import sync_folder
 from tailer.position import Position
@@ -149,8 +149,13 @@ class Quarantine:
         self._kept = {(Position(each.segment, each.offset), each.row) for each in known if each.node == node}
         self.count = 0
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what it is given is kept; without a state folder it is only counted."""
+        return self._path is not None
+
     def keep(self, at: Position, file: str, error: CdcError, data: bytes, row: int | None = None) -> None:
-        """Keep one entry's bytes, or a refused row; durable when this returns. SystemFailedError at the bound."""
+        """Keep one entry's bytes, or a refused row; durable when this returns. QuarantineFullError at the bound."""
         self.count += 1
         if (at, row) in self._kept:
             return
@@ -187,7 +192,7 @@ class Quarantine:
         folder = self._path.parent
         used = sum(item.stat().st_size for item in folder.iterdir()) if folder.is_dir() else 0
         if used + more > self._bytes_max:
-            raise SystemFailedError(
+            raise QuarantineFullError(
                 f"the quarantine is full ({self._bytes_max // MIB} MiB)",
                 at=at,
                 file=str(self._path),

@@ -6,7 +6,7 @@ Decisions are journalled before anything moves past them. Reads nothing.
 from __future__ import annotations
 
 from tailer.definitions.outside import OutsideSources
-from tailer.errors import CdcError, DefinitionError, LossError
+from tailer.errors import CdcError, DefinitionError, LossError, QuarantineFullError, UnknownTableError
 from tailer.options.tail import TailOptions
 from tailer.planning.absent import check_mounted
 from tailer.planning.loss import lost
@@ -17,6 +17,7 @@ from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile
 from tailer.state.home import KeepsAside
 from tailer.state.journal import Journal
+from tailer.tail.unknown_tables import UnknownTables
 
 
 class Faults:
@@ -30,7 +31,14 @@ class Faults:
         self._quarantine = quarantine
         self._survey = survey
         self._outside = outside
+        self._unknown = UnknownTables(options, outside, keeps=quarantine.keeps)
         self._notices: list[str] = []
+        self._keeps_known = False
+
+    def keep_known_rows(self) -> None:
+        """From now on an entry of an unknown table that holds rows of wanted tables too ends the run: what makes row
+        images of the rows somewhere else could not be told that these are missing."""
+        self._keeps_known = True
 
     @property
     def quarantined(self) -> int:
@@ -39,7 +47,11 @@ class Faults:
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
-        return notices
+        return [*notices, *self._unknown.take_notices()]
+
+    def last_notices(self) -> list[str]:
+        """What is still to be reported when a run ends."""
+        return [*self.take_notices(), *self._unknown.take_notices(last=True)]
 
     def reading(self, planned: Position) -> OnFault:
         """What a reader calls on a fault; the planner stands at `planned`.
@@ -48,7 +60,11 @@ class Faults:
         """
 
         def on_fault(at: Position, error: CdcError, data: bytes) -> None:
-            if isinstance(error, DefinitionError) and self._outside.ask_again(at, planned):
+            if isinstance(error, UnknownTableError):
+                news = self._unknown.learn(error, at)
+            else:
+                news = isinstance(error, DefinitionError) and self._outside.ask_again(at)
+            if news:
                 raise NewDefinitionsError(at)
             self.put_aside(at, error, data)
 
@@ -58,6 +74,8 @@ class Faults:
         """Leave out what cannot be delivered if the options say so, else raise what is wrong with it."""
         if isinstance(error, LossError) and self._options.accept_loss:
             self._lose(at, error, len(data))
+        elif isinstance(error, UnknownTableError):
+            self._keep_unknown(at, error, data)
         elif self._options.quarantine and not isinstance(error, LossError):
             self._keep(at, error, data)
         else:
@@ -100,6 +118,37 @@ class Faults:
         """Put what cannot be delivered aside, and decide for good that it is left out."""
         self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
         self._journal.append_skip(self._options.consumer, at, error, len(data))
+
+    def _keep_unknown(self, at: Position, error: UnknownTableError, data: bytes) -> None:
+        """Put an entry of an unknown table aside, where that is possible.
+
+        Where nothing can keep it, as for a reader without a state folder, it is left out only if the user said so. An
+        entry that holds rows of wanted tables too goes aside whole: a replay then gives each of its rows once.
+        """
+        if self._keeps_known and error.beside_known and not self._options.quarantine:
+            raise error
+        if not self._unknown.puts_aside(error.table):
+            raise error
+        if not (self._quarantine.keeps or self._unknown.wanted(error.table)):
+            raise error
+        try:
+            self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
+        except QuarantineFullError as full:
+            raise _no_room(error, full) from None
+        of_all = error.beside_known
+        self._journal.append_skip(self._options.consumer, at, error, len(data), "" if of_all else error.table)
+        self._unknown.count(error.table, at)
+
+
+def _no_room(error: UnknownTableError, full: QuarantineFullError) -> DefinitionError:
+    """The error of an entry that can neither be read nor be put aside."""
+    return DefinitionError(
+        f"{error.what}, and {full.what}",
+        at=error.at,
+        file=full.file,
+        remedy="Give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS); or move the files of the "
+        "quarantine away, and start again.",
+    )
 
 
 class NewDefinitionsError(Exception):

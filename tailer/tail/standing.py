@@ -100,7 +100,7 @@ class Standing:
         with self._holding.beginning():
             self._find_place()
         self._learning.below(self.offset)
-        self._parts.outside.give(None)
+        self._parts.outside.give(None, lambda: self._learning.everything(self.offset, None))
         self._parts.placement.give()
         self.named.check(None)
         self.masked.check(None)
@@ -156,7 +156,7 @@ class Standing:
         self._parts.older.begin(min([*begins, *(() if held is None else held.restart[:1])]))
         self._look(offset)
         self._learning.around(offset, self.restart())
-        self._parts.outside.give(offset.position)
+        self._parts.outside.give(offset.position, lambda: self._learning.everything(offset, offset.position))
         self._parts.placement.give()
         self.named.check(offset.position)
         self.masked.check(offset.position)

@@ -20,6 +20,7 @@ from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, Shape
+from tailer.planning.gaps import gaps
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
@@ -183,14 +184,16 @@ class Tail(Standing):
 
     def take_notices(self) -> list[str]:
         """What there is to say by now. A step has it with it."""
-        parts = (self._holding, self._survey, self._definitions, self._parts.faults, self._parts.older)
+        also = (self._parts.faults, self._parts.older, self._parts.outside)
+        parts = (self._holding, self._survey, self._definitions, *also)
         notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
         self._notices = []
         return notices
 
     def last_notices(self) -> list[str]:
         """What is still to be told when a run ends: of what was read last, and each column that was left out."""
-        return [*self.take_notices(), *left_out_notices(self._parts.reader.left_out, ", which is newer than this run")]
+        left_out = left_out_notices(self._parts.reader.left_out, ", which is newer than this run")
+        return [*self.take_notices(), *self._parts.faults.last_notices(), *left_out]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""
@@ -253,6 +256,9 @@ class Tail(Standing):
         else:
             self._absent = []
         self._learning.planned(made.passed, self.offset.position, made.offset)
+        if self.options.peers:
+            for at in gaps(self._view, self.offset, made.spans):
+                self._parts.outside.behind_gap(at)
         return made
 
     def _as_step(self, made: Plan) -> Step:

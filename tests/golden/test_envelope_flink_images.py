@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tailer.images.image import OF_ONE_ROW, Image
+from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
+from tailer.rows.image_ops import OF_ONE_ROW
 from tailer.schema.model import Column
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.options import EnvelopeOptions

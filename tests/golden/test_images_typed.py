@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from tailer.errors import DefinitionError
-from tailer.images.image import OF_ONE_ROW, Image
+from tailer.images.image import Image
 from tailer.images.typed import TypedImages
 from tailer.rebuild import Table
+from tailer.rows.image_ops import OF_ONE_ROW
 from tailer.schema.typed import TypedOptions, typed_table
 from tests.helpers.arrow_rows import spelled_rows, without_empty
 from tests.helpers.imaged import images_of

@@ -20,6 +20,7 @@ from tailer.image_state.compiled.tables import MergeTables, tables_of
 from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
+from tailer.images.incarnations import is_usual
 from tailer.images.merger import SECOND
 from tailer.images.packed import HAS_DUE
 from tailer.images.tables import KnownTable
@@ -142,12 +143,12 @@ class _Batch:
         self.count = 0
 
     def _laid_out(self, tables: Any) -> MergeTables:
-        there = set(np.unique(tables).tolist())
+        there, node = set(np.unique(tables).tolist()), self._batch.node
         prepared = tuple(self._batch.tables)
         known: list[KnownTable | None] = []
         for number, table in enumerate(prepared):
             found = self._merger.table(table.definition.id) if number in there else None
-            usable = found is not None and not found.facts.dropped and found.is_of(table.definition)
+            usable = found is not None and is_usual(found.facts, node) and found.is_of(table.definition)
             known.append(found if usable else None)
         return tables_of(prepared, known)
 

@@ -48,14 +48,16 @@ class Frame(NamedTuple):
     blocks: list[Numbers]
 
 
-LaidOut = tuple[tuple[ScanTable, ...], frozenset[bytes]]
+LaidOut = tuple[tuple[ScanTable, ...], frozenset[bytes], frozenset[bytes]]
 """What of ScanTables is laid out: not the object itself, whose own frame holds large blocks."""
 
 
 def frame_of(tables: ScanTables, frames: Latest[LaidOut, Frame]) -> Frame:
     """That of the definitions, with blocks of their own: two threads may scan by equal ones."""
     if not isinstance(tables.flat, Frame):
-        object.__setattr__(tables, "flat", frames.of((tables.tables, tables.unread))._replace(blocks=[]))
+        object.__setattr__(
+            tables, "flat", frames.of((tables.tables, tables.unread, tables.unusable))._replace(blocks=[])
+        )
     assert isinstance(tables.flat, Frame)
     return tables.flat
 

@@ -77,7 +77,7 @@ def _scan_entry(walk: MutationScan, start: int, size: int, limit: int) -> int:
         count, at = read_vint(walk.data, start)
     if count == 0:
         return walk.fail(Status.BAD_VALUE, start)
-    if _skip(walk, start, at, count):
+    if _skip(walk, at, count):
         return end
     for _ in range(count):
         at = scan_update(walk, at)
@@ -89,17 +89,19 @@ def _scan_entry(walk: MutationScan, start: int, size: int, limit: int) -> int:
     return end
 
 
-def _skip(walk: MutationScan, start: int, at: int, count: int) -> bool:
-    """Whether the entry is passed over unread, by its first table."""
+def _skip(walk: MutationScan, at: int, count: int) -> bool:
+    """Whether the entry is passed over unread: it is known that no update in it is of a kept table.
+
+    An entry of several tables is read, although its first one is not kept: a table that no definition names may be
+    among the others, and that must not be passed over.
+    """
     tables = walk.tables
     table_id = walk.data[at : at + TABLE_ID_BYTES]
     number = tables.numbers.get(table_id)
     if number is not None and tables.tables[number].kept:
         return False
-    if number is None:
-        passed = table_id in tables.unread or (tables.skip_unknown and not _holds_kept(walk, start))
-    else:
-        passed = count == 1 or not _holds_kept(walk, start)
+    alone = count == 1 and (number is not None or table_id in tables.unusable)
+    passed = alone or (number is None and table_id in tables.unread)
     if passed:
         walk.skipped[table_id] = walk.skipped.get(table_id, 0) + 1
     return passed

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
-from tailer.sinks.database.names import listed, spelled
+from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
@@ -149,6 +149,27 @@ class DuckdbStore(Store):
         )
         return [ColumnThere(*row) for row in self.ask(asked, (name, schema or "main"))]
 
+    def unique_keys(self, table: str) -> list[tuple[str, ...]]:
+        schema, _, name = table.rpartition(".")
+        where = "table_name = ? AND schema_name = ? AND database_name = current_database()"
+        values = (name, schema or "main")
+        asked = f"SELECT constraint_column_names FROM duckdb_constraints() WHERE {where} AND constraint_type IN (?, ?)"
+        keys = [tuple(key) for (key,) in self.ask(asked, (*values, "PRIMARY KEY", "UNIQUE"))]
+        indexes = self.ask(f"SELECT expressions FROM duckdb_indexes() WHERE {where} AND is_unique", values)
+        # A list as text; an expression stands in brackets, and is no column's name.
+        return [*keys, *(tuple(_names_in(text)) for (text,) in indexes)]
+
+    def loosen(self, table: str, form: TargetForm, columns: Sequence[str]) -> None:
+        """DuckDB changes no primary key: the table is made again."""
+        described = self.ask(f"DESCRIBE {spelled(table)}")
+        texts = [f"{quoted(name)} {type_}" for name, type_, *_ in described]
+        made = f"{table}_cdc_tail"
+        names = listed(tuple(name for name, *_ in described))
+        self.run(f"CREATE TABLE {spelled(made)} ({', '.join(texts)}, UNIQUE ({listed(form.keys)}))")
+        self.run(f"INSERT INTO {spelled(made)} ({names}) SELECT {names} FROM {spelled(table)}")
+        self.run(f"DROP TABLE {spelled(table)}")
+        self.rename_table(made, table)
+
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         wanted = self.column_type(column)
         return type_there == wanted or type_there in _WIDER.get(wanted, ())
@@ -188,6 +209,12 @@ class DuckdbStore(Store):
     def _at_hand(self) -> duckdb.DuckDBPyConnection:
         assert self._connection is not None, "inside a transaction"
         return self._connection
+
+
+def _names_in(text: str) -> list[str]:
+    """The columns in DuckDB's text of an index: [pk, '"a b"']."""
+    parts = text.strip("[]").split(", ")
+    return [part.strip("'").removeprefix('"').removesuffix('"').replace('""', '"') for part in parts]
 
 
 def _text(value: Any) -> str | bytes | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tailer.images.image import check_op
+from tailer.rows.image_ops import check_op
 
 Key = tuple[Any, ...]
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from hashlib import blake2b
 from typing import Final
 
 from tailer.errors import UsageError
 
-_TABLE: Final = re.compile(r"[A-Za-z_]\w{0,47}(\.[A-Za-z_]\w{0,47})?", re.ASCII)
+_TABLE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
+_HASH_LETTERS: Final = 8
 
 
-def check_table(name: str) -> str:
-    """The table's name, or UsageError: it becomes part of statements."""
+def check_table(name: str, limit: int | None = None) -> str:
+    """The table's name, or UsageError: it becomes part of statements. `limit`: how long the database lets it be."""
     if not _TABLE.fullmatch(name):
         raise UsageError("--into", expected="TABLE or SCHEMA.TABLE of letters, digits and '_'", found=repr(name))
+    for part in name.split("."):
+        if limit is not None and len(part) > limit:
+            raise UsageError("--into", expected=f"a name of at most {limit} letters", found=f"{part} ({len(part)})")
     return name
 
 
@@ -21,6 +27,25 @@ def one_of(into: str, keyspace: str, table: str) -> str:
     """The table that `--into` means for one of the source's: it may have {keyspace} and {table} in its name."""
     schema, dot, name = into.rpartition(".")
     return f"{schema}{dot}{name.replace('{keyspace}', keyspace).replace('{table}', table)}"
+
+
+def shortened(table: str, limit: int) -> str:
+    """The name in full; one longer than `limit` bytes is its beginning and a hash of all of it."""
+    schema, dot, name = table.rpartition(".")
+    if len(name.encode()) <= limit:
+        return table
+    digest = blake2b(name.encode(), digest_size=_HASH_LETTERS // 2).hexdigest()
+    begin = name.encode()[: limit - _HASH_LETTERS - 1].decode(errors="ignore")
+    return f"{schema}{dot}{begin}_{digest}"
+
+
+def free_name(table: str, limit: int, taken: Container[str]) -> str:
+    """A name for what is set aside: NAME_before, NAME_before_2, and so on."""
+    name, number = shortened(f"{table}_before", limit), 1
+    while name in taken:
+        number += 1
+        name = shortened(f"{table}_before_{number}", limit)
+    return name
 
 
 def beside(table: str, name: str) -> str:

@@ -20,10 +20,13 @@ from tailer.sinks.database.positions import NAME
 from tailer.sinks.database.shape import check_key, fit_table, make_table
 from tailer.sinks.database.store import RowsRefusedError, Store
 from tailer.sinks.database.tables_kept import NAME as KEPT
+from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.image_ids import IdentifiedImages
 from tailer.sinks.outlet import OutletContext, Place
 
 CHANGES: Final = "changes"
+OURS: Final = (NAME, KEPT, WAITING)
+"""Tables of ours beside those that are written to."""
 TABLE: Final = "table"
 
 
@@ -41,8 +44,8 @@ def target_of(values: Mapping[str, Any], context: OutletContext) -> Target:
         raise UsageError("--to a database needs a table", remedy="Say which: --into TABLE. It is made if need be.")
     mode = values["mode"]
     check_table(table if mode == CHANGES else one_of(table, "k", "t"))
-    if table.lower() in (beside(table, NAME), beside(table, KEPT)):
-        raise UsageError("--into", expected=f"another table than {NAME} and {KEPT}, which are ours", found=table)
+    if table.lower() in (beside(table, name) for name in OURS):
+        raise UsageError("--into", expected=f"another table than {', '.join(OURS)}, which are ours", found=table)
     return Target(table, form_of_mode(mode, context))
 
 

@@ -52,18 +52,28 @@ class Positions:
             return Kept(Place(position, generation), target)
         return None
 
+    def others(self) -> list[OutletKey]:
+        """The other consumers that write into this target, or into tables of the same pattern."""
+        asked = f"SELECT folder, node, consumer FROM {self._table} WHERE target = {self._store.mark}"
+        found = [OutletKey(*row) for row in self._store.ask(asked, (self._target,))]
+        return [key for key in found if key != self._key]
+
     def check_one_state(self) -> None:
         """RefusedError where the table is another state's or log's, but for images of other tokens."""
-        asked = f"SELECT folder, node, consumer FROM {self._table} WHERE target = {self._store.mark}"
-        for folder, node, consumer in self._store.ask(asked, (self._target,)):
-            if OutletKey(folder, node, consumer) != self._key and not apart(node, self._key.node):
-                raise RefusedError(
-                    f"table {self._target} of {self._store.name} has rows of another consumer, which the images of "
-                    "this state do not go on from",
-                    expected=f"images of consumer {self._key.consumer} of the state {self._key.folder}",
-                    found=f"consumer {consumer} of {folder}",
-                    remedy=f"Choose another table, or empty it and delete that row of {self._plain}.",
-                )
+        for other in self.others():
+            if not apart(other.node, self._key.node):
+                raise self.refused(self._target, other)
+
+    def refused(self, table: str, owner: OutletKey) -> RefusedError:
+        """The error of a table that another consumer keeps."""
+        return RefusedError(
+            f"table {table} of {self._store.name} is kept by another consumer, which the images of this state do not "
+            "go on from",
+            expected=f"images of consumer {owner.consumer} of the state {owner.folder}",
+            found=f"consumer {self._key.consumer} of {self._key.folder}",
+            remedy=f"Choose another --into; or end that consumer for good: drop the table and delete its row of "
+            f"{self._plain}.",
+        )
 
     def move(self, before: Place | None, behind: Place) -> None:
         """Compare and set. RefusedError where something else than `before` stands there."""

@@ -77,6 +77,7 @@ class PostgresStore(Store):
     """One database of a server. `given`: libpq's words for a connection."""
 
     folds = False
+    name_limit = _NAME_BYTES
     types = _TYPES
     mark = "%s"
 
@@ -147,6 +148,25 @@ class PostgresStore(Store):
             "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
         return [ColumnThere(*row) for row in self.ask(asked, (spelled(table),))]
+
+    def unique_keys(self, table: str) -> list[tuple[str, ...]]:
+        asked = (
+            "SELECT array_agg(a.attname::text) FROM pg_index AS i "
+            "CROSS JOIN LATERAL unnest(i.indkey[0:i.indnkeyatts - 1]) AS k(attnum) "
+            "LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum "
+            "WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid "
+            "AND i.indpred IS NULL AND i.indexprs IS NULL GROUP BY i.indexrelid"
+        )
+        return [tuple(key) for (key,) in self.ask(asked, (spelled(table),))]
+
+    def loosen(self, table: str, form: TargetForm, columns: Sequence[str]) -> None:
+        asked = "SELECT conname::text FROM pg_constraint WHERE conrelid = to_regclass(%s) AND contype = 'p'"
+        for (name,) in self.ask(asked, (spelled(table),)):
+            self.run(f"ALTER TABLE {spelled(table)} DROP CONSTRAINT {quoted(name)}")
+        for column in columns:
+            self.run(f"ALTER TABLE {spelled(table)} ALTER COLUMN {quoted(column)} DROP NOT NULL")
+        if not any(set(key) == set(form.keys) for key in self.unique_keys(table)):
+            self.run(f"ALTER TABLE {spelled(table)} ADD UNIQUE ({listed(form.keys)})")
 
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         wanted = self.types[column.kind]

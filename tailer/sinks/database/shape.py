@@ -3,13 +3,12 @@ the questions that it asks a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 
 from tailer.errors import CdcError, SinkError, UsageError
 from tailer.sinks.database.columns import TargetColumn, TargetForm
-from tailer.sinks.database.names import listed, quoted, spelled
-from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
+from tailer.sinks.database.names import listed, quoted, shortened, spelled
+from tailer.sinks.database.store import ColumnThere, Store
 
 
 def make_table(store: Store, table: str, form: TargetForm) -> None:
@@ -40,33 +39,21 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
 
 def check_key(store: Store, table: str, form: TargetForm) -> None:
     """Make `insert` ready; SinkError where the table has nothing that keeps a row from being there twice."""
-    with _unique_or_misfit(store, table, form):
-        store.ready(table, form)
+    check_conflicts(store, table, form)
+    store.ready(table, form)
 
 
 def check_conflicts(store: Store, table: str, form: TargetForm) -> None:
-    """The same, of a table whose rows are changed by their key."""
-    nulls = ", ".join(["NULL"] * len(form.keys))
-    with _unique_or_misfit(store, table, form):
-        store.ask(
-            f"EXPLAIN INSERT INTO {spelled(table)} ({listed(form.keys)}) VALUES ({nulls}) "
-            f"ON CONFLICT ({listed(form.keys)}) DO NOTHING"
-        )
+    """SinkError where no unique key of the table is that of the rows. Asks the database's catalogue."""
+    fold = _folded(store)
+    wanted = {fold(name) for name in form.keys}
+    if not any({fold(name) for name in key} == wanted and len(key) == len(wanted) for key in store.unique_keys(table)):
+        reason = f"it has no unique key of {', '.join(form.keys)}"
+        raise _misfit(store, table, reason, [_unique(store, table, form)])
 
 
-@contextmanager
-def _unique_or_misfit(store: Store, table: str, form: TargetForm) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        documented = store.documented(error)
-        if not isinstance(documented, SinkError) or isinstance(documented, RowsRefusedError):
-            raise
-        raise _misfit(store, table, documented.what, [_unique(table, form)]) from error
-
-
-def _unique(table: str, form: TargetForm) -> str:
-    index = quoted("_".join((table.rpartition(".")[2], *form.keys)))
+def _unique(store: Store, table: str, form: TargetForm) -> str:
+    index = quoted(shortened("_".join((table.rpartition(".")[2], *form.keys)).replace(".", "_"), store.name_limit))
     return f"CREATE UNIQUE INDEX {index} ON {spelled(table)} ({listed(form.keys)})"
 
 

@@ -7,7 +7,7 @@ tells apart must not be one for the database: so some are texts there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -47,15 +47,21 @@ class SourceColumn(NamedTuple):
 
 
 class SourceTable:
-    """By the newest definition. `decimals`: what decimals are in this database."""
+    """By one definition. `decimals`: what decimals are in this database. `without`: columns that are left out."""
 
-    def __init__(self, definition: TableDefinition, decimals: ValueKind = "decimal") -> None:
+    def __init__(
+        self, definition: TableDefinition, decimals: ValueKind = "decimal", without: Container[str] = ()
+    ) -> None:
         self.name = definition.name
         self._types = definition.types
         self._decimals = decimals
         self.partition = self._columns(definition.partition_key, key=True)
         self.clustering = self._columns(definition.clustering, key=True)
-        live = [each for each in definition.data_columns if not each.dropped and not self._is_hidden(each)]
+        live = [
+            each
+            for each in definition.data_columns
+            if not each.dropped and each.name not in without and not self._is_hidden(each)
+        ]
         self.static = self._columns([each for each in live if each.kind == "static"])
         self.regular = self._columns([each for each in live if each.kind == "regular"])
 

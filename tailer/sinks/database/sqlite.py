@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -130,6 +131,24 @@ class SqliteStore(Store):
         rows = self.ask('SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,))
         return [ColumnThere(name, type_, bool(never) and default is None) for name, type_, never, default in rows]
 
+    def unique_keys(self, table: str) -> list[tuple[str, ...]]:
+        asked = (
+            "SELECT l.name, x.name, x.coll FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x "
+            'WHERE l."unique" AND NOT l.partial AND x.key ORDER BY l.name, x.seqno'
+        )
+        found: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
+        for index, column, collation in self.ask(asked, (table,)):
+            found[index].append((column, collation))
+        # An expression has no name; another collation takes two keys for one.
+        plain = [key for key in found.values() if all(name is not None and how == "BINARY" for name, how in key)]
+        keys = [tuple(str(name) for name, _ in key) for key in plain]
+        primary = self.ask("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", (table,))
+        # INTEGER PRIMARY KEY has no index.
+        return [*keys, *([tuple(name for (name,) in primary)] if len(primary) == 1 else [])]
+
+    def loosen(self, table: str, form: TargetForm, columns: Sequence[str]) -> None:
+        """A primary key of several columns takes nulls in SQLite, as a unique one."""
+
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         return _affinity(type_there) in (self.types[column.kind], "BLOB")
 
@@ -142,7 +161,7 @@ class SqliteStore(Store):
         return self.setting_aside(table)
 
     def ready(self, table: str, form: TargetForm) -> None:
-        self.ask(f"EXPLAIN {self._insert(table, form)}", [None] * len(form.columns))
+        """Nothing more than the table."""
 
     def shaped(self, batch: Any) -> pa.RecordBatch:
         return with_texts(batch, self._texts, bare=self._bare)

@@ -46,6 +46,8 @@ class Store(ABC):
     rows_from: str = ""
     """What `many` has its values in, beside the tables of its statement; empty where it gives them row by row."""
     no = "FALSE"
+    name_limit = 200
+    """How many bytes a table's name may have: the database's own limit, or where it has none, ours."""
 
     @abstractmethod
     def connect(self) -> None:
@@ -94,6 +96,11 @@ class Store(ABC):
         """The columns of a table; empty where there is none."""
 
     @abstractmethod
+    def unique_keys(self, table: str) -> list[tuple[str, ...]]:
+        """The columns of each primary key and unique index that ON CONFLICT may name: of all rows, and of columns
+        alone. From the catalogue."""
+
+    @abstractmethod
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         """Whether a column of that type keeps every value of this one as it is."""
 
@@ -124,6 +131,19 @@ class Store(ABC):
     def setting_aside(self, table: str) -> str:
         """The statement after which a table of ours is made under the name."""
         return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(table.rpartition('.')[2] + '_before')}"
+
+    def rename_column(self, table: str, before: str, after: str) -> None:
+        """Inside a transaction: give a column another name."""
+        self.run(f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(before)} TO {quoted(after)}")
+
+    def rename_table(self, table: str, after: str) -> None:
+        """Inside a transaction: give a table another name in the same schema."""
+        self.run(f"ALTER TABLE {spelled(table)} RENAME TO {quoted(after.rpartition('.')[2])}")
+
+    @abstractmethod
+    def loosen(self, table: str, form: TargetForm, columns: Sequence[str]) -> None:
+        """Inside a transaction: these columns of the key may be null from now on, in a unique key instead of a primary
+        one."""
 
     def easing(self, table: str, column: str) -> str:
         """The statement after which rows may leave out a column."""

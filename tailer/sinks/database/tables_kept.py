@@ -1,30 +1,54 @@
-"""The table `cdc_tail_tables`: which tables are kept as which of the source. Every call is inside a transaction."""
+"""The table `cdc_tail_tables`: which table keeps which life of which source table. Every call is inside a transaction.
+
+A life begins when a source table is created, and ends when it is dropped. A table that is created again has a new life,
+with another id or with the same one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError, SinkError, UsageError
-from tailer.sinks.database.names import check_table, spelled
+from tailer.schema.model import TableDefinition
+from tailer.sinks.database.names import spelled
 from tailer.sinks.database.store import Store
+from tailer.sinks.outlet import OutletKey
 from tailer.typed_decode import decode_json
 
 NAME: Final = "cdc_tail_tables"
+VERSION: Final = 1
 
 _COLUMNS: Final = "(target {text} NOT NULL PRIMARY KEY, source {text} NOT NULL, known {text} NOT NULL)"
 
 
-class KnownTable(msgspec.Struct, frozen=True):
-    """What is known of a table that is kept. `id`: of the source's table, which may be dropped and made again; `gone`:
-    those before it. `into`: as the run was told. `dropped`: of columns that were dropped and are there again, when."""
+class KeptLife(msgspec.Struct, frozen=True):
+    """What is recorded of a kept table.
+
+    `id`: of the source table, "" where the table waits for its next life. `into`: as the run was given it. `base`: the
+    name that the newest life has. `number`: of the lives of one name, the first has 1. `ended`: the source table was
+    dropped, or has a newer life; `late`: the consumers that had not reported that yet. `left`: by id the same of lives
+    whose rows are kept nowhere. `keepers`: the consumers that write the table.
+
+    `definition`: by which the table was written last. `passed`: digests of all definitions that it was written by, in
+    order; `at`: how far in these each consumer is. `version` 0: of a program that recorded none.
+    """
 
     source: str
     id: str
     into: str
     gone: tuple[str, ...] = ()
-    dropped: dict[str, int] = {}
+    base: str = ""
+    number: int = 1
+    keepers: tuple[OutletKey, ...] = ()
+    ended: bool = False
+    late: tuple[OutletKey, ...] = ()
+    left: dict[str, tuple[OutletKey, ...]] = {}
+    definition: TableDefinition | None = None
+    passed: tuple[str, ...] = ()
+    at: dict[str, int] = {}
+    version: int = 0
 
 
 class TablesKept:
@@ -34,7 +58,8 @@ class TablesKept:
         self._store = store
         self._plain = f"{schema}{NAME}"
         self._table = spelled(self._plain)
-        self._known: dict[str, KnownTable] = {}
+        self._known: dict[str, KeptLife] = {}
+        self._texts: dict[str, str] = {}
 
     def make(self) -> None:
         """Make it if it is not there, and read it."""
@@ -43,71 +68,48 @@ class TablesKept:
         self.read()
 
     def read(self) -> None:
-        """What stands there now: another process may share the tables."""
-        found = self._store.ask(f"SELECT target, known FROM {self._table}")
-        self._known = {target: decode_json(known, KnownTable) for target, known in found}
+        """What is recorded now: another process may share the tables."""
+        found = dict(self._store.ask(f"SELECT target, known FROM {self._table}"))
+        for target, text in found.items():
+            if self._texts.get(target) != text:
+                self._known[target] = _current(target, decode_json(text, KeptLife))
+        self._known = {target: self._known[target] for target in found}
+        self._texts = found
 
-    def names(self, into: str) -> list[str]:
-        """The tables that a run has made."""
-        return [name for name, known in self._known.items() if known.into == into]
+    def __iter__(self) -> Iterator[tuple[str, KeptLife]]:
+        return iter(list(self._known.items()))
 
-    def of(self, target: str) -> KnownTable:
-        return self._known[target]
+    def get(self, target: str) -> KeptLife | None:
+        """The life that a table keeps."""
+        return self._known.get(target)
 
-    def claim(self, target: str, source: str, table_id: str, into: str) -> bool:
-        """Whether the table is to be as the source's of that id: not of one that is gone. RefusedError, SinkError where
-        it is another's."""
-        known = self._known.get(target)
-        if known is None:
-            self._check_name(target, source)
-            self._put(target, KnownTable(source, table_id, into))
-            return True
-        if known.source != source:
-            raise SinkError(
-                f"images of {source} for the table {target}, which is kept as {known.source} is",
-                expected=f"images of {known.source}",
-                remedy="Name one table of the source with --table, or say --into '{table}': a table for each.",
-            )
-        if known.into != into:
-            raise RefusedError(
-                f"table {target} of {self._store.name} is kept by another run, under --into {known.into}",
-                remedy="Choose another table.",
-            )
-        return table_id not in known.gone
+    def lives(self, into: str, base: str) -> dict[str, KeptLife]:
+        """The lives of one source table, by the names of their tables."""
+        return {target: life for target, life in self._known.items() if life.into == into and life.base == base}
 
-    def replaced(self, target: str, table_id: str) -> bool:
-        """The table is from now on as the source's of this id; whether it was another one's until now."""
-        known = self.of(target)
-        if known.id == table_id:
-            return False
-        gone = (*known.gone, known.id) if known.id else known.gone
-        self._put(target, msgspec.structs.replace(known, id=table_id, gone=gone, dropped={}))
-        return True
-
-    def gone(self, target: str, table_id: str) -> None:
-        """The source's table is dropped."""
-        known = self.of(target)
-        self._put(target, msgspec.structs.replace(known, id="", gone=(*known.gone, table_id)))
-
-    def dropped(self, target: str, columns: dict[str, int]) -> None:
-        """When columns were dropped that are there again."""
-        known = self.of(target)
-        if known.dropped != columns:
-            self._put(target, msgspec.structs.replace(known, dropped=columns))
-
-    def _check_name(self, target: str, source: str) -> None:
-        try:
-            check_table(target)
-        except UsageError as error:
-            raise SinkError(
-                f"a table {target!r} for {source}", expected="letters, digits and '_'", remedy="Leave it out (--table)."
-            ) from error
-
-    def _put(self, target: str, known: KnownTable) -> None:
-        mark, text = self._store.mark, msgspec.json.encode(known).decode()
+    def put(self, target: str, life: KeptLife) -> None:
+        """Record a life, new or in place of what was recorded of the table."""
+        life = msgspec.structs.replace(life, version=VERSION)
+        if self._known.get(target) == life:
+            return
+        mark, text = self._store.mark, msgspec.json.encode(life).decode()
         self._store.run(
             f"INSERT INTO {self._table} (target, source, known) VALUES ({mark}, {mark}, {mark}) "
-            f"ON CONFLICT (target) DO UPDATE SET known = excluded.known",
-            (target, known.source, text),
+            f"ON CONFLICT (target) DO UPDATE SET source = excluded.source, known = excluded.known",
+            (target, life.source, text),
         )
-        self._known[target] = known
+        self._known[target], self._texts[target] = life, text
+
+    def remove(self, target: str) -> None:
+        """Record nothing of a table any more."""
+        self._store.run(f"DELETE FROM {self._table} WHERE target = {self._store.mark}", (target,))
+        del self._known[target], self._texts[target]
+
+
+def _current(target: str, life: KeptLife) -> KeptLife:
+    if life.version:
+        return life
+    # Before version 1 there was one table for all lives, emptied when one ended.
+    left: dict[str, tuple[OutletKey, ...]] = dict.fromkeys(life.gone, ())
+    passed = ("",) if life.id else ()
+    return msgspec.structs.replace(life, base=target, left=left, gone=(), passed=passed)

@@ -9,8 +9,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailer.images.image import check_op
 from tailer.rows.arrow_texts import joined
+from tailer.rows.image_ops import check_op
 from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_of, filled, json_texts, where
 from tailer.sinks.image_ids import IMAGE_ID, image_ids
 from tailer.sinks.list_texts import strings_json

@@ -19,7 +19,7 @@ from tailer.images.image import arrow_schema
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
@@ -105,6 +105,12 @@ class ImageDelivery:
         """No more images come: those that were given are in the target when this returns, unless it failed before."""
         if self._at_hand.waiting and not self._failures.any:
             self._settle()
+
+    def report_end(self) -> None:
+        """Raise what the outlet has to report when a run ends in which nothing failed."""
+        outlet = self._at_hand.outlet
+        if isinstance(outlet, ReportsEnd):
+            outlet.report_end()
 
     def close(self) -> None:
         """Let go. What is not committed stands in the outbox."""

@@ -79,13 +79,17 @@ class Told:
         return images
 
     def losses(self, merging: Merging) -> None:
-        """What the node's journal says that will never come: no row is known whole any more."""
+        """What the node's journal says that will never come: no row is known whole any more.
+
+        An entry of one unknown table that was put aside has no row of another table.
+        """
         journal, known = self._tail.parts.journal, merging.followed[self._node]
         if journal.count == known.records:
             return
         consumer = self._tail.options.consumer
         news = journal.read(after=known.records)
-        gone = [each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer]
+        told = (each for each in news if isinstance(each, LossRecord | SkipRecord) and each.consumer == consumer)
+        gone = [each for each in told if isinstance(each, LossRecord) or not each.table]
         if gone:
             merging.missed(self._node, known.missed(max(map(_last, gone))))
         merging.heeded(self._node, journal.count)
@@ -105,18 +109,19 @@ class Told:
         table = Table.of(shown, [held for held in earlier if held.id == id], native=history.is_native(id))
         self._note_created(merging, id)
         created = merging.created(id)
-        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us)
+        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node)
 
     def _shown(self, merging: Merging, id: str) -> list[Image]:
         if id in merging.followed[self._node].created:
             return []
         self._note_created(merging, id)
-        history = self._tail.parts.definitions.history
-        newest = history.newest_of(id)
-        if newest is None or newest.dropped or not merging.created(id):
+        known = merging.merger.table(id)
+        if known is None or not merging.created(id):
             return []
-        table = Table.of(self._checked(self._tail.parts.masks.shown(newest)), native=history.is_native(id))
-        return merging.merger.define(table, created=True, cdc=newest.cdc, now_us=merging.now_us)
+        self._checked(known.facts.table.definition)
+        # The definition of this entry, or a later one that another node's log showed. Not the journal's newest: rows
+        # behind this entry are merged by the definitions of their positions, however far the log is known.
+        return merging.merger.define(known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us)
 
     def _note_created(self, merging: Merging, id: str) -> None:
         """Whether the log has shown a table's CREATE since it is followed."""
@@ -129,8 +134,13 @@ class Told:
             return
         made = history.created_at(id)
         start = offset_of_text(known.began, "the state of images").position
-        if made is not None and made.segment > known.lacks and made >= start:
+        if made is not None and made.segment > known.lacks and made >= start and not self._put_aside(id):
             merging.shown(self._node, id)
+
+    def _put_aside(self, id: str) -> bool:
+        """Whether entries of a table went aside before its definition was known."""
+        consumer, told = self._tail.options.consumer, self._tail.parts.journal.read()
+        return any(isinstance(each, SkipRecord) and each.table == id and each.consumer == consumer for each in told)
 
     def _checked(self, shown: TableDefinition) -> TableDefinition:
         for column in shown.clustering:

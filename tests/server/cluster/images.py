@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailer.images.image import OF_ONE_ROW
+from tailer.rows.image_ops import OF_ONE_ROW
 from tests.helpers.rebuilt import spelled
 from tests.oracle.jsontext import dumps, loads
 from tests.server.cluster.cluster import Cluster

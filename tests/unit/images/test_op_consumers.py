@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tailer.errors import DefinitionError
-from tailer.images.image import OF_ONE_ROW, OPS, Image
+from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
 from tailer.images.pretty import PrettyImages
 from tailer.rebuild import Table
+from tailer.rows.image_ops import OF_ONE_ROW, OPS
 from tailer.schema.model import Column, TableDefinition
 from tailer.shipping.bulk_actions import Actions
 from tailer.sinks.database.folded import Folded

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tailer.images import encoded
 from tailer.images.compiled.lines import printed
 from tailer.images.encoded import EncodedImages, JoinedImages
-from tailer.images.image import OF_ONE_ROW, Image
+from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows, JoinedRows
 from tailer.rows.batch import TableName
+from tailer.rows.image_ops import OF_ONE_ROW
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 EDGES = st.sampled_from(

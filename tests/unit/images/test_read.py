@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 import pytest
 
-from tailer.images.image import OF_ONE_ROW, OF_SEVERAL_ROWS, OPS
+from tailer.images.image import Image
 from tailer.images.served import Answer, EventIds, ServedRange, ServedRow
 from tailer.images.served_changes import served_rows
 from tailer.rebuild.table import plan_of
+from tailer.rows.image_ops import OF_ONE_ROW, OF_SEVERAL_ROWS, OPS
 from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
 from tests.unit.images.told import ID, SECOND, START, State, change, delete_partition, insert, now, update
 
 
-def served(state: State, *rows: dict[str, object], until: int = START + 9 * SECOND) -> list[tuple[object, ...]]:
+def served(state: State, *rows: dict[str, Any], until: int = START + 9 * SECOND) -> list[tuple[Any, ...]]:
     """A server is asked for the whole table and has these rows; of each image op, before, after, changed, complete."""
     known = state.merger.table(ID)
     assert known is not None
@@ -25,11 +27,11 @@ def served(state: State, *rows: dict[str, object], until: int = START + 9 * SECO
     return told(state.merger.served(ID, found, answer, now(10)))
 
 
-def told(images: list[object]) -> list[tuple[object, ...]]:
-    return [(image.op, image.before, image.after, image.changed, image.complete) for image in images]  # type: ignore[attr-defined]
+def told(images: list[Image]) -> list[tuple[Any, ...]]:
+    return [(image.op, image.before, image.after, image.changed, image.complete) for image in images]
 
 
-def shown(ts: int, **columns: object) -> dict[str, object]:
+def shown(ts: int, **columns: object) -> dict[str, Any]:
     """A row as a server has it: written at `ts`."""
     return change("snapshot", ts, columns=columns)
 

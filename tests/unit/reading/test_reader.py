@@ -141,7 +141,7 @@ class Reading:
 
     def _task(self, written: Written, form: TypedTable | None) -> ReadTask:
         known = {written.key: written.definition}
-        return ReadTask("local", span_of(written.frame), known, (), Selection(), complete=True, typed=form)
+        return ReadTask("local", span_of(written.frame), known, (), Selection(), typed=form)
 
     def _on_fault(self, at: Position, error: CdcError, data: bytes) -> None:
         if self._stops:

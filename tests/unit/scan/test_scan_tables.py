@@ -28,9 +28,12 @@ def test_an_entry_of_an_unwanted_table_alone_is_passed_over_and_counted() -> Non
     assert lines(index.updates, "entry") == [1]
 
 
-def test_so_is_one_of_several_tables_without_the_id_of_a_wanted_one() -> None:
+def test_one_of_several_tables_is_read_although_none_is_wanted() -> None:
+    """Another of its tables may be one that no definition names."""
     index = ok(mutation(UNWANTED, UNWANTED))
-    assert index.skipped == {OTHER: 1}
+    assert (index.skipped, len(index.updates), len(index.rows)) == ({}, 0, 0)
+    stopped = scanned(mutation(UNWANTED, update(table=STRANGER))).stopped
+    assert (stopped.status, stopped.entry, stopped.kept_inside) == (Status.UNKNOWN_TABLE, 0, False)
 
 
 def test_unwanted_updates_take_row_numbers_and_give_no_lines() -> None:
@@ -63,17 +66,18 @@ def test_an_unknown_table_behind_a_wanted_one_may_lose_rows() -> None:
     assert len(index.updates) == len(index.rows) == len(index.values) == len(index.cells) == 0
 
 
-def test_unknown_tables_can_be_passed_over_unless_a_wanted_one_is_inside() -> None:
-    tables = replace(TABLES, skip_unknown=True)
+def test_a_table_that_cannot_be_read_is_passed_over_where_it_stands_alone() -> None:
+    tables = replace(TABLES, unusable=frozenset([STRANGER]))
     stranger = update(table=STRANGER)
     index = scanned(mutation(stranger), mutation(stranger, WANTED), tables=tables)
     assert index.skipped == {STRANGER: 1}
     assert (index.stopped.status, index.stopped.entry, index.stopped.kept_inside) == (Status.UNKNOWN_TABLE, 1, True)
 
 
-def test_tables_known_by_name_are_passed_over() -> None:
+def test_tables_of_a_keyspace_of_which_nothing_is_wanted_are_passed_over() -> None:
     tables = replace(TABLES, unread=frozenset([STRANGER]))
-    assert ok(mutation(update(table=STRANGER)), tables=tables).skipped == {STRANGER: 1}
+    index = ok(mutation(update(table=STRANGER)), mutation(update(table=STRANGER), UNWANTED), tables=tables)
+    assert index.skipped == {STRANGER: 2}
 
 
 def test_a_bad_entry_takes_none_of_its_lines_along() -> None:

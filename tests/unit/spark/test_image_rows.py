@@ -17,11 +17,12 @@ import pyarrow as pa
 import pytest
 
 from tailer.errors import DefinitionError
-from tailer.images.image import OF_ONE_ROW, Image
+from tailer.images.image import Image
 from tailer.images.image_rows import ImageRows
 from tailer.rebuild import Table
 from tailer.rebuild.arrow import row_columns
 from tailer.rebuild.table import plan_of
+from tailer.rows.image_ops import OF_ONE_ROW
 from tailer.schema.model import Column, TableDefinition
 from tailer.spark.image_rows import ImageMerging, encoded, merge_images, pack_images
 from tests.helpers.amount import ALL

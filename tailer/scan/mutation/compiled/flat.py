@@ -22,7 +22,8 @@ from tailer.scan.tables import ScanColumn, ScanTable, ScanTables
 
 UNREAD: Final = -1
 UNKNOWN: Final = -2
-"""In place of a table's number: its id is among `unread`; it is no id that is known."""
+UNUSABLE: Final = -3
+"""In place of a table's number: its id is among `unread`; it is no id that is known; it is among `unusable`."""
 
 FREE: Final = -1
 """A slot of a hash table with nothing in it."""
@@ -115,7 +116,8 @@ def _slots(count: int) -> int:
 
 
 def _ids(tables: ScanTables) -> Numbers:
-    known: dict[bytes, int] = dict.fromkeys(tables.unread, UNREAD) | tables.numbers
+    known: dict[bytes, int] = dict.fromkeys(tables.unusable, UNUSABLE) | dict.fromkeys(tables.unread, UNREAD)
+    known |= tables.numbers
     kept = set(tables.kept_ids)
     size = _slots(len(known))
     slots = [[0, 0, UNKNOWN, False] for _ in range(size)]

@@ -25,11 +25,9 @@ def _holds_kept(walk: int, base: int) -> bool:
 
 
 @compiled
-def _is_skipped(walk: int, base: int, number: int, count: int) -> bool:
+def _is_skipped(number: int, count: int) -> bool:
     """Whether the entry is passed over unread, by its first table, which is not kept."""
-    if number >= 0:
-        return count == 1 or not _holds_kept(walk, base)
-    return number == f.UNREAD or (get(walk, b.SKIP_UNKNOWN) != 0 and not _holds_kept(walk, base))
+    return number == f.UNREAD or (count == 1 and number != f.UNKNOWN)
 
 
 @inlined
@@ -39,7 +37,7 @@ def _scan_entry(walk: int, base: int) -> int:
     if count == 0:
         return fail(walk, b.BAD_VALUE, start, 0)
     line = find_id(walk, base, at)
-    if not get(line, f.I_KEPT) and _is_skipped(walk, base, get(line, f.I_NUMBER), count):
+    if not get(line, f.I_KEPT) and _is_skipped(get(line, f.I_NUMBER), count):
         return end if note_skip(walk, base, at) else b.FAILED
     done = 0
     while done != count:

@@ -38,7 +38,6 @@ def scan(
     where = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
     found = MutationScan(data, *where, frame_of(tables, _FRAMES))
     found.block[b.UNSIGNED_TIMES] = unsigned_times
-    found.block[b.SKIP_UNKNOWN] = tables.skip_unknown
     found.block[b.ONE_ROW] = 0 if one_row is None else one_row.address
     found.run(first)
     found.keep_block()

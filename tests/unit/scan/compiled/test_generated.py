@@ -41,11 +41,13 @@ def logs(draw: st.DrawFn) -> Log:
     """A few mutations of a few tables, of which some are known, some kept, and some known by name only."""
     known = [draw(tables(number)) for number in range(1, draw(st.integers(1, 3)) + 1)]
     payloads = [encode_mutation(draw(mutations(known))) for _ in range(draw(st.integers(1, 5)))]
-    scanned, unread = [], []
+    scanned, unread, unusable = [], [], []
     for table in known:
-        what = draw(st.sampled_from(["kept", "kept", "kept", "walked", "truncations", "unread", "unknown"]))
+        what = draw(st.sampled_from(["kept", "kept", "kept", "walked", "truncations", "unread", "unusable", "unknown"]))
         if what == "unread":
             unread.append(table.id.bytes)
+        elif what == "unusable":
+            unusable.append(table.id.bytes)
         elif what != "unknown":
             column = draw(st.integers(0, 3)) if what == "truncations" else -1
             scanned.append(scan_table(table, kept=what != "walked", truncations=column))
@@ -53,7 +55,7 @@ def logs(draw: st.DrawFn) -> Log:
     for payload in payloads:
         starts.append(len(data) + 8)
         data += encode_entry(payload)
-    return Log(data, starts, list(map(len, payloads)), scan_tables(scanned, unread, draw(st.booleans())))
+    return Log(data, starts, list(map(len, payloads)), scan_tables(scanned, unread, unusable))
 
 
 @fewer
@@ -154,11 +156,11 @@ def test_more_lines_than_there_was_room_for() -> None:
     assert (len(index.rows), len(index.cells)) == (9001, 20_000)
 
 
-def test_many_unknown_tables_are_counted_each() -> None:
+def test_many_unread_tables_are_counted_each() -> None:
     ids = [number.to_bytes(16, "big") for number in range(1, 200)] * 2
     payloads = [b"\x01" + table_id + b"rest of it" for table_id in ids]
     data = b"".join(payloads)
     starts = [number * len(payloads[0]) for number in range(len(payloads))]
-    index = scan_both(data, starts, [len(payloads[0])] * len(starts), scan_tables([], skip_unknown=True))[0]
+    index = scan_both(data, starts, [len(payloads[0])] * len(starts), scan_tables([], ids))[0]
     assert set(index.skipped.values()) == {2}
     assert len(index.skipped) == 199

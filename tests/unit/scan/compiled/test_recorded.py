@@ -54,7 +54,7 @@ def _definitions(folder: Path) -> Iterator[Prepared]:
     unread = system_tables().keys() - known.keys()
     yield prepare(known, known.keys(), unread=unread)
     yield prepare(known, some, unread=unread)
-    yield prepare({name: known[name] for name in some}, some[::2], skip_unknown=True)
+    yield prepare({name: known[name] for name in some}, some[::2], unread=known.keys() - set(some))
     yield prepare({name: known[name] for name in some}, some, unread=unread)
 
 

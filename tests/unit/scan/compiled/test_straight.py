@@ -138,9 +138,9 @@ def test_others_between(kinds: list[str]) -> None:
         scan_tables([_table(truncations=1), _table(OTHER)]),
         scan_tables([_table(OTHER)]),
         scan_tables([_table(OTHER)], [TABLE]),
-        scan_tables([_table(OTHER)], skip_unknown=True),
+        scan_tables([_table(OTHER)], unusable=[TABLE]),
     ],
-    ids=["walked", "truncations", "unknown", "unread", "skipped"],
+    ids=["walked", "truncations", "unknown", "unread", "unusable"],
 )
 def test_tables_that_are_not_just_kept(tables: ScanTables) -> None:
     _both([_insert(table=OTHER)] * 3 + [_insert(), _insert(), _insert(table=OTHER)] * 4, tables, slack=200)

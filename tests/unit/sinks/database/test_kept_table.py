@@ -16,7 +16,7 @@ from tailer.errors import CdcError, RefusedError, SinkError, UsageError
 from tailer.images.image import Image, arrow_schema
 from tailer.images.image_rows import ImageRows
 from tailer.schema.model import Column, TableDefinition, TypeField
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.sinks.outlets import open_outlet
 from tests.helpers.cli import run_cli
 from tests.helpers.data_files import GIVEN, refuse
@@ -48,11 +48,16 @@ class Kept:
     number: int = 0
     seq: Any = field(default_factory=lambda: itertools.count(1_000))
     said: list[str] = field(default_factory=list)
+    history: dict[str, list[tuple[int, TableDefinition]]] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
 
     def give(self, *images: Image, key: OutletKey = KEY) -> None:
         form = ImagesForm(True, arrow_schema)
-        context = OutletContext(key, self.tables.get, None, refuse, self.said.append, images=form)
-        values = {**GIVEN, "mode": "table", "into": self.into, "retry_for": 5.0}
+        context = OutletContext(
+            key, self.tables.get, None, refuse, self.said.append, images=form,
+            history=lambda table_id: self.history.get(table_id, ()),
+        )  # fmt: skip
+        values = {**GIVEN, "mode": "table", "into": self.into, "retry_for": 5.0, **self.more}
         out = open_outlet(self.target.to, values, context)
         try:
             before = out.open()
@@ -62,8 +67,17 @@ class Kept:
                 behind = Place(f'{{"images":{self.number}}}')
                 out.commit(before, behind)
                 before = behind
+            assert isinstance(out, ReportsEnd)
+            out.report_end()
         finally:
             out.close()
+
+    def altered(self, newest: TableDefinition, *changed: str) -> Image:
+        """The image of another definition of a table, which is known from it on."""
+        image = self.image("schema", None, changed=changed, id=newest.id, table=newest.table)
+        self.history.setdefault(newest.id, [(0, self.tables[newest.id])]).append((image.seq, newest))
+        self.tables[newest.id] = newest
+        return image
 
     def image(self, op: str, after: Any, key: Any = None, *, changed: Sequence[str] = (), **more: Any) -> Image:
         """`key`: pk, and ck of a row that has one."""
@@ -177,31 +191,33 @@ def test_columns_that_come_and_go(kept: Kept) -> None:
 
 
 def test_a_column_that_was_dropped_and_is_there_again_is_empty(kept: Kept) -> None:
-    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
-    kept.tables = {ID: definition(PLAIN.columns[1], Column("v", "regular", "int", dropped_time=9), PLAIN.columns[3])}
-    kept.give(kept.image("schema", None, changed=["v"]))
-    assert kept.rows("ck", "v") == [("a", None)]
+    """But for the values that the drop did not cover: an image of each row says what it has."""
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("insert", {"v": 7, "w": None}, (1, "b")))
+    kept.target.run("INSERT INTO kept (pk, ck, v, cdc_tail_complete) VALUES (9, 'old', 0, TRUE)")
+    again = definition(PLAIN.columns[1], Column("v", "regular", "int", dropped_time=9), PLAIN.columns[3])
+    kept.give(kept.altered(again, "v"), kept.image("update", {"v": None, "w": None}, (1, "a"), changed=["v"]))
+    assert kept.rows("ck", "v") == [("a", None), ("b", 7), ("old", 0)]
+    assert [bool(told) for (told,) in kept.rows("cdc_tail_complete")] == [False, True, True]
     kept.give(kept.image("update", {"v": 3, "w": None}, (1, "a")))
-    assert kept.rows("ck", "v") == [("a", 3)]
+    assert kept.rows("ck", "v") == [("a", 3), ("b", 7), ("old", 0)]
 
 
-def test_a_type_that_changes_may_leave_what_nobody_can_tell(kept: Kept) -> None:
-    typed = definition(
-        PLAIN.columns[1],
-        Column("u", "regular", "frozen<place>", dropped_time=9),
-        types={"place": (TypeField("zip", "int"),)},
-    )
-    kept.tables = {ID: typed}
+def test_a_type_that_changes_leaves_what_images_do_not_report(kept: Kept) -> None:
+    def typed(*fields: str) -> TableDefinition:
+        place = tuple(TypeField(name, "int") for name in fields)
+        return definition(PLAIN.columns[1], Column("u", "regular", "frozen<place>"), types={"place": place})
+
+    kept.tables = {ID: typed("zip")}
+    kept.give(kept.image("insert", {"u": {"zip": 1}}, (1, "a")))
+    kept.target.run("""INSERT INTO kept (pk, ck, u, cdc_tail_complete) VALUES (9, 'old', '{"zip":3}', TRUE)""")
     kept.give(
-        kept.image("insert", {"u": {"zip": 1}}, (1, "a")),
-        kept.image("schema", None, changed=["u"]),
-        kept.image("insert", {"u": {"zip": 2}}, (1, "b")),
-        kept.image("schema", None, changed=["u"]),
+        kept.altered(typed("zip", "no"), "u"),
+        kept.image("update", {"u": {"zip": 1, "no": None}}, (1, "a"), changed=["u"]),
     )
-    found = [(ck, u if u is None else json.loads(u), bool(told)) for ck, u, told in kept.rows(
+    found = [(ck, json.loads(u), bool(told)) for ck, u, told in kept.rows(
         "ck", "CAST(u AS TEXT)", "cdc_tail_complete"
     )]  # fmt: skip
-    assert found == [("a", None, True), ("b", {"zip": 2}, False)]
+    assert found == [("a", {"zip": 1, "no": None}, True), ("old", {"zip": 3}, False)]
 
 
 def test_a_table_that_is_dropped_and_made_again(kept: Kept) -> None:
@@ -210,11 +226,9 @@ def test_a_table_that_is_dropped_and_made_again(kept: Kept) -> None:
     kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER)
     kept.give(
         kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER),
-        # A log that is behind the others.
-        kept.image("insert", {"v": 3, "w": None}, (1, "z")),
-        kept.image("drop", None),
     )
     assert kept.rows("ck", "v") == [("a", 2)]
+    assert kept.target.ask("SELECT ck, v FROM kept_before") == [("a", 1)]
 
 
 def test_a_table_that_is_made_again_though_nobody_saw_it_go(kept: Kept) -> None:
@@ -222,9 +236,12 @@ def test_a_table_that_is_made_again_though_nobody_saw_it_go(kept: Kept) -> None:
     kept.give(
         kept.image("insert", {"v": 1, "w": None}, (1, "a")),
         kept.image("insert", {"v": 2, "w": None}, (1, "b"), id=OTHER),
+        # A log that is behind the others.
+        kept.image("insert", {"v": 3, "w": None}, (1, "z")),
         kept.image("drop", None),
     )
     assert kept.rows("ck", "v") == [("b", 2)]
+    assert sorted(kept.target.ask("SELECT ck, v FROM kept_before")) == [("a", 1), ("z", 3)]
 
 
 def test_rows_that_the_table_had_before(kept: Kept) -> None:
@@ -297,15 +314,36 @@ def test_two_tables_of_the_source_are_not_one(target: Target) -> None:
 def test_who_may_keep_a_table(target: Target) -> None:
     kept = Kept(target)
     kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
-    with pytest.raises(RefusedError, match="which the images of"):
-        kept.give(key=OutletKey("other", "images", "c"))
+    with pytest.raises(RefusedError, match=r"table kept of .* is kept by another consumer"):
+        kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a")), key=OutletKey("other", "images", "e"))
     with pytest.raises(RefusedError, match="feeds another table"):
         Kept(target, into="another").give()
     with pytest.raises(RefusedError, match="kept by another run"):
         _by_template(target)
-    target.run("DROP TABLE kept")
-    with pytest.raises(RefusedError, match="is gone"):
-        kept.give()
+
+
+def test_another_consumer_goes_on_as_the_error_says(target: Target) -> None:
+    """The table is dropped, and the row of the consumer that kept it is deleted."""
+    kept, key = Kept(target), OutletKey("other", "images", "e")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    kept.number = 0
+    with pytest.raises(RefusedError, match="drop the table and delete its row of cdc_tail_positions"):
+        kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "b")), key=key)
+    target.run("DROP TABLE kept", "DELETE FROM cdc_tail_positions WHERE consumer = 'c'")
+    kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "b")), key=key)
+    assert kept.rows("ck", "v") == [("b", 2)]
+
+
+def test_consumers_of_one_pattern_keep_other_tables(target: Target) -> None:
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    key = OutletKey("other", "images", "d")
+    kept.number = 0
+    kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"), key=key)
+    assert (target.ask("SELECT v FROM ks_t"), target.ask("SELECT v FROM ks_u")) == ([(1,)], [(2,)])
+    with pytest.raises(RefusedError, match=r"table ks_t of .* is kept by another consumer"):
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), key=key)
 
 
 def _by_template(target: Target) -> None:

@@ -1,0 +1,130 @@
+"""The migration rules (`tailer/schema/migration.py`) for a kept table of a database.
+
+Every call is inside a transaction. Knows no kind of database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailer.schema.migration import Step, migration_steps, rename_order
+from tailer.schema.model import TableDefinition
+from tailer.sinks.database import statements
+from tailer.sinks.database.columns import TargetForm
+from tailer.sinks.database.names import free_name, quoted, spelled
+from tailer.sinks.database.shape import check_conflicts, fit_table, make_table
+from tailer.sinks.database.source_table import COMPLETE, SEQ, SourceTable
+from tailer.sinks.database.store import Store
+
+
+class Migration:
+    """`name`, `beside`: the kept table, and the one of its static rows. `source`: by the new definition."""
+
+    def __init__(self, store: Store, name: str, beside: str, source: SourceTable) -> None:
+        self._store, self._source = store, source
+        self._name, self._beside = name, beside
+
+    def run(self, old: TableDefinition | None, new: TableDefinition, *, recreated: bool = False) -> list[str]:
+        """Make the tables or bring them to the new definition, and check them; the columns that were added."""
+        steps = migration_steps(old, new, recreated=recreated) if old is not None else []
+        if old is not None and steps and self._store.columns(self._name):
+            if steps[0].rule == "new_life":
+                self._reuse(old)
+            else:
+                self._prepare(old, steps)
+        added = self._fit(self._name, self._source.form)
+        if self._source.static:
+            is_new = not self._store.columns(self._beside)
+            self._fit(self._beside, self._source.static_form)
+            if is_new:
+                self._store.run(statements.keep_statics(self._name, self._beside, self._source))
+        return added
+
+    def _reuse(self, old: TableDefinition) -> None:
+        """The table of an earlier life, which is empty: it is made again unless it fits but for columns to add."""
+        there = {self._fold(column.name): column.type for column in self._store.columns(self._name)}
+        form = self._source.form
+        known = {column.name: there.get(self._fold(column.name)) for column in form.columns}
+        fits = all(
+            type_ is None or self._store.holds(c, type_) for c, type_ in zip(form.columns, known.values(), strict=True)
+        )
+        same_key = [c.name for c in (*old.partition_key, *old.clustering)] == list(form.keys)
+        if not (fits and same_key and all(known[name] for name in form.keys)):
+            for table in self._tables:
+                self._store.run(f"DROP TABLE {spelled(table)}")
+        elif form.loose:
+            self._loosen()
+
+    def _prepare(self, old: TableDefinition, steps: Sequence[Step]) -> None:
+        renames = [(step.before, step.column) for step in steps if step.rule == "rename_key"]
+        for table in self._tables:
+            self._rename(table, renames)
+        unknown = f" AND {quoted(SEQ)} IS NULL"
+        for step in steps:
+            if step.rule == "rewrite_keys":
+                for table in self._tables:
+                    self._store.run(f"DELETE FROM {spelled(table)} WHERE {quoted(SEQ)} IS NOT NULL")
+            elif step.rule == "drop_column":
+                self._everywhere(step.column, f"{quoted(step.column)} = NULL")
+            elif step.rule in ("readd_column", "change_fields"):
+                self._everywhere(step.column, f"{quoted(COMPLETE)} = {self._store.no}", unknown)
+            elif step.rule in ("retype_column", "add_column"):
+                if step.rule == "retype_column":
+                    self._everywhere(step.column, f"{quoted(COMPLETE)} = {self._store.no}", unknown)
+                self._set_aside(step.column)
+            elif step.rule == "add_first_static":
+                self._loosen()
+            elif step.rule == "drop_last_static" and old.clustering:
+                alone = f"{quoted(self._source.clustering[0].name)} IS NULL"
+                self._store.run(f"DELETE FROM {spelled(self._name)} WHERE {alone}")
+                if self._store.columns(self._beside):
+                    self._store.run(f"DELETE FROM {spelled(self._beside)}")
+
+    def _rename(self, table: str, renames: Sequence[tuple[str, str]]) -> None:
+        there = [column.name for column in self._store.columns(table)]
+        of_table = [(before, after) for before, after in renames if before in there]
+        leaving = {before for before, _ in of_table}
+        for _, after in of_table:
+            if after in there and after not in leaving:
+                # A column that stayed behind when it was dropped.
+                aside = free_name(after, self._store.name_limit, there)
+                self._store.rename_column(table, after, aside)
+                there = [aside if name == after else name for name in there]
+        for before, after in rename_order(of_table, there):
+            self._store.rename_column(table, before, after)
+
+    def _set_aside(self, column: str) -> None:
+        """A column that is there and cannot have the new type gets another name."""
+        wanted = {each.name: each for each in (*self._source.form.columns, *self._source.static_form.columns)}
+        for table in self._tables:
+            there = self._store.columns(table)
+            found = next((each for each in there if self._fold(each.name) == self._fold(column)), None)
+            if found is not None and column in wanted and not self._store.holds(wanted[column], found.type):
+                names = [each.name for each in there]
+                self._store.rename_column(table, found.name, free_name(found.name, self._store.name_limit, names))
+
+    def _loosen(self) -> None:
+        if self._source.form.loose:
+            self._store.loosen(self._name, self._source.form, [column.name for column in self._source.clustering])
+
+    def _everywhere(self, column: str, sets: str, more: str = "") -> None:
+        for table in self._tables:
+            if any(each.name == column for each in self._store.columns(table)):
+                where = f"WHERE {quoted(column)} IS NOT NULL{more}"
+                self._store.run(f"UPDATE {spelled(table)} SET {sets} {where}")
+
+    def _fit(self, table: str, form: TargetForm) -> list[str]:
+        there = self._store.columns(table)
+        if not there:
+            make_table(self._store, table, form)
+            return []
+        added = fit_table(self._store, table, form, there)
+        check_conflicts(self._store, table, form)
+        return added
+
+    @property
+    def _tables(self) -> list[str]:
+        return [table for table in (self._name, self._beside) if self._store.columns(table)]
+
+    def _fold(self, name: str) -> str:
+        return name.casefold() if self._store.folds else name

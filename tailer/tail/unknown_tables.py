@@ -1,0 +1,113 @@
+"""Entries of tables that no definition names. Such an entry is never passed over because its table is unknown.
+
+The server, if there is one, is asked for the table. Where it does not know the table either (created and dropped
+between two requests), or where the user named the table's id, the entry is put aside in quarantine; else the run ends.
+Reads nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from tailer.definitions.outside import OutsideSources
+from tailer.errors import UnknownTableError
+from tailer.options.tail import TailOptions
+from tailer.position import Position
+
+REPEAT_SECONDS: Final = 60.0
+"""How often the number of entries of one table is reported while it grows."""
+
+
+REPLAY: Final = "With its definition (--schema FILE) `cdc-tail quarantine DIR replay --consumer NAME` gives the rows"
+
+
+@dataclass(slots=True)
+class _Aside:
+    """Entries of one table that this run put aside. `reported`: how many of them were, `at`: when that was."""
+
+    first: Position
+    count: int = 0
+    reported: int = 0
+    at: float = 0.0
+
+
+class UnknownTables:
+    """The decisions of one run. `clock` in seconds, monotonic. `keeps`: entries that go aside are kept."""
+
+    def __init__(
+        self,
+        options: TailOptions,
+        outside: OutsideSources,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        keeps: bool = True,
+    ) -> None:
+        self._where = "put into quarantine" if keeps else "left out"
+        self._remedy = REPLAY if keeps else "A follower with a state folder keeps them in quarantine"
+        self._named = frozenset(options.quarantine_tables)
+        self._quarantine = options.quarantine
+        self._outside = outside
+        self._clock = clock
+        self._aside: dict[str, _Aside] = {}
+        self._learnt: set[tuple[str, Position]] = set()
+
+    def learn(self, error: UnknownTableError, at: Position) -> bool:
+        """Ask the server for the table of an entry; whether a definition is known now.
+
+        Raises what keeps the server from answering: an entry is not put aside because nobody could be asked.
+        """
+        if error.table in self._named or not self._outside.asks or (error.table, at) in self._learnt:
+            return False
+        known = self._outside.ask_for_table(error.table, at)
+        if known:
+            # A definition by which the entry is still of an unknown table does not help a second time.
+            self._learnt.add((error.table, at))
+        return known
+
+    def puts_aside(self, table: str) -> bool:
+        """Whether an entry of the table goes into quarantine."""
+        return self._quarantine or table in self._named or self._outside.server is not None
+
+    def wanted(self, table: str) -> bool:
+        """Whether the user asked for that, so that an entry is left out even where nothing can keep it."""
+        return self._quarantine or table in self._named
+
+    def count(self, table: str, at: Position) -> None:
+        """An entry of the table was put aside."""
+        self._aside.setdefault(table, _Aside(at)).count += 1
+
+    def take_notices(self, *, last: bool = False) -> list[str]:
+        """What is to be reported now: of each table the first entry at once, later the number that grew.
+
+        `last`: the run ends, so what was not reported yet is.
+        """
+        return list(self._notices(last))
+
+    def _notices(self, last: bool) -> Iterator[str]:
+        for table, aside in self._aside.items():
+            due = last or not aside.reported or self._clock() - aside.at >= REPEAT_SECONDS
+            if aside.count == aside.reported or not due:
+                continue
+            if aside.reported:
+                yield f"warning: {_entries(aside.count)} of the unknown table {UUID(table)} were {self._where} by now"
+            else:
+                yield (
+                    f"warning: {_entries(aside.count)} of table {UUID(table)} {self._where}, the first one at "
+                    f"{aside.first}: {self._why(table)}. {self._remedy}"
+                )
+            aside.reported, aside.at = aside.count, self._clock()
+
+    def _why(self, table: str) -> str:
+        if table in self._named:
+            return "no definition is known, and its id was given with --quarantine-table"
+        if self._outside.server is None:
+            return "no definition is known"
+        return f"neither the log nor server {self._outside.server} has a definition"
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"

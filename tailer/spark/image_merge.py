@@ -7,10 +7,12 @@ identity), `_live` (false for a static row whose partition has other rows, which
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
 from tailer.rebuild import Table
+from tailer.rebuild.table import latest_places
 from tailer.rows.image_ops import OF_SEVERAL_ROWS
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.frames import check_images, rows_of
@@ -22,7 +24,7 @@ from tailer.spark.newest import successor
 from tailer.spark.rebuilding import PACKED, TABLE_ROW
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 _FRAME: Final = "partition binary, row binary, facts binary, live boolean"
@@ -55,14 +57,14 @@ class ImageMerge(Merging):
         from pyspark.sql import functions as F
 
         known, change = self._known, NO_MIGRATION
-        last_drop = _last_drop(images)
+        last_drop, ends = _last_drop(images)
         gone_seq = max(0 if known is None else known.gone_seq, last_drop)
         ended = known is not None and known.gone_seq != gone_seq
         if known is not None and self._is_other(known.table, table, ended):
             self._begin_again(table, known.table)
             known, gone_seq, ended = None, last_drop, False
         # What comes behind the DROP is of a table that was created again with the same id.
-        after = images.where(F.col("seq") > gone_seq)
+        after = images.where(_is_behind(gone_seq, latest_places(table.ended, ends)))
         gone = gone_seq > 0 and after.isEmpty()
         if known is not None:
             if known.gone and (gone or not known.gone_seq):
@@ -72,7 +74,9 @@ class ImageMerge(Merging):
         news = KeptImages(table, gone, self._decimals, self._on_misfit, former=self._former, gone_seq=gone_seq)
         schema = self._prepare(table, change)
         renewed = change.renewed or ended
-        task = encoded(ImageMerging(table, self._decimals, renewed, gone_seq, self._prefix, self._on_misfit))
+        task = encoded(
+            ImageMerging(table, self._decimals, renewed, gone_seq if ended else 0, self._prefix, self._on_misfit)
+        )
         packed = map_in_arrow(after.where(~F.col("op").isin(*OF_SEVERAL_ROWS)), partial(pack_images, task), PACKED)
         stored = self._stored()
         if not renewed:
@@ -109,24 +113,38 @@ class ImageMerge(Merging):
         return stored.where(F.col("partition") != F.lit(TABLE_ROW))
 
 
-def _last_drop(images: DataFrame) -> int:
-    """The number of the last image that tells of a DROP; 0 for none."""
+_CAUSE: Final = ("node", "segment", "offset")
+"""The columns of an image that say which entry of which log made it; null where no entry did."""
+
+
+def _last_drop(images: DataFrame) -> tuple[int, dict[str, tuple[int, int]]]:
+    """The number of the last image that tells of a DROP, 0 for none; and by node the place of its DROP."""
     from pyspark.sql import functions as F
 
-    found = images.where(F.col("op") == "drop").agg(F.max("seq")).first()
-    return 0 if found is None or found[0] is None else int(found[0])
+    drops = images.where(F.col("op") == "drop").select("seq", *_CAUSE).collect()
+    ends: dict[str, tuple[int, int]] = {}
+    for _, node, segment, offset in drops:
+        if node is not None:
+            # The first entry behind it is of the next table.
+            ends = latest_places(ends, {node: (int(segment), int(offset) + 1)})
+    return max((int(row[0]) for row in drops), default=0), ends
+
+
+def _is_behind(gone_seq: int, ends: Mapping[str, tuple[int, int]]) -> Column:
+    """Whether an image is of a row of the table as it was created again: by the place in its node's log where that says
+    of the DROP, else by the number of the image."""
+    from pyspark.sql import functions as F
+
+    found = F.col("seq") > gone_seq
+    place = F.struct(F.col("segment"), F.col("offset"))
+    for node, (segment, offset) in ends.items():
+        end = F.struct(F.lit(segment).cast("long").alias("segment"), F.lit(offset).cast("long").alias("offset"))
+        found = F.when(F.col("node") == node, place >= end).otherwise(found)
+    return found & (F.col("op") != "drop")
 
 
 def _images_of(images: DataFrame, table: Table) -> DataFrame:
     """The table's images among those of all. UsageError for a frame of another form."""
-    from pyspark.sql import functions as F
-
-    check_images(images, NEEDED)
-    if {"node", "segment", "offset"} <= set(images.columns):
-        # A table with the same id that was dropped before this one was created.
-        place = F.struct(F.col("segment"), F.col("offset"))
-        for node, (segment, offset) in table.ended.items():
-            end = F.struct(F.lit(segment).cast("long"), F.lit(offset).cast("long"))
-            is_former = (F.col("node") == node) & (place < end) & (F.col("op") != "drop")
-            images = images.where(~F.coalesce(is_former, F.lit(False)))
-    return rows_of(images, table, NEEDED)
+    names = (*NEEDED, *_CAUSE)
+    check_images(images, names)
+    return rows_of(images, table, names)

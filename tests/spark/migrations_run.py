@@ -93,7 +93,7 @@ class Lake:
     def target(self, name: str) -> str:
         return str(self.work / name) if self.kind == "delta" else f"lake.m.{name}"
 
-    def merge(self, name: str, definition: TableDefinition, *, images: bool = False) -> Any:
+    def merge(self, name: str, definition: TableDefinition | Table, *, images: bool = False) -> Any:
         if self.kind == "delta":
             from tailer.spark.delta import DeltaImageMerge, DeltaMerge
 
@@ -127,7 +127,7 @@ def by_changes(lake: Lake) -> None:
     """Each step by a writer that knows nothing of the one before."""
     everything: list[dict[str, Any]] = []
 
-    def step(what: str, definition: TableDefinition, rows: Sequence[dict[str, Any]]) -> None:
+    def step(what: str, definition: TableDefinition | Table, rows: Sequence[dict[str, Any]]) -> None:
         everything.extend(rows)
         frame = landed(lake.spark, lake.work, pa.Table.from_pylist(list(rows), schema=_SCHEMA))
         merge = lake.merge("changes", definition)
@@ -172,7 +172,7 @@ def image(definition: TableDefinition, seq: int, op: str, after: str | None, key
 
 
 def by_images(lake: Lake) -> None:
-    def step(what: str, definition: TableDefinition, images: Sequence[Image]) -> None:
+    def step(what: str, definition: TableDefinition | Table, images: Sequence[Image]) -> None:
         frame = landed(lake.spark, lake.work, pa.Table.from_batches([ImageRows(images).to_arrow()]))
         try:
             for _ in range(2):
@@ -192,10 +192,13 @@ def by_images(lake: Lake) -> None:
     )
     step("altered", ALTERED, [read, image(ALTERED, 110, "insert", after, '{"k":2}', **two)])
     step("unknown", ALTERED, [image(ALTERED, 111, "merge", after, '{"k":2}', **two)])
-    # Dropped, and created again with the same id: the last row is of the new one.
-    again = table(KEY, CLUSTERING, V)
-    drop = image(ALTERED, 120, "drop", None, None, token=None)
-    step("again", again, [drop, image(again, 130, "insert", '{"k":9,"c":9,"v":9}', '{"k":9}', clustering='{"c":9}')])
+    # Dropped, and created again with the same id in one batch: the entry of the log tells the rows apart, not `seq`.
+    again = msgspec_replace(Table.of(table(KEY, CLUSTERING, V)), ended={"n1": (1, 121)}, born=121)
+    node = {"node": "n1", "segment": 1}
+    drop = image(ALTERED, 120, "drop", None, None, token=None, offset=120, **node)
+    late = image(ALTERED, 125, "insert", after, '{"k":2}', offset=119, **two, **node)
+    new = image(MADE, 120, "insert", '{"k":9,"c":9,"v":9}', '{"k":9}', clustering='{"c":9}', offset=130, **node)
+    step("again", again, [late, drop, new])
     step("other", OTHER, [image(OTHER, 140, "insert", '{"k":"a","z":1}', '{"k":"a"}', clustering=None)])
 
 

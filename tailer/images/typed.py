@@ -20,7 +20,7 @@ from tailer.images.image_rows import ImageRows
 from tailer.position import Position
 from tailer.rows.typed.form import FormColumn, form_of
 from tailer.rows.typed.lines import own_texts
-from tailer.schema.typed import TypedTable
+from tailer.schema.typed import TypedColumn, TypedTable
 from tailer.types import printed, quote
 from tailer.types.cql import Native
 from tailer.types.encode import encoder
@@ -48,6 +48,10 @@ class TypedImages:
         self._known = typed.prefix + KNOWN
         columns = form_of(typed).columns
         self._values = {column.name: _value_of(column) for column in columns}
+        # By name in the table the columns of the form that hold its values, the newest one first.
+        self._holders: dict[str, list[TypedColumn]] = {}
+        for own in sorted(typed.columns, key=lambda column: column.is_earlier):
+            self._holders.setdefault(own.source, []).append(own)
         self._key = [column.name for column in typed.columns if column.kind == "partition_key"]
         self._whole_key = [*self._key, *(column.name for column in typed.columns if column.kind == "clustering")]
         fields = [pa.field(column.name, column.arrow) for column in columns]
@@ -93,14 +97,28 @@ class TypedImages:
         # A column of the key may have another name by now: it is told by its place.
         key = self._key if image.is_static else self._whole_key
         for name, value in zip([*key, *list(said)[len(key) :]], said.values(), strict=True):
-            make = self._values.get(name)
-            if make is not None:
-                values[name] = None if value is None else self._made(make, value, name, image)
+            if name in self._holders:
+                holder, made = self._held(name, value, image)
+                values[holder] = made
             elif name not in self._dropped:
                 if self._typed.on_change == "fail":
                     raise self._misfit(name, image)
                 self.left_out[name] += 1
         return {**values, self._known: list(values)}
+
+    def _held(self, name: str, value: Any, image: Image) -> tuple[str, Any]:
+        """A value and the column of the form that holds it: of the type that the table's column had in this image."""
+        holders = self._holders[name]
+        newest = holders[0]
+        if len(holders) > 1 and value is not None:
+            was_dropped = newest.since is not None and image.write_ts is not None and image.write_ts <= newest.since
+            is_of_before = was_dropped or image.table_id.replace("-", "") != self._typed.id
+            for holder in [*holders[1:], newest] if is_of_before else holders:
+                try:
+                    return holder.name, self._values[holder.name](value)
+                except (ValueError, TypeError, KeyError):
+                    continue
+        return newest.name, None if value is None else self._made(self._values[newest.name], value, name, image)
 
     def _made(self, make: Callable[[Any], Any], value: Any, column: str, image: Image) -> Any:
         try:

@@ -30,6 +30,7 @@ from tailer.scan.index import Status
 from tailer.schema.builtin import system_tables
 from tailer.schema.masks import Masks
 from tailer.schema.selection import Selection
+from tailer.schema.typed import TypedTable
 from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
 from tailer.segments.mask_key import MaskKey
 from tailer.segments.segment import SegmentFile
@@ -60,7 +61,7 @@ class Reader:
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._prepared: Prepared | None = None
-        self._prepared_of: tuple[DefinitionsById, Selection, Masks] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -148,22 +149,35 @@ class Reader:
 
     def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position, *, native: bool = False) -> Prepared:
         """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
-        wanted = definitions, task.selection, task.masks
+        wanted = definitions, task.selection, task.masks, task.typed
         if self._prepared is None or self._prepared_of != wanted:
+            given, masks = (
+                (definitions, task.masks) if task.typed is None else _of_form(task.typed, definitions, task.masks)
+            )
             try:
                 self._prepared = prepare(
-                    definitions,
+                    given,
                     task.selection.ids(definitions),
                     unread=system_tables().keys() - definitions.keys(),
                     skip_unknown=native and bool(task.selection.tables),
                     # In a log of a service entries are of one table each, and name it.
                     reaches=(lambda keyspace: True) if native else task.selection.reaches,
-                    masking=masking_of(task.masks, self._key),
+                    masking=masking_of(masks, self._key),
                 )
             except DefinitionError as error:
                 raise _placed(error, at) from None
             self._prepared_of = wanted
         return self._prepared
+
+
+def _of_form(form: TypedTable, definitions: DefinitionsById, masks: Masks) -> tuple[DefinitionsById, Masks]:
+    """Definitions with the names that columns have in a typed form, and the masks of columns by these names too."""
+    if not form.earlier:
+        return definitions, masks
+    for definition in definitions.values():
+        if definition.name == form.table:
+            masks = masks.also(form.table, form.names_in(definition))
+    return {key: form.renamed(definition) for key, definition in definitions.items()}, masks
 
 
 def masking_of(masks: Masks, key: MaskKey | None) -> Masking:

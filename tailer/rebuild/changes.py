@@ -180,18 +180,28 @@ def _cells(plan: Plan, stamp: Stamp, columns: Mapping[str, Any], cells: Mapping[
         if column is None:
             raise ValueError(f"the definition has no column {name!r}")
         own = cells.get(name, {})
-        if column.dropped or _is_void(column, stamp, own):
+        if _is_void(column, stamp, own):
             continue
-        if column.type.complex:
-            yield from _elements(column, stamp, value, own)
-            continue
-        mine = _stamp(stamp, own)
-        if value is None:
-            yield Fact(Kind.CELL_GONE, mine._replace(ttl=None, expires_at=None), name)
-        elif column.type.shape is Shape.COUNTER:
-            yield from shard_facts(name, mine, value)
-        else:
-            yield Fact(Kind.CELL, mine, name, b"", column.encode(value))
+        try:
+            yield from list(_cell(column, stamp, value, own))
+        except (ValueError, KeyError, TypeError, ArithmeticError):
+            # What is not void is there again when the column is added again; a value of another type than it had when
+            # it was dropped can no longer be.
+            if not column.dropped:
+                raise
+
+
+def _cell(column: DataColumn, stamp: Stamp, value: Any, own: Mapping[str, Any]) -> Iterator[Fact]:
+    if column.type.complex:
+        yield from _elements(column, stamp, value, own)
+        return
+    mine = _stamp(stamp, own)
+    if value is None:
+        yield Fact(Kind.CELL_GONE, mine._replace(ttl=None, expires_at=None), column.name)
+    elif column.type.shape is Shape.COUNTER:
+        yield from shard_facts(column.name, mine, value)
+    else:
+        yield Fact(Kind.CELL, mine, column.name, b"", column.encode(value))
 
 
 def _is_void(column: DataColumn, stamp: Stamp, own: Mapping[str, Any]) -> bool:

@@ -24,11 +24,16 @@ class Table(msgspec.Struct, frozen=True):
 
     Changes made before a field was renamed have its old name; by its newest definition alone nobody can tell which.
     `native`: a native log's, whose columns and fields are their names: one that was removed is kept, as a dropped one.
+    `ended`: by node the place in its log where the table was dropped that had the same id before. `born`: when this one
+    was created (µs), where there was an earlier one. See `is_former`. `former`: ids of earlier tables of the name.
     """
 
     definition: TableDefinition
     fields: Mapping[str, Mapping[str, int]] = {}
     native: bool = False
+    ended: Mapping[str, tuple[int, int]] = {}
+    born: int | None = None
+    former: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = (), *, native: bool = False) -> Table:
@@ -47,11 +52,29 @@ class Table(msgspec.Struct, frozen=True):
             return Table.of(newer.definition, [self.definition], native=True)
         known, told = self.fields, newer.fields
         names = sorted({*known, *told})
-        return Table(newer.definition, {name: {**known.get(name, {}), **told.get(name, {})} for name in names})
+        fields = {name: {**known.get(name, {}), **told.get(name, {})} for name in names}
+        born = max((time for time in (self.born, newer.born) if time is not None), default=None)
+        former = tuple(sorted({*self.former, *newer.former}))
+        ended = latest_places(self.ended, newer.ended)
+        return Table(newer.definition, fields, ended=ended, born=born, former=former)
+
+    def is_former(self, node: str, place: tuple[int, int], write_ts: int | None) -> bool:
+        """Whether a change is of an earlier table with this id: what its node logged before the DROP; of a node whose
+        log does not tell of it, what was written before the table was created again."""
+        if node in self.ended:
+            return place < self.ended[node]
+        return bool(self.ended) and self.born is not None and write_ts is not None and write_ts <= self.born
 
     @property
     def name(self) -> str:
         return self.definition.name
+
+
+def latest_places(
+    known: Mapping[str, tuple[int, int]], told: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """By node the later one of two places in its log."""
+    return {node: max(known.get(node, (0, 0)), told.get(node, (0, 0))) for node in sorted({*known, *told})}
 
 
 @dataclass(frozen=True, slots=True)

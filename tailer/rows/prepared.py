@@ -139,7 +139,7 @@ def _prepare_table(
     columns = _prepare_columns(definition, definition.data_columns)
     # A dropped column that was added again stands for itself: the new one's type is the one in force.
     order = sorted(range(len(columns)), key=lambda number: not definition.data_columns[number].dropped)
-    by_name = {columns[number].name.encode(): _scan_column(number, columns[number]) for number in order}
+    by_name = {definition.data_columns[n].name_bytes: _scan_column(n, columns[n]) for n in order}
     is_local = definition.id == SYSTEM_LOCAL
     truncations = by_name.get(TRUNCATED_AT.encode()) if is_local else None
     scan = ScanTable(

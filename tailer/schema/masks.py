@@ -80,13 +80,21 @@ class Masks(msgspec.Struct, frozen=True, omit_defaults=True):
         if not how:
             return typed
         columns = tuple(
-            msgspec.structs.replace(column, type=_hashed(typed.table, column.name, column.type, typed.types))
-            if how.get(column.name) == "hash"
+            msgspec.structs.replace(
+                column, type=_hashed(typed.table, column.source, column.type, {**typed.types, **column.types})
+            )
+            if how.get(column.source) == "hash"
             else column
             for column in typed.columns
-            if how.get(column.name) != "exclude"
+            if how.get(column.source) != "exclude"
         )
         return msgspec.structs.replace(typed, columns=columns)
+
+    def also(self, table: str, names: Mapping[str, str]) -> Masks:
+        """These and the same ones for columns by the names that they are given; `names`: by their own."""
+        how = self.of(table)
+        more = [ColumnMask(table, new, how[name]) for name, new in names.items() if name in how]
+        return msgspec.structs.replace(self, columns=(*self.columns, *more)) if more else self
 
     def check(self, definition: TableDefinition) -> None:
         """UsageError for a mask that a column of this definition cannot have."""

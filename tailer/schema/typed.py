@@ -6,7 +6,7 @@ Knows no Arrow and no row; definitions in, names and type texts out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -16,6 +16,15 @@ from tailer.errors import UsageError
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
 from tailer.schema.record_definitions import with_removed
 from tailer.schema.rows import BASE_TS
+from tailer.schema.typed_columns import (
+    EarlierColumn,
+    column_key,
+    columns_of,
+    dropped_name,
+    live_key,
+    same_values,
+)
+from tailer.types import CqlType, parse_type
 from tailer.types.cql import Decimals
 
 META: Final = (
@@ -27,12 +36,30 @@ META: Final = (
 OnSchemaChange = Literal["fail", "ignore"]
 
 
-class TypedColumn(msgspec.Struct, frozen=True):
-    """One of the table's own columns; `type` is CQL text."""
+class TypedColumn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of the table's own columns; `type` is CQL text.
+
+    `since`: when an earlier column of its name was dropped. `of`: the name in the table, where the form has another one
+    for it, as a later column has the name (`typed_columns`). `types`: its user-defined types, where the form's are
+    others by now.
+    """
 
     name: str
     kind: ColumnKind
     type: str
+    since: int | None = None
+    of: str = ""
+    types: Mapping[str, tuple[TypeField, ...]] = {}
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether a later column, or none, has its name in the table."""
+        return bool(self.of)
+
+    @property
+    def source(self) -> str:
+        """Its name in the table."""
+        return self.of or self.name
 
 
 class TypedTable(msgspec.Struct, frozen=True):
@@ -40,6 +67,7 @@ class TypedTable(msgspec.Struct, frozen=True):
     behind the others, then those dropped since.
 
     `on_change`: what becomes of columns that were added or re-typed later. `decimals`: see `tailer.types.values`.
+    `id`: of the newest definition. `earlier`: by `column_key` the form's name of a column whose name another one has.
     """
 
     table: str
@@ -48,11 +76,35 @@ class TypedTable(msgspec.Struct, frozen=True):
     prefix: str = "_"
     decimals: Decimals = "decimal"
     on_change: OnSchemaChange = "fail"
+    id: str = ""
+    earlier: Mapping[str, str] = {}
 
     @property
     def meta(self) -> tuple[str, ...]:
         """The names of the columns behind the table's own."""
         return tuple(self.prefix + name for name in META)
+
+    def type_of(self, column: TypedColumn) -> CqlType:
+        """The type of one of its columns."""
+        return parse_type(column.type, {**self.types, **column.types} if column.types else self.types)
+
+    def names_in(self, definition: TableDefinition) -> dict[str, str]:
+        """The form's names of columns that have another name in a definition of the table."""
+        keys = ((column.name, column_key(definition.id, column)) for column in definition.data_columns)
+        return {name: self.earlier[key] for name, key in keys if key in self.earlier}
+
+    def renamed(self, definition: TableDefinition) -> TableDefinition:
+        """A definition with the names that its columns have in the form, where it is one of the table."""
+        names = self.names_in(definition) if definition.name == self.table else {}
+        if not names:
+            return definition
+        columns = tuple(
+            msgspec.structs.replace(column, name=names[column.name], raw=column.name_bytes.hex())
+            if column.name in names and column.kind in ("static", "regular")
+            else column
+            for column in definition.columns
+        )
+        return msgspec.structs.replace(definition, columns=columns)
 
 
 class TypedOptions(msgspec.Struct, frozen=True):
@@ -85,34 +137,62 @@ def typed_table(
     older = list(earlier)
     data = [*_live(newest, "static"), *_live(newest, "regular")]
     data.sort(key=lambda column: ages.get(column.name, BASE_TS))
-    columns = [*newest.partition_key, *newest.clustering, *data]
-    known = {column.name for column in columns}
-    gone: dict[str, Column] = {}
-    for definition in reversed([*older, newest]):
-        for column in definition.data_columns:
-            if column.name not in known and any(_has_live(each, column.name) for each in older):
-                gone.setdefault(column.name, column)
+    columns = [
+        TypedColumn(column.name, column.kind, column.type, column.dropped_time)
+        for column in (*newest.partition_key, *newest.clustering, *data)
+    ]
     types: Mapping[str, tuple[TypeField, ...]] = {}
     for definition in (*older, newest):
         types = with_removed(definition.types, types) if native else {**types, **definition.types}
     made = TypedTable(
-        newest.name,
-        tuple(TypedColumn(column.name, column.kind, column.type) for column in (*columns, *gone.values())),
-        types,
-        options.prefix,
-        options.decimals,
-        options.on_change,
+        newest.name, tuple(columns), types, options.prefix, options.decimals, options.on_change, newest.id
     )
+    made = with_earlier_columns(made, columns_of([*older, newest]), _order(older, newest), native=native)
     check_names(made, options)
     return made
 
 
+def with_earlier_columns(
+    form: TypedTable, found: Sequence[EarlierColumn], order: Sequence[str], *, native: bool = False
+) -> TypedTable:
+    """The form with columns for what has no place in those that it has. `order`: of their names."""
+    columns = {column.name: column for column in form.columns}
+    keys = {column.name for column in form.columns if column.kind not in ("static", "regular")}
+    # The latest one of a name has the name itself, where no column has it today.
+    latest_first = list(reversed(found))
+    latest_first.sort(key=lambda each: order.index(each.column.name))
+    renamed = dict(form.earlier)
+    for each in latest_first:
+        name, type_ = each.column.name, each.type
+        taken = columns.get(name)
+        is_new = taken is None
+        if taken is not None and (name in keys or not _holds(form, taken, each, native)):
+            name = dropped_name(name, type_)
+            while name in columns and columns[name].of != each.column.name:
+                name += "_"
+            is_new = name not in columns
+            renamed |= dict.fromkeys(sorted(each.keys), name)
+        if is_new:
+            of = "" if name == each.column.name else each.column.name
+            own = each.own_types(form.types, native)
+            columns[name] = TypedColumn(name, each.column.kind, each.column.type, each.column.dropped_time, of, own)
+    return msgspec.structs.replace(form, columns=tuple(columns.values()), earlier=renamed)
+
+
+def _holds(form: TypedTable, taken: TypedColumn, each: EarlierColumn, native: bool) -> bool:
+    """Whether a column's values go into the form's column of its name: it is the same one, or one of the same type."""
+    if live_key(form.id, taken.name, taken.type, taken.since) in each.keys:
+        return True
+    return same_values(each.type, form.type_of(taken), native)
+
+
+def _order(older: Sequence[TableDefinition], newest: TableDefinition) -> list[str]:
+    """The names of data columns, those of newer definitions first."""
+    return list(dict.fromkeys(c.name for each in reversed([*older, newest]) for c in each.data_columns))
+
+
 def _live(definition: TableDefinition, kind: ColumnKind) -> list[Column]:
     return [column for column in definition.columns if column.kind == kind and not column.dropped]
-
-
-def _has_live(definition: TableDefinition, name: str) -> bool:
-    return any(column.name == name and not column.dropped for column in definition.data_columns)
 
 
 def check_names(table: TypedTable, options: TypedOptions) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from tailer.schema.typed import TypedTable
 from tailer.sinks.row_text import Fields, Range, Row
 from tailer.typed_decode import decode_json, json_decoder
-from tailer.types import CqlType, parse_type
+from tailer.types import CqlType
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP
 from tailer.types.values import field_names, is_pairs
@@ -32,7 +32,7 @@ class TypedRows:
         self._prefix = typed.prefix
         self._key = [column.name for column in typed.columns if column.kind == "partition_key"]
         self._clustering = [column.name for column in typed.columns if column.kind == "clustering"]
-        types = {column.name: parse_type(column.type, typed.types) for column in typed.columns}
+        types = {column.name: typed.type_of(column) for column in typed.columns}
         self._quoted = {name: type_ for name, type_ in types.items() if holds_texts(type_)}
 
     def read(self, line: bytes) -> Row:

@@ -7,17 +7,19 @@ live_rows(spark, "/lake/orders").show()
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import UsageError
 from tailer.spark.image_merge import ImageMerge
+from tailer.spark.kept_columns import fitted, missing, own_of_target, set_aside
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
 from tailer.spark.rebuilding import STORED
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -39,28 +41,43 @@ class _InDelta:
         frame: DataFrame = self._open().toDF()
         return frame
 
-    def prepare(self, schema: StructType) -> None:
+    def prepare(self, schema: StructType, renamed: Sequence[tuple[str, str]] = ()) -> None:
         maker = self._kind.createIfNotExists(self._spark)
         maker = maker.location(self.target) if self._is_path else maker.tableName(self.target)
         maker.addColumns(schema).execute()
-        there = {field.name.casefold(): field.dataType for field in self.read().schema}
-        if any(there.get(field.name.casefold()) != field.dataType for field in schema):
-            empty = self._spark.createDataFrame([], schema)
-            writer = empty.write.format("delta").mode("append").option("mergeSchema", "true")
-            if self._is_path:
-                writer.save(self.target)
-            else:
-                writer.saveAsTable(self.target)
+        # Delta renames a column only where the table maps names; else the new name is a column of its own.
+        aside = set_aside(self.read().schema, schema)
+        if aside:
+            self._overwrite(self.read().withColumnsRenamed(dict(aside)))
+        if any(missing(self.read().schema, schema)):
+            writer = self._spark.createDataFrame([], schema).write.format("delta").mode("append")
+            self._save(writer.option("mergeSchema", "true"))
 
-    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str) -> None:
+    def begin_again(self, schema: StructType) -> None:
+        self._overwrite(self._spark.createDataFrame([], schema))
+
+    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str, emptied: Sequence[str] = ()) -> None:
+        own, void = own_of_target(self.read().schema, merged.columns, emptied)
         equal = " and ".join(f"old.{name} = new.{name}" for name in map(quoted_name, same))
         is_gone = f"new.{quoted_name(gone)} is null"
-        merge = self._open().alias("old").merge(merged.alias("new"), equal)
-        merge = merge.whenMatchedDelete(is_gone).whenMatchedUpdateAll()
-        merge.whenNotMatchedInsertAll(f"not ({is_gone})").execute()
+        values = {quoted_name(name): f"new.{quoted_name(name)}" for name in own.names}
+        merge = self._open().alias("old").merge(fitted(merged, own).alias("new"), equal)
+        merge = merge.whenMatchedDelete(is_gone)
+        merge = merge.whenMatchedUpdate(set={**values, **{quoted_name(name): "null" for name in void}})
+        merge.whenNotMatchedInsert(f"not ({is_gone})", values=values).execute()
 
     def own(self, rows: DataFrame, schema: StructType) -> DataFrame:
-        return rows.select(*map(quoted_name, schema.names))
+        return fitted(rows, schema)
+
+    def _overwrite(self, rows: DataFrame) -> None:
+        """Rows and columns of the table anew, in one commit."""
+        self._save(rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true"))
+
+    def _save(self, writer: DataFrameWriter) -> None:
+        if self._is_path:
+            writer.save(self.target)
+        else:
+            writer.saveAsTable(self.target)
 
     def _open(self) -> Any:
         kind = self._kind

@@ -19,8 +19,9 @@ from tailer.errors import CdcError, DefinitionError, UsageError
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
-from tailer.schema.model import TypeField
-from tailer.schema.typed import TypedColumn, TypedTable
+from tailer.schema.model import Column, TypeField
+from tailer.schema.typed import TypedColumn, TypedTable, with_earlier_columns
+from tailer.schema.typed_columns import EarlierColumn, column_key
 from tailer.sinks.arrow import schema_of
 from tailer.spark.change_columns import without_changes
 from tailer.spark.present import present
@@ -97,14 +98,30 @@ def _of_node(place: LogPlace, options: TailOptions) -> TypedTable:
 
 
 def union(forms: list[TypedTable]) -> TypedTable:
-    """One form for the rows of all of them: a node may not have logged a column or a field yet that others have."""
-    first = max(forms, key=lambda form: (len(form.columns), sum(map(len, form.types.values()))))
-    columns: dict[str, TypedColumn] = {column.name: column for column in first.columns}
+    """One form for the rows of all of them: a node may not have logged a column or a field yet that others have.
+
+    A column that one node has as it was before it was dropped and added again has its values under another name.
+    """
+    first = max(forms, key=lambda form: (_added_last(form), len(form.columns), sum(map(len, form.types.values()))))
     types: dict[str, tuple[TypeField, ...]] = dict(first.types)
+    earlier: dict[str, str] = {}
+    found: list[EarlierColumn] = []
     for form in forms:
-        for column in form.columns:
-            columns.setdefault(column.name, column)
+        earlier |= form.earlier
         for name, fields in form.types.items():
             if len(fields) > len(types.get(name, ())):
                 types[name] = fields
-    return msgspec.structs.replace(first, columns=tuple(columns.values()), types=types)
+        found += [_column_of(form, column) for column in form.columns if column.kind in ("static", "regular")]
+    made = msgspec.structs.replace(first, types=types, earlier=earlier)
+    return with_earlier_columns(made, found, [column.column.name for column in found])
+
+
+def _added_last(form: TypedTable) -> int:
+    """When a column was dropped last that was added again."""
+    return max((column.since or 0 for column in form.columns), default=0)
+
+
+def _column_of(form: TypedTable, column: TypedColumn) -> EarlierColumn:
+    held = Column(column.source, column.kind, column.type, dropped_time=column.since)
+    keys = {key for key, name in form.earlier.items() if name == column.name}
+    return EarlierColumn(held, {**form.types, **column.types}, keys | {column_key(form.id, held)})

@@ -9,11 +9,13 @@ The session has Iceberg's jar and a catalog of Iceberg's (docs/lakehouse.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from tailer.spark.iceberg_columns import create_iceberg, iceberg_name, widen_iceberg
+from tailer.spark.iceberg_columns import alter_iceberg, create_iceberg, iceberg_name
+from tailer.spark.kept_columns import fitted, own_of_target
 from tailer.spark.merge import TableMerge, kept_rows
 from tailer.spark.quoting import quoted_name
 
@@ -38,37 +40,38 @@ class _InIceberg:
     def read(self) -> DataFrame:
         return self._spark.table(self._name)
 
-    def prepare(self, schema: StructType) -> None:
+    def prepare(self, schema: StructType, renamed: Sequence[tuple[str, str]] = ()) -> None:
         if self.is_there():
-            widen_iceberg(self._spark, self._name, self.read().schema, schema)
+            alter_iceberg(self._spark, self._name, schema, renamed)
         else:
             create_iceberg(self._spark, self._name, schema)
 
-    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str) -> None:
-        # Columns of the table that were dropped since are no longer among the merged ones: they stay as they are.
-        columns = {name: quoted_name(name) for name in merged.columns}
-        stale = [quoted_name(name) for name in self.read().columns if name not in columns]
-        equal = " AND ".join(f"old.{columns[name]} = new.{columns[name]}" for name in same)
-        update = ", ".join(f"old.{name} = new.{name}" for name in columns.values())
-        names = ", ".join([*columns.values(), *stale])
-        values = ", ".join([*(f"new.{name}" for name in columns.values()), *("NULL" for _ in stale)])
+    def begin_again(self, schema: StructType) -> None:
+        create_iceberg(self._spark, self._name, schema, replace=True)
+
+    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str, emptied: Sequence[str] = ()) -> None:
+        own, void = own_of_target(self.read().schema, merged.columns, emptied)
+        names = [quoted_name(name) for name in own.names]
+        equal = " AND ".join(f"old.{name} = new.{name}" for name in map(quoted_name, same))
+        update = ", ".join([*(f"old.{n} = new.{n}" for n in names), *(f"old.{quoted_name(n)} = NULL" for n in void)])
+        others = [quoted_name(name) for name in self.read().columns if name not in own.names]
+        values = ", ".join([*(f"new.{name}" for name in names), *("NULL" for _ in others)])
         # The session's own views: nobody else has this name.
         view = f"cdc_tail_merged_{next(_NUMBERS)}"
-        merged.createOrReplaceTempView(view)
+        fitted(merged, own).createOrReplaceTempView(view)
+        is_gone = f"new.{quoted_name(gone)} IS NULL"
         try:
             merged.sparkSession.sql(
                 f"MERGE INTO {self._name} old USING {view} new ON {equal} "
-                f"WHEN MATCHED AND new.{columns[gone]} IS NULL THEN DELETE "
+                f"WHEN MATCHED AND {is_gone} THEN DELETE "
                 f"WHEN MATCHED THEN UPDATE SET {update} "
-                f"WHEN NOT MATCHED AND new.{columns[gone]} IS NOT NULL THEN INSERT ({names}) VALUES ({values})"
+                f"WHEN NOT MATCHED AND NOT ({is_gone}) THEN INSERT ({', '.join([*names, *others])}) VALUES ({values})"
             )
         finally:
             merged.sparkSession.catalog.dropTempView(view)
 
     def own(self, rows: DataFrame, schema: StructType) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        return rows.select(*(F.col(quoted_name(field.name)).cast(field.dataType).alias(field.name) for field in schema))
+        return fitted(rows, schema)
 
 
 class IcebergMerge(TableMerge):

@@ -1,15 +1,15 @@
 """The columns of an Iceberg table: it is made with those that rows have, and gets what it lacks later.
 
-Iceberg keeps a smallint and a tinyint as int: only what is missing is looked for, never another type. Rows of a type
-that a column cannot take are refused when they are written.
+Iceberg keeps a smallint and a tinyint as int (`kept_columns.holds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tailer.errors import UsageError
+from tailer.spark.kept_columns import missing, set_aside
 from tailer.spark.quoting import quoted_name
 
 if TYPE_CHECKING:
@@ -25,40 +25,40 @@ def iceberg_name(name: str) -> str:
     return ".".join(map(quoted_name, parts))
 
 
-def create_iceberg(spark: SparkSession, name: str, schema: StructType) -> None:
-    """An empty table; `name` is quoted."""
+def create_iceberg(spark: SparkSession, name: str, schema: StructType, *, replace: bool = False) -> None:
+    """An empty table; `name` is quoted. `replace`: instead of the one that is there, whose snapshots stay."""
     # Rows are replaced one by one: files beside say which are gone, instead of all neighbours written once more.
     modes = {f"write.{act}.mode": "merge-on-read" for act in ("delete", "update", "merge")}
     writer = spark.createDataFrame([], schema).writeTo(name).using("iceberg").tableProperty("format-version", "2")
     for setting, value in modes.items():
         writer = writer.tableProperty(setting, value)
-    writer.create()
+    if replace:
+        writer.createOrReplace()
+    else:
+        writer.create()
+
+
+def alter_iceberg(spark: SparkSession, name: str, want: StructType, renamed: Sequence[tuple[str, str]]) -> None:
+    """The columns that are wanted, by the rules of `kept_columns`; `name` is quoted."""
+    there = spark.table(name).schema
+    names, wanted = {field.casefold() for field in there.names}, {field.casefold() for field in want.names}
+    moved = [
+        (before, after)
+        for before, after in renamed
+        if before.casefold() in names and before.casefold() not in wanted and after.casefold() not in names
+    ]
+    for before, after in moved:
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {quoted_name(before)} TO {quoted_name(after)}")
+    for before, after in set_aside(spark.table(name).schema, want):
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {quoted_name(before)} TO {quoted_name(after)}")
+    widen_iceberg(spark, name, spark.table(name).schema, want)
 
 
 def widen_iceberg(spark: SparkSession, name: str, there: StructType, want: StructType) -> None:
     """Adds the columns and fields of structs that are missing, behind the others; `name` is quoted."""
-    added = [f"{'.'.join(path)} {_ddl(kind)}" for path, kind in _missing((), there, want)]
+    added = [f"{'.'.join(path)} {_ddl(kind)}" for path, kind in missing(there, want)]
     if added:
         spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(added)})")
-
-
-def _missing(path: tuple[str, ...], there: DataType, want: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(there, StructType) and isinstance(want, StructType):
-        known = {field.name.casefold(): field.dataType for field in there}
-        for field in want:
-            inside = (*path, quoted_name(field.name))
-            has = known.get(field.name.casefold())
-            if has is None:
-                yield inside, field.dataType
-            else:
-                yield from _missing(inside, has, field.dataType)
-    elif isinstance(there, ArrayType) and isinstance(want, ArrayType):
-        yield from _missing((*path, "element"), there.elementType, want.elementType)
-    elif isinstance(there, MapType) and isinstance(want, MapType):
-        yield from _missing((*path, "key"), there.keyType, want.keyType)
-        yield from _missing((*path, "value"), there.valueType, want.valueType)
 
 
 def _ddl(kind: DataType) -> str:

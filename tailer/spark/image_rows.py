@@ -39,12 +39,13 @@ _fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 
 
 class ImageMerging(msgspec.Struct, frozen=True):
-    """What a task needs. `renewed`: give every row, changed or not. `gone`: the table was dropped: delete them all."""
+    """What a task needs. `renewed`: give every row, changed or not. `gone_seq`: of the last image that told of a DROP;
+    rows from before it go."""
 
     table: Table
     decimals: Literal["decimal", "string"] = "decimal"
     renewed: bool = False
-    gone: bool = False
+    gone_seq: int = 0
     prefix: str = "_"
     on_misfit: Literal["fail", "null"] = "fail"
 
@@ -181,8 +182,6 @@ def _changes(task: ImageMerging, plan: Plan, batches: Iterable[pyarrow.RecordBat
     for partition, lines in partitions_of(batches):
         if partition == TABLE_ROW:
             yield from (_Out(partition, line.row, line.facts, None, None) for line in lines if line.live is None)
-        elif task.gone:
-            yield from (_Out(partition, line.row, None, None, None) for line in lines)
         else:
             yield from _merged(partition, list(lines), task, plan, source)
 
@@ -193,8 +192,9 @@ def _merged(
     """Of one partition the rows whose state or values are no longer those stored."""
     stored = {line.row: line for line in lines if line.live is not None}
     before = {row: decode_msgpack(line.facts, RowState) for row, line in stored.items()}
+    there = {row: state for row, state in before.items() if state.seq > task.gone_seq}
     # What is void is so by the times that it was told with, and not by those of what is put over it.
-    left = _without_void(before, plan)
+    left = _without_void(there, plan)
     news = [(line.row, decode_msgpack(line.facts, _News)) for line in lines if line.live is None]
     after = _without_void(_told(left, news, source), plan)
     statics = before.get(OWN), after.get(OWN)
@@ -219,12 +219,26 @@ def _out(partition: bytes, row: bytes, state: RowState | None, static: RowState 
 
 def _values(texts: Mapping[str, str | None], plan: Plan) -> dict[str, Any]:
     fields = {name: None if text is None else read_json(text) for name, text in texts.items()}
+    fields = {name: value for name, value in fields.items() if not _is_of_before(plan, name, value)}
     try:
         return values_shown(plan, fields)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise DefinitionError(
             f"a row of {plan.table.name} does not fit its definition: {error}", remedy=_NEWEST
         ) from error
+
+
+def _is_of_before(plan: Plan, name: str, value: Any) -> bool:
+    """Whether a value is none of its column's type, but of the one that it had before it was dropped and added again:
+    an image of the row follows."""
+    column = plan.columns.get(name)
+    if column is None or column.void is None or value is None:
+        return False
+    try:
+        values_shown(plan, {name: value})
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        return True
+    return False
 
 
 def _told(

@@ -6,8 +6,10 @@ Asks the journals, the logs, a file and a server, as the source does. Writes not
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.named_tables import nothing_defines
@@ -18,6 +20,8 @@ from tailer.planning.history_held import check_held, held_log
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
+from tailer.schema.rows import BASE_TS
+from tailer.spark.newest import successor
 from tailer.state.node_log import NodeLog
 from tailer.tail.node_log import node_log
 
@@ -42,10 +46,15 @@ class Folders:
     def __init__(self, source: SourceOptions) -> None:
         self._keys = source.tail.keys()
         self.learnt: list[tuple[NodeLog, Learnt]] = []
+        self._nodes = [node for node, _ in source.places]
         for node, place in source.places:
             options = of_node(source.of(node, once=True))
             log = node_log(place, options)
             self.learnt.append((log, learn(log, options, self._keys)))
+
+    def by_node(self) -> Iterator[tuple[str, Learnt]]:
+        """What each of them tells, by the node's name."""
+        return zip(self._nodes, (learnt for _, learnt in self.learnt), strict=True)
 
     def check(self, table: TableDefinition) -> None:
         """See `FoundTable.check`."""
@@ -58,14 +67,14 @@ class Folders:
 def find_table(path: str | os.PathLike[str], table: str, options: Mapping[str, str]) -> FoundTable:
     """What is known now of `keyspace.table` in the folders of `path`. DefinitionError if nothing defines it."""
     folders = Folders(parse_options({**options, "path": os.fspath(path)}))
-    found = [each for _, learnt in folders.learnt for each in _known(learnt.history, table)]
+    found = [each for node, learnt in folders.by_node() for each in _known(learnt.history, table, node)]
     if not found:
         for _, learnt in folders.learnt:
             if learnt.errors:
                 raise learnt.errors[0]
         known = [definition for _, learnt in folders.learnt for definition in learnt.history.newest.values()]
         raise nothing_defines((table,), known, may_come=False, file=os.fspath(path))
-    return FoundTable(max(found, key=lambda each: each[0])[1], folders)
+    return FoundTable(_newest(found), folders)
 
 
 def check_read(changes: DataFrame, table: TableDefinition) -> None:
@@ -85,11 +94,39 @@ def _log_reads(changes: DataFrame) -> Iterator[dict[str, str]]:
             yield {str(name): str(given[name]) for name in given}
 
 
-def _known(history: DefinitionHistory, name: str) -> Iterable[tuple[tuple[bool, Position], Table]]:
-    """Every table that had the name, with a key that is greatest for the one that has it now."""
+class _Known(NamedTuple):
+    """A table that had the name, as one node's log tells of it since a position."""
+
+    since: Position
+    table: Table
+
+
+def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[_Known]:
     for id, newest in history.newest.items():
         if newest.name == name:
             event = history.source_of(id)
-            earlier = [held for each in history.events for held in each.changed.values() if held.id == id]
-            since = Position(0, 0) if event is None else event.at
-            yield (not newest.dropped, since), Table.of(newest, earlier, native=history.is_native(id))
+            told = [held for each in history.events for held in each.changed.values() if held.id == id]
+            table = Table.of(newest, told, native=history.is_native(id))
+            drops = [
+                each.at for each in history.events for held in each.changed.values() if held.id == id and held.dropped
+            ]
+            if drops and not newest.dropped:
+                # It was made again with its id.
+                ages = history.column_ages(id)
+                born = min((age for column, age in ages.items() if age > BASE_TS), default=None)
+                table = msgspec.structs.replace(table, ended={node: tuple(drops[-1])}, born=born)
+            yield _Known(Position(0, 0) if event is None else event.at, table)
+
+
+def _newest(found: list[_Known]) -> Table:
+    """The table that has the name now: by what all nodes tell of it."""
+    # An id that one node saw dropped is not the name's any more, though another one is late to tell so.
+    dropped = {each.table.definition.id for each in found if each.table.definition.dropped}
+    live = [each for each in found if each.table.definition.id not in dropped]
+    live = live or [each for each in found if not each.table.definition.dropped] or found
+    last = max(live, key=lambda each: each.since).table
+    for each in found:
+        if each.table.definition.id == last.definition.id and not each.table.definition.dropped:
+            last = successor(last, each.table)
+    former = {each.table.definition.id for each in found} - {last.definition.id}
+    return msgspec.structs.replace(last, former=tuple(sorted(former)))

@@ -8,20 +8,24 @@ table's own columns stand `_partition`, `_row` (its identity), `_live`, `_until`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial, reduce
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from uuid import UUID
 
 from tailer.errors import RefusedError, UsageError
 from tailer.rebuild import Table
-from tailer.rebuild.newest import newer
+from tailer.rebuild.changes import NEEDED
+from tailer.rebuild.table import latest_places
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import ArrowMap, map_in_arrow
-from tailer.spark.merged import Merged, pack_merged, unpack_merged
-from tailer.spark.newest import check_same, later, reshaped, truncations_of, with_schema_rows
+from tailer.spark.frames import rows_of
+from tailer.spark.kept_columns import NO_MIGRATION, Migration, migration, same_key
+from tailer.spark.merged import KeptImages, Merged, pack_merged, unpack_merged
+from tailer.spark.newest import is_later_life, successor, truncations_of, with_schema_rows
 from tailer.spark.rebuilding import STORED, TABLE_ROW, Rebuilding, encoded, merge_rows, rebuild_rows
-from tailer.spark.state import changes_of, own_schema, packed_facts, seconds_of
+from tailer.spark.state import named_changes, own_schema, packed_facts, seconds_of
 from tailer.types.cql import Decimals
 
 if TYPE_CHECKING:
@@ -45,13 +49,17 @@ class Kept(Protocol):
 
     def read(self) -> DataFrame: ...
 
-    def prepare(self, schema: StructType) -> None:
-        """Makes the table, and adds the columns and fields that it lacks."""
+    def prepare(self, schema: StructType, renamed: Sequence[tuple[str, str]] = ()) -> None:
+        """Makes the table, or alters its columns (`kept_columns`). `renamed`: columns of the key, before and after."""
         ...
 
-    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str) -> None:
+    def begin_again(self, schema: StructType) -> None:
+        """An empty table with these columns instead of what is there, in one commit."""
+        ...
+
+    def merge(self, merged: DataFrame, same: tuple[str, ...], gone: str, emptied: Sequence[str] = ()) -> None:
         """In one commit: rows that are equal in the columns `same` are exchanged, or go where the column `gone` is
-        null; rows that there are not yet come, unless it is."""
+        null; rows that there are not yet come, unless it is. The columns `emptied` become null in exchanged rows."""
         ...
 
     def own(self, rows: DataFrame, schema: StructType) -> DataFrame:
@@ -89,6 +97,7 @@ class Merging:
         self._prefix = self.PREFIX if prefix is None else prefix
         self._ask = table if callable(table) else None
         self._schema: StructType | None = None
+        self._former: tuple[str, ...] = ()
         self._table = table if isinstance(table, Table) else None
         if isinstance(table, TableDefinition):
             self._table = Table.of(table)
@@ -96,27 +105,44 @@ class Merging:
     def _newest(self) -> Table:
         if self._ask is not None:
             asked = self._ask()
-            self._table = asked if self._table is None else newer(self._table, asked)
+            self._table = asked if self._table is None else successor(self._table, asked, self._former)
         assert self._table is not None
         return self._table
 
-    def _prepare(self, table: Table) -> StructType:
+    def _go_on(self, known: Merged | KeptImages) -> None:
+        """Take up what the kept table holds: the one that is given may be an earlier one."""
+        self._former = known.former
+        self._table = known.table if self._table is None else successor(known.table, self._table, known.former)
+
+    def _prepare(self, table: Table, change: Migration) -> StructType:
         """Sees to it that the kept table has the columns that the table needs; gives them."""
         own = own_schema(table, self._decimals, self._spark)
         schema = _with_beside(own, self._prefix, self.beside)
         if schema != self._schema:
-            self._kept.prepare(schema)
+            self._kept.prepare(schema, change.renamed)
             self._schema = schema
         return schema
 
-    def _store(self, frame: DataFrame, task: ArrowMap, schema: StructType) -> None:
+    @staticmethod
+    def _is_other(known: Table, table: Table, is_again: bool) -> bool:
+        """Whether nothing that is kept can be of this table. `is_again`: it was created again with its id."""
+        before, after = known.definition, table.definition
+        return before.id != after.id or (is_again and not same_key(before, after))
+
+    def _begin_again(self, table: Table, known: Table) -> None:
+        """For another table of the name: what is kept of the one before goes."""
+        self._former = tuple({*self._former, known.definition.id} - {table.definition.id})
+        self._schema = _with_beside(own_schema(table, self._decimals, self._spark), self._prefix, self.beside)
+        self._kept.begin_again(self._schema)
+
+    def _store(self, frame: DataFrame, task: ArrowMap, schema: StructType, emptied: Sequence[str] = ()) -> None:
         """What the task makes of the frame, partition by partition, into the kept table, in one commit."""
         ordered = frame.repartition("partition").sortWithinPartitions("partition")
         merged = map_in_arrow(ordered, task, schema).persist()
         try:
             if not merged.isEmpty():
                 same = (self._prefix + "partition", self._prefix + "row")
-                self._kept.merge(merged, same, self._prefix + "state")
+                self._kept.merge(merged, same, self._prefix + "state", emptied)
         finally:
             merged.unpersist()
 
@@ -147,16 +173,42 @@ class TableMerge(Merging):
 
     def __call__(self, changes: DataFrame, batch_id: int) -> None:
         """Merge a micro-batch of generic change rows. Given again, or with rows known already, it changes nothing."""
+        self._begin()
         table = self._newest()
-        mine = changes_of(changes, table).persist()
+        found = named_changes(changes, table).persist()
         try:
-            if mine.isEmpty():
+            rare = [row.asDict() for row in found.where("op in ('truncate', 'schema')").collect()]
+            table = with_schema_rows(table, rare, self._former)
+            self._check_others(found, rare, table)
+            mine = rows_of(found, table, NEEDED)
+            if mine.isEmpty() and self._is_as_known(table):
                 return
-            rare = [row.asDict() for row in mine.where("op in ('truncate', 'schema')").collect()]
-            table = with_schema_rows(table, rare)
-            self._merge(mine, table, truncations_of(rare))
+            own = str(UUID(table.definition.id))
+            self._merge(mine, table, truncations_of(row for row in rare if row["table_id"] == own))
         finally:
-            mine.unpersist()
+            found.unpersist()
+
+    def _is_as_known(self, table: Table) -> bool:
+        """Whether a batch without rows of the table changes nothing."""
+        return self._known is None or self._known.table == table or table.definition.id in self._former
+
+    def _check_others(self, found: DataFrame, rare: Iterable[Mapping[str, Any]], table: Table) -> None:
+        """RefusedError for rows of a table of the same name that nothing defines. What is asked for is the newest."""
+        if self._ask is not None:
+            return
+        told = {UUID(row["table_id"]).hex for row in rare if row["op"] == "schema"}
+        known = set() if self._known is None else {self._known.table.definition.id}
+        ids = {UUID(row[0]).hex for row in found.select("table_id").distinct().collect()}
+        others = ids - told - known - {table.definition.id, *table.former, *self._former}
+        if others:
+            raise RefusedError(
+                f"rows of another table with the name {table.name}: it was dropped and created again",
+                file=self._kept.target,
+                expected=f"table id {table.definition.id}",
+                found=min(others),
+                remedy="Give a function that asks for the newest definition (table_definition), or read the changes "
+                "with includeSchemaChanges.",
+            )
 
     def refresh(self, *, everything: bool = False) -> None:
         """Bring up to date what has expired since it was merged; `everything`: every row, by the newest definition."""
@@ -166,26 +218,33 @@ class TableMerge(Merging):
     def _merge(
         self, changes: DataFrame | None, table: Table, truncations: dict[str, tuple[int, int]], *, renewed: bool = False
     ) -> None:
-        known = self._begin()
+        known, change = self._begin(), NO_MIGRATION
+        if known is not None and self._is_other(known.table, table, is_later_life(known.table, table)):
+            self._begin_again(table, known.table)
+            known = None
         if known is not None:
-            check_same(known.table, table, self._kept.target)
-            truncations = later(known.truncations, truncations)
-            table = newer(known.table, table)
-        schema = self._prepare(table)
-        news = Merged(table, truncations, self._decimals, self._on_misfit)
-        retold = known is not None and reshaped(known.table, table)
+            truncations = latest_places(known.truncations, truncations)
+            table = successor(known.table, table)
+            change = migration(known.table.definition, table.definition)
+        schema = self._prepare(table, change)
+        news = Merged(table, truncations, self._decimals, self._on_misfit, former=self._former)
+        retold = change.renewed or (
+            known is not None and (known.table.ended, known.table.born) != (table.ended, table.born)
+        )
         task = Rebuilding(
             table, int(self._now()), self._decimals, truncations, renewed or retold, self._prefix, self._on_misfit
         )
         everywhere = task.renewed or (known is not None and known.truncations != truncations)
         frame = self._frame(changes, task, None if known == news else news, everywhere)
-        self._store(frame, partial(merge_rows, encoded(task)), schema)
+        self._store(frame, partial(merge_rows, encoded(task)), schema, change.emptied)
         self._table, self._known = table, news
 
     def _begin(self) -> Merged | None:
         """What the kept table holds of the table; asked of it once, for nobody else writes it."""
         if self._known is None and self._kept.is_there():
             self._known = _known(self._kept, self._prefix)
+            if self._known is not None:
+                self._go_on(self._known)
         return self._known
 
     def _frame(self, changes: DataFrame | None, task: Rebuilding, news: Merged | None, everywhere: bool) -> DataFrame:

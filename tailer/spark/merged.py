@@ -20,23 +20,29 @@ _Kind = TypeVar("_Kind", "Merged", "KeptImages")
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """The table as a whole: its newest definition, by node the place of its last TRUNCATE, how values are written."""
+    """The table as a whole: its newest definition, by node the place of its last TRUNCATE, how values are written.
+
+    `former`: the ids of tables that had its name before.
+    """
 
     table: Table
     truncations: dict[str, tuple[int, int]] = {}
     decimals: Literal["decimal", "string"] = "decimal"
     on_misfit: Literal["fail", "null"] = "fail"
     v: int = VERSION
+    former: tuple[str, ...] = ()
 
 
 class KeptImages(msgspec.Struct, frozen=True, rename={"table": "of_images"}):
-    """Likewise of a table that is kept by images. `gone`: it was dropped."""
+    """Likewise of a table that is kept by images. `gone`: it was dropped, with the image of number `gone_seq`."""
 
     table: Table
     gone: bool = False
     decimals: Literal["decimal", "string"] = "decimal"
     on_misfit: Literal["fail", "null"] = "fail"
     v: int = VERSION
+    former: tuple[str, ...] = ()
+    gone_seq: int = 0
 
 
 def pack_merged(merged: Merged | KeptImages) -> bytes:

@@ -5,9 +5,9 @@ Frames go in sorted by partition; batches of Arrow go out. Knows no session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -69,7 +69,11 @@ def pack_changes(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator
     schema = pa.schema([("partition", pa.binary()), ("row", pa.binary()), ("facts", pa.binary())])
     with told():
         for batch in batches:
-            made = [found for change in batch.to_pylist() if (found := changed(change, plan)) is not None]
+            made = [
+                found
+                for change in batch.to_pylist()
+                if not _is_former(change, plan.table) and (found := changed(change, plan)) is not None
+            ]
             columns = (
                 [found.partition for found in made],
                 [found.row for found in made],
@@ -77,6 +81,20 @@ def pack_changes(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator
             )
             arrays = [pa.array(values, pa.binary()) for values in columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _is_former(change: Mapping[str, Any], table: Table) -> bool:
+    return bool(table.ended) and table.is_former(
+        change["node"], (change["segment"], change["offset"]), change["write_ts"]
+    )
+
+
+def _own_facts(packed: bytes, table: Table) -> list[Fact]:
+    """Without those of an earlier table with the same id."""
+    facts = unpack(packed)
+    if not table.ended:
+        return facts
+    return [fact for fact in facts if not table.is_former(fact.stamp.node, fact.stamp.place, fact.stamp.write_ts)]
 
 
 def rebuild_rows(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -134,7 +152,7 @@ def _living(task: Rebuilding, plan: Plan, batches: Iterable[pyarrow.RecordBatch]
     for partition, lines in partitions_of(batches):
         facts: dict[bytes, list[Fact]] = {}
         for line in lines:
-            facts.setdefault(line.row, []).extend(unpack(line.facts))
+            facts.setdefault(line.row, []).extend(_own_facts(line.facts, task.table))
         for row in rows_at(join(facts, plan, {}), plan, {}, task.at):
             yield _Out(partition, row.key, None, row)
 
@@ -154,7 +172,7 @@ def _merged(partition: bytes, lines: Iterable[Stored], task: Rebuilding, plan: P
     facts: dict[bytes, list[Fact]] = {}
     for line in lines:
         read = unpack(line.facts)
-        facts.setdefault(line.row, []).extend(read)
+        facts.setdefault(line.row, []).extend(_own_facts(line.facts, task.table))
         if line.live is not None:
             stored[line.row] = line
             before[line.row] = read

@@ -82,7 +82,7 @@ def rebuild(
     if not partial:
         check_read(changes, given.definition)
     task = Rebuilding(given, seconds_of(at), decimals, on_misfit=on_misfit)
-    packed = packed_facts(_not_truncated(changes_of(changes, given)), task)
+    packed = packed_facts(_not_truncated(changes_of(changes, given), given), task)
     ordered = packed.repartition("partition").sortWithinPartitions("partition")
     schema = own_schema(given, decimals, changes.sparkSession)
     return map_in_arrow(ordered, functools.partial(rebuild_rows, encoded(task)), schema)
@@ -110,6 +110,17 @@ def changes_of(changes: DataFrame, table: Table) -> DataFrame:
     return rows_of(changes, table, NEEDED)
 
 
+def named_changes(changes: DataFrame, table: Table) -> DataFrame:
+    """The rows of the table and of others that had its name; where rows do not tell names, its own alone."""
+    from pyspark.sql import functions as F
+
+    check_changes(changes, NEEDED)
+    if not {"keyspace", "table"} <= set(changes.columns):
+        return rows_of(changes, table, NEEDED)
+    of_name = (F.col("keyspace") == table.definition.keyspace) & (F.col("table") == table.definition.table)
+    return changes.where(of_name).select(*NEEDED)
+
+
 def packed_facts(changes: DataFrame, task: Rebuilding) -> DataFrame:
     """What the changes of the task's table say, row by row of the table."""
     return map_in_arrow(changes, functools.partial(pack_changes, encoded(task)), PACKED)
@@ -133,12 +144,15 @@ def own_schema(table: Table, decimals: Decimals, spark: SparkSession) -> StructT
     return schema
 
 
-def _not_truncated(changes: DataFrame) -> DataFrame:
-    """The changes that no TRUNCATE of their node voids."""
+def _not_truncated(changes: DataFrame, table: Table) -> DataFrame:
+    """The changes that no TRUNCATE of their node voids, and no DROP before the table was made again with its id."""
     from pyspark.sql import functions as F
 
     place = [F.get_json_object("range", f"$.before.{name}").cast("long").alias(name) for name in ("segment", "offset")]
     truncates = changes.where(F.col("op") == "truncate").select("node", F.struct(*place).alias("place"))
+    if not table.definition.dropped:
+        drops = changes.where((F.col("op") == "schema") & F.col("columns").isNull())
+        truncates = truncates.unionByName(drops.select("node", F.struct("segment", "offset").alias("place")))
     latest = truncates.groupBy("node").agg(F.max("place").alias(_BEFORE))
     stands = F.col(_BEFORE).isNull() | (F.struct("segment", "offset") >= F.col(_BEFORE))
     return changes.join(F.broadcast(latest), "node", "left").where(stands).drop(_BEFORE)

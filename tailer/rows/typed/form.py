@@ -14,11 +14,12 @@ from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.relaid import is_laid_out
 from tailer.scan.record.record import TABLE_KEY_BYTES
+from tailer.schema.model import TableDefinition
 from tailer.schema.typed import META, TypedTable
+from tailer.schema.typed_columns import fits, same_values
 from tailer.typed_decode import decode_json
-from tailer.types import CqlType, Shape, parse_type
-from tailer.types.cql import CellsReader, Decimals, Native, Reader, ValueToJson
-from tailer.types.kinds import CUSTOM
+from tailer.types import CqlType
+from tailer.types.cql import CellsReader, Decimals, Reader, ValueToJson
 from tailer.types.value_json import value_json
 from tailer.types.values import elements_reader, reader
 
@@ -114,7 +115,7 @@ def form_of(typed: TypedTable) -> Form:
 @lru_cache(maxsize=16)
 def _form(encoded: bytes) -> Form:
     typed = decode_json(encoded, TypedTable)
-    columns = tuple(_form_column(column.name, parse_type(column.type, typed.types), typed) for column in typed.columns)
+    columns = tuple(_form_column(column.name, typed.type_of(column), typed) for column in typed.columns)
     own = [pa.field(column.name, column.arrow) for column in columns]
     meta = [pa.field(typed.prefix + name, _META.get(name, _STRING)) for name in META]
     return Form(typed, columns, pa.schema(own + meta))
@@ -141,24 +142,6 @@ def _form_parts(name: str, type_: CqlType, decimals: Decimals) -> tuple[FormValu
     )
 
 
-def fits(have: CqlType, want: CqlType, by_name: bool = False) -> bool:
-    """Whether values of `have` can be read as `want`: the same, or a user-defined type that gained fields since.
-
-    `by_name`: those of a native log, whose fields may lie in other places there (`relaid`).
-    """
-    if have.kind != want.kind:
-        return isinstance(have.traits, Native) and have.traits.within == want.kind
-    if have.dimension != want.dimension or (have.traits is CUSTOM and have.text != want.text):
-        return False
-    if have.traits.shape is Shape.UDT and by_name:
-        fields = dict(want.fields)
-        return all(name in fields and fits(part, fields[name], True) for name, part in have.fields)
-    inner = [fits(part, other, by_name) for part, other in zip(have.arguments, want.arguments, strict=False)]
-    if have.traits.shape is Shape.UDT:
-        return len(have.arguments) <= len(want.arguments) and all(inner)
-    return len(have.arguments) == len(want.arguments) and all(inner)
-
-
 def _bind(form: Form, table: PreparedTable) -> Bound:
     kinds = [column.kind for column in form.typed.columns]
     key = [number for number, kind in enumerate(kinds) if kind == "partition_key"]
@@ -170,7 +153,7 @@ def _bind(form: Form, table: PreparedTable) -> Bound:
     moved: set[int] = set()
     for number, column in enumerate(table.columns):
         slot = by_name.get(column.name, MISSING)
-        if slot != MISSING and not fits(column.type, form.columns[slot].type, native):
+        if slot != MISSING and not _takes(form, slot, table.definition, number, column.type, native):
             slot = MISSING
         slots.append(slot)
         same.append(slot != MISSING and _is_same(column.type, form.columns[slot].type))
@@ -178,6 +161,13 @@ def _bind(form: Form, table: PreparedTable) -> Bound:
             moved.add(number)
     misfit = _misfit(form, table.key, key) or _misfit(form, table.clustering, clustering)
     return Bound(table, tuple(key), tuple(clustering), tuple(slots), tuple(same), misfit, frozenset(moved))
+
+
+def _takes(form: Form, slot: int, definition: TableDefinition, number: int, have: CqlType, native: bool) -> bool:
+    """Whether values of a column have their place in that one of the form, which may be another column of the name."""
+    want, column = form.typed.columns[slot], definition.data_columns[number]
+    is_one = want.is_earlier or column.dropped or (definition.id, column.dropped_time) == (form.typed.id, want.since)
+    return (fits if is_one else same_values)(have, form.columns[slot].type, native)
 
 
 def _is_same(have: CqlType, want: CqlType) -> bool:

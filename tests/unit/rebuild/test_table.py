@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tailer.errors import DefinitionError
@@ -12,7 +13,9 @@ from tailer.rebuild.facts import Kind
 from tailer.rebuild.newest import newer
 from tailer.rebuild.table import Table, plan_of
 from tailer.schema.model import Column, TableDefinition, TypeField
-from tailer.spark.newest import reshaped
+from tailer.schema.told import told_text
+from tailer.spark.kept_columns import Migration, migration
+from tailer.spark.newest import successor, with_schema_rows
 from tests.unit.rebuild.test_join import ID, change
 
 KEY = Column("k", "partition_key", "int", 0)
@@ -72,5 +75,50 @@ def test_of_two_definitions_the_one_that_tells_more_isnewer() -> None:
     for first, second in ((old, new), (new, old)):
         assert newer(first, second).definition == new.definition
     assert newer(old, Table.of(definition(V, fields=("x", "b")))).fields == {"u": {"a": 0, "x": 0, "b": 1}}
-    assert not reshaped(old, new)
-    assert reshaped(Table.of(definition(V, U)), dropped)
+    assert not migration(old.definition, definition(V, Column("w", "regular", "int"))).renewed
+    assert migration(definition(V, U), dropped.definition) == Migration(True, (), ("v",))
+
+
+def test_what_is_not_void_of_a_dropped_column_is_kept_for_when_it_is_added_again() -> None:
+    """The definition may be ahead of the changes that are read by it."""
+    gone = Column("v", "regular", "int", dropped=True, dropped_time=5)
+    assert facts(Table.of(definition(gone)), change("update", 9, columns='{"v":7}')) == [(Kind.CELL, b"", b"\0\0\0\7")]
+    assert facts(Table.of(definition(gone)), change("update", 9, columns='{"v":"of another type"}')) == []
+
+
+DROPPED = Table.of(msgspec.structs.replace(definition(V, U), dropped=True), ())
+
+
+def test_of_two_tables_with_one_id_the_one_behind_a_drop_counts() -> None:
+    first, again = Table.of(definition(V, U)), Table.of(definition(V))
+    later = msgspec.structs.replace(again, ended={"n1": (1, 50)})
+    for pair in ((first, later), (later, first), (DROPPED, again)):
+        assert successor(*pair).definition == again.definition
+    other = Table.of(msgspec.structs.replace(definition(V), id="ff" * 16))
+    assert successor(first, other) == other
+    assert successor(other, first, (first.definition.id,)) == other
+
+
+def test_what_a_node_logged_before_a_drop_is_of_the_table_before() -> None:
+    table = msgspec.structs.replace(Table.of(definition(V)), ended={"n1": (1, 50)}, born=90)
+    assert table.is_former("n1", (1, 49), 100)
+    assert not table.is_former("n1", (1, 50), 10)
+    # Nothing tells where another node's DROP is: the time at which the table was created again counts.
+    assert table.is_former("n2", (9, 9), 90)
+    assert not table.is_former("n2", (1, 1), 91)
+    assert not Table.of(definition(V)).is_former("n1", (1, 1), 1)
+
+
+def test_schema_rows_tell_of_a_drop_and_of_a_table_with_another_id() -> None:
+    def row(id: str, offset: int, node: str, told: TableDefinition | None) -> dict[str, Any]:
+        text = None if told is None else told_text(told, capture_begins=False)
+        return {"op": "schema", "table_id": id, "node": node, "segment": 1, "offset": offset, "columns": text}
+
+    first, again = Table.of(definition(V, U)), definition(V)
+    made = with_schema_rows(first, [row(ID, 7, "n1", None), row(ID, 8, "n1", again)], ())
+    assert (made.definition, made.ended) == (again, {"n1": (1, 7)})
+    # A node that is late tells the same once more: nothing is dropped by that.
+    late = with_schema_rows(made, [row(ID, 3, "n2", None)], ())
+    assert (late.definition, late.ended) == (again, {"n1": (1, 7), "n2": (1, 3)})
+    other = msgspec.structs.replace(again, id="ff" * 16)
+    assert with_schema_rows(first, [row(ID, 7, "n1", None), row(other.id, 8, "n1", other)], ()).definition == other

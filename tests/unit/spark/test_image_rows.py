@@ -197,8 +197,25 @@ def test_nor_has_it_what_a_row_that_is_known_in_part_kept() -> None:
 def test_a_table_that_is_gone() -> None:
     kept = Kept(STATIC)
     kept.give([image("insert", 1, None, {"s": "x"}), image("insert", 2, "a", {"v": 1})])
-    kept.give([], gone=True)
+    kept.give([], gone_seq=3)
     assert kept.rows == {}
+
+
+def test_a_table_that_is_created_again_with_its_id_has_its_new_rows_alone() -> None:
+    kept = Kept(STATIC)
+    kept.give([image("insert", 1, None, {"s": "x"}), image("insert", 2, "a", {"v": 1})])
+    kept.give([image("insert", 4, "a", {"v": 2})], gone_seq=3)
+    assert rows(kept, "ck", "s", "v") == [("a", None, 2)]
+
+
+def test_a_value_of_the_type_before_is_null_where_a_column_was_added_again_with_another_one() -> None:
+    """Written with a timestamp of the future, so that the DROP does not void it; an image of the row follows."""
+    ck, v, w = PLAIN.definition.columns[1:]
+    kept = Kept(definition(ck, v, msgspec.structs.replace(w, type="text")))
+    kept.give([image("insert", 30, "a", {"v": 1, "w": "b"})])
+    kept.table = definition(ck, v, msgspec.structs.replace(w, type="blob", dropped_time=9))
+    kept.give([image("insert", 31, "b", {"v": 5, "w": "0xff"})], renewed=True)
+    assert rows(kept, "ck", "v", "w") == [("a", 1, None), ("b", 5, b"\xff")]
 
 
 def test_a_column_that_the_definition_does_not_know() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pickle
 
+import msgspec
 import pytest
 
 from tailer.errors import UsageError
-from tailer.rows.typed.form import fits, form_of
+from tailer.rows.typed.form import form_of
+from tailer.schema.masks import masks_of
 from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
+from tailer.schema.typed_columns import fits
 from tailer.types import parse_type
 
 KEY = Column("id", "partition_key", "int", 0)
@@ -86,3 +89,53 @@ def test_what_fits(have: str, want: str, fit: bool) -> None:
     one, two = TypeField("a", "int"), TypeField("b", "int")
     types = {"short": (one,), "long": (one, two)}
     assert fits(parse_type(have, types), parse_type(want, types)) is fit
+
+
+def test_an_earlier_column_of_a_name_keeps_its_values_under_another_name() -> None:
+    """Of every type that the name had one; the names are the same from wherever the rows begin."""
+    first = table(Column("b", "regular", "text"), Column("c", "regular", "ascii"))
+    second = table(Column("b", "regular", "blob", dropped_time=5), Column("c", "regular", "text", dropped_time=5))
+    third = table(Column("b", "regular", "list<int>", dropped_time=9), Column("c", "regular", "text", dropped_time=5))
+    made = typed_table(third, [first, second, third], TypedOptions())
+    assert names(made) == ["id", "b", "c", "b_dropped_blob", "b_dropped_text"]
+    assert names(typed_table(third, [second, third], TypedOptions())) == ["id", "b", "c", "b_dropped_blob"]
+    renamed = [[column.name for column in made.renamed(each).data_columns] for each in (first, second, third)]
+    assert renamed == [["b_dropped_text", "c"], ["b_dropped_blob", "c"], ["b", "c"]]
+    assert made.renamed(first).data_columns[0].name_bytes == b"b"
+    gone = table(Column("b", "regular", "text", dropped=True, dropped_time=5))
+    assert made.renamed(gone).data_columns[0].name == "b_dropped_text"
+
+
+def test_a_type_made_again_with_the_same_fields_but_other_names_is_another_type() -> None:
+    u = Column("u", "regular", "frozen<t>")
+    a, z, b = TypeField("a", "int"), TypeField("z", "int"), TypeField("b", "text")
+    first, grown = table(u, types={"t": (a,)}), table(u, types={"t": (a, b)})
+    again = table(msgspec.structs.replace(u, dropped_time=5), types={"t": (z, b)})
+    made = form_of(typed_table(again, [first, grown, again], TypedOptions()))
+    later, earlier = made.columns[1:]
+    assert (later.name, later.arrow.names) == ("u", ["z", "b"])
+    assert earlier.name.startswith("u_dropped_udt_")
+    assert earlier.arrow.names == ["a", "b"]
+    for definition in (first, grown):
+        assert made.typed.renamed(definition).data_columns[0].name == earlier.name
+    # A field that is renamed while the column lives changes nothing.
+    renamed = table(u, types={"t": (z, b)})
+    assert names(typed_table(renamed, [grown, renamed], TypedOptions())) == ["id", "u"]
+
+
+def test_a_column_of_an_earlier_table_of_the_name_has_a_place_too() -> None:
+    first, other = table(Column("v", "regular", "int")), table(Column("v", "regular", "text"))
+    other = msgspec.structs.replace(other, id="11" * 16)
+    made = typed_table(other, [first, other], TypedOptions())
+    assert names(made) == ["id", "v", "v_dropped_int"]
+    assert [made.renamed(each).data_columns[0].name for each in (first, other)] == ["v_dropped_int", "v"]
+
+
+def test_a_mask_of_a_column_hides_its_earlier_values_too() -> None:
+    first = table(Column("b", "regular", "text"))
+    second = table(Column("b", "regular", "blob", dropped_time=5))
+    made = typed_table(second, [first, second], TypedOptions())
+    masks = masks_of(["ks.t.b=null"], ())
+    assert masks.also("ks.t", made.names_in(first)).of("ks.t") == {"b": "null", "b_dropped_text": "null"}
+    left_out = masks_of((), ["ks.t.b"]).shown_typed(made)
+    assert names(left_out) == ["id"]

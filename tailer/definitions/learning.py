@@ -134,7 +134,7 @@ class Definitions:
         self._touched = self._touched or any(map(ask.mutation, payloads(run)))
         ids = FirstIds(run)
         if self._met is not None:
-            self._met.note(segment, run, ids.tables(), self._inside.unknown_in(run, ids))
+            self._met.note(segment, run, ids.tables(), unread=not self._inside.known(run, ids))
         return ids
 
     def learn_collected(self, planned: Position | None) -> None:

@@ -125,7 +125,10 @@ class OutsideSources:
 
     def _ask(self, server: Server) -> list[SchemaDelta]:
         self._asked = self._clock()
-        return read_server(server)
+        answer = read_server(server)
+        # What they say is no definition: it only decides what is reported.
+        self._known.durability.tell(delta for delta in answer if delta.table == "keyspaces")
+        return [delta for delta in answer if delta.table != "keyspaces"]
 
 
 def server_of(options: TailOptions) -> Server | None:

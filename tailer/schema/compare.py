@@ -33,7 +33,7 @@ def differences(state: SchemaState, server: Sequence[SchemaDelta]) -> list[Schem
     places = {(held.keyspace, held.table) for held in fresh}
     types = {(held.keyspace, name) for held in fresh for name in held.types}
     for delta in server:
-        place = (delta.keyspace, delta.clustering[0])
+        place = (delta.keyspace, *delta.clustering[:1])
         if place in (types if delta.table == "types" else places):
             found.append(delta)
     return found

@@ -20,7 +20,8 @@ from tailer.spark.source import generic_schema
 from tests.helpers.asked_server import AskedServer
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import LogFolder, completed, insert_payload, segment_of
-from tests.unit.tail.test_unknown_tables import BOTH, FIRST, PLAIN, A, B, log_of
+from tests.helpers.served import served
+from tests.unit.tail.test_unknown_tables import BOTH, FIRST, PLAIN, A, B, aside, log_of
 
 ROWS = [insert_payload(A, 1, "a", 10), *(insert_payload(B, n, "b", n) for n in (2, 3))]
 LINE = f"2 entries of table {B.id} put into quarantine"
@@ -158,3 +159,23 @@ def test_a_consumer_of_a_program_is_told(log: LogFolder, server: AskedServer) ->
     tailer.run(log.path, taken, name="c", once=True, server="db", say=said.append)
     assert taken.keys == [1, 9]
     assert any(LINE in line for line in said)
+
+
+def test_a_served_node_keeps_what_its_reader_puts_aside(log: LogFolder, server: AskedServer) -> None:
+    with served(log.path) as node:
+        result = follow(node.url, "--output", "json", "--server", "db")
+    assert (result.code, [json.loads(line)["partition_key"]["pk"] for line in result.lines]) == (0, [1, 9])
+    assert LINE in result.err
+    assert len(aside(log)) == 2
+
+
+def test_a_served_nodes_full_quarantine_is_3(
+    log: LogFolder, server: AskedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not waited for as a node that is busy."""
+    monkeypatch.setattr("tailer.serve.consumers.QUARANTINE_BYTES_MAX", 900)
+    with served(log.path) as node:
+        result = follow(node.url, "--output", "json", "--server", "db")
+    assert (result.code, len(aside(log))) == (3, 1)
+    assert "the quarantine is full" in result.err
+    assert str(B.id) in result.err

@@ -74,8 +74,7 @@ class FollowedLog:
 
 def nodes_of(places: Sequence[tuple[str, LogPlace]], options: TailOptions) -> list[FollowedLog]:
     """The logs of a run; from here on it is run by the user whose they are."""
-    several = len(places) > 1
-    chosen = {name: options.of_node(name, several=several) for name, _ in places}
+    chosen = {name: options.among(places, name) for name, _ in places}
     nodes = [FollowedLog(name, place, state_of(place, chosen[name]), chosen[name]) for name, place in places]
     _become_owner([(node.place, node.state) for node in nodes])
     return nodes

@@ -7,7 +7,7 @@ find the same. Opens nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from tailer.definitions.history import DefinitionHistory
@@ -61,12 +61,12 @@ class DefinitionsAtSpans:
         """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
         start, end = Position(span.segment, span.start), Position(span.segment, span.end)
         state = self._history.state_at(start)
-        own = [(record.at, record.deltas) for record in self._history.records(start, end)]
+        own = [(record.at, partial(self._history.merge, state, record)) for record in self._history.records(start, end)]
         for at, deltas in self._history.late(span.segment):
             if at <= start:
                 state.apply(deltas)
             elif at <= end:
-                own.append((at, deltas))
+                own.append((at, partial(state.apply, deltas)))
         base: DefinitionsById = {**builtin(), **state.definitions}
-        made = [Change(at.offset, state.apply(deltas)) for at, deltas in sorted(own, key=lambda item: item[0])]
+        made = [Change(at.offset, apply()) for at, apply in sorted(own, key=lambda item: item[0])]
         return SpanDefinitions(base, tuple(change for change in made if change.definitions))

@@ -16,7 +16,8 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
+from tailer.schema.taken_back import Key, concern, creates, rows_of, shows, taken_back
+from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
 class DefinitionEvent(NamedTuple):
@@ -36,6 +37,9 @@ class DefinitionHistory:
 
     Records count in the order of their positions, at one position in the order of their numbers; a retracted record has
     no effect anywhere. Adding records at the end is cheap; one that belongs further up replays what follows.
+
+    What a server or another node reported counts from the position on that it was journaled for, but for the changes
+    that this log itself shows further on: they count from where the log shows them (`schema.taken_back`).
     """
 
     def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
@@ -46,6 +50,7 @@ class DefinitionHistory:
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
         self._native: dict[str, list[DefinitionRecord]] = {}
+        self._reported: list[tuple[Position, dict[Key, SchemaDelta]]] = []
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -105,6 +110,7 @@ class DefinitionHistory:
             elif isinstance(record, SchemaRecord | DefinitionRecord):
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
+                late = late or self._takes_back(record)
                 if isinstance(record, SchemaRecord) and record.found is not None:
                     self._late.setdefault(record.found.segment, []).append(record)
                 if not late:
@@ -155,7 +161,7 @@ class DefinitionHistory:
     def created_at(self, id: str) -> Position | None:
         """Where the log says that a table of a server was created; None if it does not."""
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        made = (r for r in told if r.n not in self._retracted and _creates(r.deltas, id))
+        made = (r for r in told if r.n not in self._retracted and creates(r.deltas, id))
         return min((record.found or record.at for record in made), default=None)
 
     def column_ages(self, id: str) -> Mapping[str, int]:
@@ -172,8 +178,24 @@ class DefinitionHistory:
         state = SchemaState()
         for record in self._records:
             if isinstance(record, SchemaRecord) and record.at <= at and record.n not in self._retracted:
-                state.apply(record.deltas)
+                self.merge(state, record)
         return state
+
+    def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
+        """A server's response as it counts at a position: without the changes that the log shows behind it."""
+        rows = rows_of(response)
+        later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _stands(r) > at)
+        known = [r.deltas for r in later if r.n not in self._retracted and concern(rows, r.deltas)]
+        return taken_back(response, known) if known else [*response]
+
+    def shown_behind(self, at: Position) -> list[SchemaRecord]:
+        """The log's own schema records behind a position, in order."""
+        own = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
+        return sorted((r for r in own if _stands(r) > at and r.n not in self._retracted), key=_stands)
+
+    def records_of_log(self) -> list[SchemaRecord]:
+        """The schema changes that the log shows itself, in order."""
+        return [r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG]
 
     def late(self, segment: int) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
         """Changes that were met in a segment when the planner was past them: where they stood, in order."""
@@ -188,7 +210,7 @@ class DefinitionHistory:
     def _reset(self) -> None:
         self._state = SchemaState()
         self._events, self._positions = [], []
-        self._native = {}
+        self._native, self._reported = {}, []
         self._generation += 1
         self._cached, self._valid = 0, {}
 
@@ -199,20 +221,37 @@ class DefinitionHistory:
             self._native.setdefault(record.definition.id, []).append(record)
             changed = {record.key: record.definition}
         else:
-            changed = self._state.apply(record.deltas)
+            if record.source != LOG:
+                self._reported.append((record.at, rows_of(record.deltas)))
+            changed = self.merge(self._state, record)
         if changed:
             self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
             self._positions.append(record.at)
 
+    def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
+        """Apply a record as far as it is in force at its position."""
+        if record.source == LOG:
+            return state.apply(record.deltas)
+        if record.source.startswith(NODE):
+            later = [r.deltas for r in self.shown_behind(record.at)]
+            shown = [delta for changes in later for delta in changes]
+            return state.apply([delta for delta in record.deltas if delta not in shown])
+        deltas = record.deltas
+        if record.source.startswith(SERVER):
+            # Earlier versions took a table or column that a response lacks as dropped, with a deletion made up for it.
+            deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
+        return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
 
-def _creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
-    """Whether changes say all of a table: an ALTER writes only the columns that it adds, or takes some away."""
-    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
-    columns = [
-        delta for delta in deltas if delta.table == "columns" and (delta.keyspace, *delta.clustering[:1]) in names
-    ]
-    keys = (delta for delta in columns if delta.cells.get("kind", (0, None))[1] == "partition_key")
-    return any(keys) and all(delta.cells for delta in columns)
+    def _takes_back(self, record: SchemaRecord | DefinitionRecord) -> bool:
+        """Whether a record of the log shows a change that something reported before it has too early."""
+        if isinstance(record, DefinitionRecord) or record.source != LOG:
+            return False
+        return any(at < _stands(record) and shows(rows, record.deltas) for at, rows in self._reported)
+
+
+def _stands(record: SchemaRecord) -> Position:
+    """Where the log shows a record's changes."""
+    return record.found or record.at
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

@@ -31,10 +31,12 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared, prepare
 from tailer.scan.index import Status
 from tailer.scan.mutation.scan import scan
+from tailer.schema.compare import additions
 from tailer.schema.decode import deltas
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
+from tailer.schema.taken_back import key_of
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import FirstIds, payloads
 from tailer.segments.run import Run
@@ -162,18 +164,29 @@ class Definitions:
         self._pending.clear()
         self.in_records.pending.clear()
 
-    def add(self, changes: Iterable[SchemaDelta], source: str, at: Position) -> bool:
-        """What a file or a server says, valid from `at`; whether that is news."""
-        given = tuple(changes)
-        before = len(self._history.events)
-        records = []
-        if self._is_news(_digest(source, given), at):
-            records = [SchemaRecord(at=at, source=source, deltas=given)]
-        elif self._history.state_at(at).apply(given):
+    def add(self, changes: Iterable[SchemaDelta], source: str, at: Position, *, asked: int = 0) -> bool:
+        """What a file or a server says, valid from `at`; whether that is news. `asked`: see `SchemaRecord`."""
+        record = SchemaRecord(at=at, source=source, deltas=tuple(changes), asked=asked)
+        if self._is_news(_digest(source, record.deltas), at):
+            return self.add_records([record])
+        if self._history.merge(self._history.state_at(at), record):
             # Known, but overruled or taken back since: who gives it again wants it to count.
-            records = [SchemaRecord(at=at, source=source, deltas=given, again=self._taken)]
+            return self.add_records([msgspec.structs.replace(record, again=self._taken)])
+        return False
+
+    def add_records(self, records: Sequence[SchemaRecord]) -> bool:
+        """Journal what was found outside the log; whether a definition changed by that."""
+        generation, before = self._history.version
         self._add(records)
-        return len(self._history.events) != before
+        return self._history.version != (generation, before)
+
+    def additions(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
+        """The rows of a server's response that change a definition at a position, as the response has them."""
+        in_force = self._history.in_force(response, at)
+        added = {key_of(delta) for delta in additions(self._history.state_at(at), in_force)}
+        places = {(key[1], key[2][0]) for key in added if key[0] != "types"}
+        whole = (d for d in response if d.table != "types" and (d.keyspace, d.clustering[0]) in places)
+        return [*whole, *(d for d in response if d.table == "types" and key_of(d) in added)]
 
     def at(self, span: Span) -> SpanDefinitions:
         """The definitions that the rows of a span need, by what is known now."""

@@ -1,25 +1,31 @@
-"""Definitions from outside the log, a CQL file or a live server: when they are asked, and from where on they count.
+"""Definitions from outside the log: a CQL file, a live server, the logs of other nodes of the cluster.
 
-A server is asked again every minute. What it says beyond the log is journalled only once the planner has passed
-everything that was durable when it was asked, and the log has still not shown it (architecture section 5).
+A server is asked at the start, every minute, and where an entry cannot be decoded. Its response is compared with the
+schema at the consumer's own position, never with what another consumer of the same journal has read further on. What it
+adds is journaled for that position; changes that the log itself shows behind the position count from there
+(`DefinitionHistory.in_force`). What a response lacks is not thereby dropped.
+
+Other nodes of the cluster are asked where an entry cannot be decoded, and where segments of this log are missing
+(`peers.py`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 from uuid import UUID
 
 from tailer.definitions.learning import BEGINNING, Definitions
+from tailer.definitions.peers import Peers
 from tailer.errors import CdcError, SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
-from tailer.schema.compare import differences
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
-from tailer.schema.server import Server, Tls, as_base, of_table, read_server
+from tailer.schema.server import Server, Tls, of_table, read_server
 from tailer.segments.view import View
+from tailer.state.journal_records import SERVER
 
 ASK_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 10.0
@@ -28,91 +34,118 @@ later than the log's own node."""
 
 
 class OutsideSources:
-    """The outside sources of one tail. `clock` in seconds, monotonic."""
+    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: the other nodes of its run."""
 
-    def __init__(self, options: TailOptions, known: Definitions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        options: TailOptions,
+        known: Definitions,
+        clock: Callable[[], float] = time.monotonic,
+        peers: Peers | None = None,
+    ) -> None:
+        self._read_ahead: Callable[[], None] = lambda: None
         self._options = options
         self._known = known
         self._clock = clock
+        self._peers = peers
         self._server = server_of(options)
         self._asked = 0.0
-        self._answer: list[SchemaDelta] | None = None
+        self._response: _Response | None = None
         self._logged: Position | None = None
         self._in_vain: set[Position] = set()
-        self._tables: dict[str, list[SchemaDelta]] = {}
+        self._tables: dict[str, _Response] = {}
         self._missing: dict[str, float] = {}
+        self._notices: list[str] = []
 
-    def give(self, planned: Position | None) -> None:
+    def reads_ahead_by(self, read_ahead: Callable[[], None]) -> None:
+        """What learns every definition that the log shows by now. It is called behind a response of the server, so that
+        the log's own changes that the response has too are known with their positions."""
+        self._read_ahead = read_ahead
+
+    def take_notices(self) -> list[str]:
+        """What there is to say since the last call."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def give(self, planned: Position | None, read_ahead: Callable[[], None] = lambda: None) -> None:
         """Take in what the user named, valid from the planner's position, or from ever at a first start (None)."""
         at = planned or BEGINNING
         file = self._options.schema_file
         if file is not None:
             self._known.add(read_cql(file), f"file {file.name}", at)
         if self._server is not None:
-            self._answer = self._ask(self._server)
-            self._known.add(as_base(self._answer), self._source, at)
+            response = self._ask(self._server)
+            read_ahead()
+            self._take(response, at, whole=planned is None)
 
     def refresh(self, view: View, planned: Position) -> str | None:
         """Ask again when it is time; a notice where the server knew something that the log did not show."""
         if self._server is None:
             return None
-        if self._answer is None and self._clock() - self._asked >= ASK_SECONDS:
-            try:
-                self._answer = self._ask(self._server)
-            except SystemFailedError as error:
-                return f"the server could not be asked for its definitions: {error.sentence()}"
-        if self._answer is not None and self._logged is None:
-            # The extents as they are now, after the answer: what it knows was logged before.
+        if self._response is None:
+            if self._clock() - self._asked >= ASK_SECONDS:
+                try:
+                    self._response = self._ask(self._server)
+                except SystemFailedError as error:
+                    return f"the server could not be asked for its definitions: {error.sentence()}"
+            # `view` was taken before the response: the next one shows what was durable behind it.
+            return None
+        if self._logged is None:
             durable = [Position(segment, seen.end) for segment, seen in view.items() if seen.promised]
             self._logged = max(durable, default=planned)
-        if self._answer is None or self._logged is None or planned < self._logged:
+        if planned < self._logged:
             return None
-        news = differences(self._known.history.state, self._answer)
-        self._answer = self._logged = None
-        if news and self._known.add(news, self._source, planned):
+        self._read_ahead()
+        response, self._response, self._logged = self._response, None, None
+        if self._take(response, planned):
             return f"{self._source} has definitions that the log did not show: they count from {planned} on"
         return None
 
-    def ask_again(self, at: Position, planned: Position) -> bool:
-        """An entry at `at` cannot be decoded: ask the server once more; whether that brought news."""
-        if self._server is None or at in self._in_vain:
+    def ask_again(self, at: Position) -> bool:
+        """An entry at `at` cannot be decoded: ask the other nodes and the server; whether that brought news. It counts
+        from this entry on."""
+        if at in self._in_vain:
             return False
         self._in_vain.add(at)
+        if self._peers is not None and self._ask_peers(self._peers, at):
+            return True
+        if self._server is None:
+            return False
         try:
-            answer = self._ask(self._server)
+            response = self._ask(self._server)
         except CdcError:
             # The entry's own error is what the user has to see.
             return False
-        base = self._known.add(as_base(answer), self._source, planned)
-        return self._known.add(differences(self._known.history.state, answer), self._source, planned) or base
+        self._read_ahead()
+        return self._take(response, at)
 
     def ask_for_table(self, table: str, at: Position) -> bool:
-        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the server for it, and wait for the
-        response; whether the table is defined there now.
+        """An entry at `at` is of a table (32 hex digits) that nothing defines: ask the other nodes, then the server,
+        and wait for the response; whether the table is defined there now.
 
         What the server says of this table counts from the entry on, and says nothing of other tables. A table is asked
         for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
         does not respond.
         """
-        assert self._server is not None
-        answer = self._tables.get(table, [])
-        if not answer and self._clock() - self._missing.get(table, float("-inf")) >= RETRY_SECONDS:
+        if self._peers is not None and self._ask_peers(self._peers, at) and table in self._known.history.as_of(at):
+            return True
+        if self._server is None:
+            return False
+        response = self._tables.get(table)
+        if response is None and self._clock() - self._missing.get(table, float("-inf")) >= RETRY_SECONDS:
             try:
-                answer = of_table(self._ask(self._server), table)
+                response = self._ask(self._server)
             except CdcError as error:
                 error.tell(f"the definition of table {UUID(table)}, which an entry at {at} needs, is unknown")
                 raise
+            self._read_ahead()
+            response.rows = of_table(response.rows, table)
             self._missing[table] = self._clock()
-        if not answer:
+        if response is None or not response.rows:
             return False
-        self._tables[table] = answer
-        # As a base first: that lies under all that the log says. It does not count where an earlier table of that name
-        # lives as far as the log says, whose DROP was not seen: the server's own timestamps overrule that.
-        for given in (as_base(answer), answer):
-            self._known.add(given, self._source, at)
-            if table in self._known.history.as_of(at):
-                return True
-        return False
+        self._tables[table] = response
+        self._known.add(response.rows, self._source, at, asked=response.asked)
+        return table in self._known.history.as_of(at)
 
     @property
     def server(self) -> Server | None:
@@ -120,15 +153,44 @@ class OutsideSources:
         return self._server
 
     @property
-    def _source(self) -> str:
-        return f"server {self._server}"
+    def asks(self) -> bool:
+        """Whether somebody can be asked for a definition that the log lacks."""
+        return self._server is not None or self._peers is not None
 
-    def _ask(self, server: Server) -> list[SchemaDelta]:
+    def behind_gap(self, at: Position) -> None:
+        """Segments before `at` are missing: what other nodes' logs show of the schema meanwhile counts from here on."""
+        if self._peers is not None:
+            self._ask_peers(self._peers, at)
+
+    def _ask_peers(self, peers: Peers, at: Position) -> bool:
+        found = peers.news(self._known, at)
+        self._notices += peers.take_notices()
+        return self._known.add_records(found) if found else False
+
+    def _take(self, response: _Response, at: Position, *, whole: bool = False) -> bool:
+        """Journal what a response adds at a position; whether that is anything."""
+        rows = response.rows if whole else self._known.additions(response.rows, at)
+        return bool(rows) and self._known.add(rows, self._source, at, asked=response.asked)
+
+    @property
+    def _source(self) -> str:
+        return f"{SERVER}{self._server}"
+
+    def _ask(self, server: Server) -> _Response:
         self._asked = self._clock()
+        asked = time.time_ns() // 1000
         answer = read_server(server)
         # What they say is no definition: it only decides what is reported.
         self._known.durability.tell(delta for delta in answer if delta.table == "keyspaces")
-        return [delta for delta in answer if delta.table != "keyspaces"]
+        return _Response(asked, [delta for delta in answer if delta.table != "keyspaces"])
+
+
+class _Response:
+    """A server's definitions, and when they were asked for, in microseconds since the epoch."""
+
+    def __init__(self, asked: int, rows: Sequence[SchemaDelta]) -> None:
+        self.asked = asked
+        self.rows = rows
 
 
 def server_of(options: TailOptions) -> Server | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
 
 from tailer.errors import UsageError
 from tailer.limits import SETTLE_ONCE_SECONDS
 from tailer.options.declared import TAIL, OnError
+from tailer.options.log_place import LogPlace
 from tailer.schema.extras import ORIGIN, Replicas, extra_columns
 from tailer.schema.masks import Masks, masks_of
 from tailer.schema.selection import Selection
@@ -27,6 +28,15 @@ _TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
 _DEFAULTS: Final[dict[str, Any]] = {option.name: option.default_for(spark=False) for option in TAIL}
 
 
+class PeerPlace(NamedTuple):
+    """Another node of the cluster that is followed with this one: its name, its log, and its state folder (None where
+    the node keeps it)."""
+
+    name: str
+    place: LogPlace
+    state: Path | None
+
+
 @dataclass(frozen=True, slots=True)
 class TailOptions:
     """Options of a tail: those of `declared.TAIL`, where each is told of, with their defaults; doors check values.
@@ -35,6 +45,7 @@ class TailOptions:
     `outlet`: rows go to an outlet, which keeps a position too. `one_of_several`: what this log does not define another
     one may, and somebody else holds the names against all of them. `left`: its server has left for good. `kept`: what a
     service's writer keeps of its log is read too, though it is not in the folder any more (`archive/kept.py`).
+    `peers`: the other nodes of the run, whose logs show schema changes that this one's lacks.
     """
 
     cassandra_yaml: Path | None = _DEFAULTS["cassandra_yaml"]
@@ -85,6 +96,7 @@ class TailOptions:
     one_of_several: bool = False
     left: bool = False
     kept: bool = False
+    peers: tuple[PeerPlace, ...] = ()
 
     def __post_init__(self) -> None:
         if self.table is not None:
@@ -129,6 +141,12 @@ class TailOptions:
         """The same for one node; of several each has a state folder of its own in the one that was given."""
         state = self.state
         return replace(self, node=node, state=state / node if state is not None and several else state)
+
+    def among(self, nodes: Sequence[tuple[str, LogPlace]], node: str) -> TailOptions:
+        """The options of one of several nodes that are followed together: `of_node`, with all others as its peers."""
+        several = len(nodes) > 1
+        others = [(name, place, self.of_node(name, several=several).state) for name, place in nodes if name != node]
+        return replace(self.of_node(node, several=several), peers=tuple(PeerPlace(*each) for each in others))
 
     def for_run(self, *, once: bool) -> TailOptions:
         """The same for one kind of run: one that does not wait settles sooner, unless the user said when."""

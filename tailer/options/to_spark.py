@@ -17,7 +17,7 @@ from tailer.options.kinds import NODE, TIME
 from tailer.options.log_place import LogPlace, log_place
 from tailer.options.snapshot import FROM, NO_WISHES, SnapshotOptions, check_change_rows, snapshot_options
 from tailer.options.sources import SETTINGS, unknown
-from tailer.options.tail import TailOptions, check_own_servers, tail_options
+from tailer.options.tail import PeerPlace, TailOptions, check_own_servers, tail_options
 
 PROGRAM: Final = "cdc_tail"
 CARRIED_BYTES: Final = 64 * MIB
@@ -94,6 +94,10 @@ class SourceOptions:
         of them together know it is looked at before (`tailer.spark.named`).
         """
         tail = self.tail.of_node(node, several=self.several)
+        if self.several:
+            others = ((name, place) for name, place in self.places if name != node)
+            peers = (PeerPlace(name, place, self.tail.of_node(name, several=True).state) for name, place in others)
+            tail = replace(tail, peers=tuple(peers))
         return replace(tail, tables_may_come=True, one_of_several=True).for_run(once=once)
 
 

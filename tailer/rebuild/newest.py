@@ -13,7 +13,11 @@ def newer(known: Table, told: Table) -> Table:
 
 
 def _age(table: Table) -> tuple[int, ...]:
-    """Columns and fields are only ever added: one that is dropped stays as such."""
+    """Columns and fields are only ever added: one that is dropped stays as such.
+
+    The newest drop or second ADD decides next. A column that is live again has the time at which it was added; one that
+    has a `dropped_time` alone was not seen to be added again: it is older than the drop.
+    """
     columns, types = table.definition.columns, table.definition.types
-    dropped = [column.dropped_time or 0 for column in columns]
-    return len(columns), sum(map(len, types.values())), max(dropped, default=0), -sum(c.dropped for c in columns)
+    changed = [column.added_time or column.dropped_time or 0 for column in columns]
+    return len(columns), sum(map(len, types.values())), max(changed, default=0), sum(c.dropped for c in columns)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast, get_args
 
 from tailer.schema.merge import Base, KeyspaceRows
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
-from tailer.schema.rows import BASE_TS, Row, Value
+from tailer.schema.rows import BASE_TS, Cell, Row, Value
 from tailer.schema.usertypes import Lookup, closure, resolvable
 
 _KINDS: Final = cast(tuple[ColumnKind, ...], get_args(ColumnKind))
@@ -16,27 +16,53 @@ _DATA_KINDS: Final = ("static", "regular")
 
 
 class _Layered(NamedTuple):
-    """A row of the log over the same row of a base; either may be missing, the base's may be hidden by a deletion."""
+    """A row of the log and the same row of a base; either may be missing. The cell with the higher timestamp wins.
+
+    `deletion`: of the log, over the base's row: it covers the cells with lower or equal timestamps.
+    """
 
     log: Row | None
     base: Row | None
-    hidden: bool
+    deletion: int | None
 
     @property
     def live(self) -> bool:
-        shown = self.base if not self.hidden else None
-        return (self.log is not None and self.log.live) or (shown is not None and shown.live)
+        return (self.log is not None and self.log.live) or (
+            self.base is not None and self.base.live_above(self.deletion)
+        )
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the base's row is deleted."""
+        return self.base is not None and not self.base.live_above(self.deletion)
 
     def value(self, name: str) -> Value:
-        value = self.log.value(name) if self.log is not None else None
-        return self.base.value(name) if value is None and self.base is not None and not self.hidden else value
+        logged = self.log.value(name) if self.log is not None else None
+        given = self._given(name)
+        if given is None or (logged is not None and self._logged_at(name) >= given[0]):
+            return logged
+        return given[1]
 
     def last(self, name: str) -> Value:
-        value = self.log.last(name) if self.log is not None else None
-        return self.base.last(name) if value is None and self.base is not None else value
+        logged = self.log.last(name) if self.log is not None else None
+        given = self.base.cells.get(name) if self.base is not None else None
+        if given is None or (logged is not None and self._logged_at(name) >= given[0]):
+            return logged
+        return given[1]
 
     def written(self, name: str) -> int:
+        """The timestamp of the cell that `value` gives."""
+        given = self._given(name)
+        return max(self._logged_at(name), given[0] if given is not None else BASE_TS)
+
+    def _logged_at(self, name: str) -> int:
         return self.log.cells.get(name, (BASE_TS, None))[0] if self.log is not None else BASE_TS
+
+    def _given(self, name: str) -> Cell | None:
+        cell = self.base.cells.get(name) if self.base is not None else None
+        if cell is None or self.base is None or self.base.value(name) is None:
+            return None
+        return cell if self.deletion is None or cell[0] > self.deletion else None
 
 
 def definition(keyspace: str, name: str, id: str, rows: KeyspaceRows, base: Base | None) -> TableDefinition | None:
@@ -79,7 +105,7 @@ def column_ages(name: str, rows: KeyspaceRows) -> dict[str, int]:
 def layered_heading(table: str, name: str, rows: KeyspaceRows, base: Base | None) -> _Layered:
     """The table's row of `tables` or `views`."""
     under = base.row if base is not None and base.heading == table else None
-    return _Layered(rows.heading(table, name), under, rows.hides_base(table, (name,)))
+    return _Layered(rows.heading(table, name), under, rows.deletion_over(table, (name,)))
 
 
 def types_of(rows: KeyspaceRows) -> Lookup:
@@ -110,17 +136,35 @@ def _columns(name: str, rows: KeyspaceRows, base: Base | None, lookup: Lookup) -
     for column in sorted(live_rows.keys() | drops.keys()):
         row, drop = live_rows.get(column), drops.get(column)
         drop = drop if drop is not None and drop.live else None
-        found = _live(column, row, drop) if row is not None and row.live else _dropped(column, row, drop, lookup)
+        live = row is not None and row.live
+        if row is not None and drop is not None and live:
+            live, drop = _reconciled(row, drop)
+        found = _live(column, row, drop) if row is not None and live else _dropped(column, row, drop, lookup)
         if found is not None:
             chosen.append((found, row.written("position") if row is not None else BASE_TS))
     return tuple(sorted(_newest_keys(chosen), key=_order))
+
+
+def _reconciled(row: _Layered, drop: _Layered) -> tuple[bool, _Layered | None]:
+    """Of a column that has a row in `columns` and one in `dropped_columns`: whether it lives, and the drop that counts.
+
+    DROP writes the row of `dropped_columns`, and ADD the row of `columns`: the later one decides. A row that a file
+    gave has no time of its own. It counts against a column of the log where it says that the drop came before the ADD.
+    """
+    added, dropped = row.written("position"), drop.written("dropped_time")
+    if dropped > added:
+        return False, drop
+    if dropped == BASE_TS < added:
+        time = drop.value("dropped_time")
+        return True, drop if isinstance(time, int) and time < added else None
+    return True, drop
 
 
 def _layers(table: str, name: str, rows: KeyspaceRows, base: Base | None) -> dict[str, _Layered]:
     log = rows.named(table, name)
     under = base.columns[table] if base is not None else {}
     return {
-        column: _Layered(log.get(column), under.get(column), rows.hides_base(table, (name, column)))
+        column: _Layered(log.get(column), under.get(column), rows.deletion_over(table, (name, column)))
         for column in log.keys() | under.keys()
     }
 
@@ -137,6 +181,7 @@ def _live(name: str, row: _Layered, drop: _Layered | None) -> Column | None:
         desc=row.value("clustering_order") == "desc",
         dropped_time=_dropped_time(drop),
         raw=_raw(name, row.value("column_name_bytes")),
+        added_time=_added_time(row, drop),
     )
 
 
@@ -155,6 +200,11 @@ def _dropped(name: str, row: _Layered | None, drop: _Layered | None, lookup: Loo
 def _dropped_time(drop: _Layered | None) -> int | None:
     time = drop.value("dropped_time") if drop is not None else None
     return time if isinstance(time, int) else None
+
+
+def _added_time(row: _Layered, drop: _Layered | None) -> int | None:
+    added = row.written("position")
+    return added if added > BASE_TS and _dropped_time(drop) is not None else None
 
 
 def _raw(name: str, digits: Value) -> str:

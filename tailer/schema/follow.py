@@ -21,9 +21,9 @@ _NAMES = ("tables", "views")
 class SchemaState:
     """The definitions that a log, and what was given beside it, tell so far.
 
-    Rows merge by last write wins (architecture section 4), so deltas may come in any order. Deltas at `BASE_TS` are a
-    *base*: what a CQL file or a server says of a table, which lies under every row of the log that is of the same id.
-    Definitions never go away: a dropped table keeps its last one, marked `dropped`.
+    Rows merge by last write wins, so deltas may come in any order. What a CQL file or a server's response says of a
+    table is a *base*: it is kept by the table's id, and merges with the log's rows of that id. Definitions never go
+    away: a dropped table keeps its last one, marked `dropped`.
     """
 
     def __init__(self, ignored: frozenset[str] = IGNORED_KEYSPACES) -> None:
@@ -62,20 +62,17 @@ class SchemaState:
         """Tables (`keyspace.table`) that a file described without an id, and that no single id is known for yet."""
         return frozenset(f"{keyspace}.{name}" for (keyspace, name), bases in self._bases.items() if "" in bases)
 
-    def newest(self, table: str, keyspace: str, clustering: tuple[str, ...]) -> int:
-        """The highest timestamp that the log gave to a row of `system_schema.<table>`, `BASE_TS` if it gave none."""
-        return self._rows(keyspace).newest(table, clustering)
-
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When the log wrote each column of a table, in microseconds; nothing of one that has lost its name since."""
         held = self._definitions[id]
         place = (held.keyspace, held.table)
         return column_ages(held.table, self._rows(held.keyspace)) if self._current.get(place) == id else {}
 
-    def apply(self, deltas: Iterable[SchemaDelta]) -> dict[str, TableDefinition]:
+    def apply(self, deltas: Iterable[SchemaDelta], *, response: bool = False) -> dict[str, TableDefinition]:
         """Merge all changes of one mutation (or one base); the definitions that this really changed, by id.
 
         They are derived once, after the last delta: columns stand before the `tables` row that has their id.
+        `response`: the deltas are a server's response, whose rows have the server's timestamps.
         """
         touched: dict[tuple[str, str], None] = {}
         given: dict[tuple[str, str], Base] = {}
@@ -84,7 +81,7 @@ class SchemaState:
                 continue
             if delta.table == "keyspaces":
                 self._note_durability(delta)
-            elif delta.table != "types" and _is_base(delta):
+            elif delta.table != "types" and (response or _is_base(delta)):
                 self._collect(delta, given)
             else:
                 self._merge(delta, touched)
@@ -124,13 +121,23 @@ class SchemaState:
         bases[base.id] = base
         if not base.id:
             return
-        self._newest_base[place] = base.id
+        newest = bases.get(self._newest_base.get(place, ""))
+        if newest is None or base.id_written >= newest.id_written:
+            self._newest_base[place] = base.id
         known = self._ids.setdefault(place, set())
-        dropped = self._dropped_at(place)
+        dropped, live = self._dropped_at(place), self._live_id(place)
         # Rows of an earlier table of this name, dropped before the base was given, are not this table's.
         if dropped is not None and base.id not in known:
             self._rows(keyspace).horizon[name] = dropped + 1
+        elif live not in (None, base.id) and base.id_written > self._id_written(place):
+            # The name has another id since: the log lacks the DROP of the table that it shows, and the CREATE.
+            self._rows(keyspace).horizon[name] = base.oldest
         known.add(base.id)
+
+    def _id_written(self, place: tuple[str, str]) -> int:
+        """The timestamp of the id that the log's own rows give to the name."""
+        headings = [self._rows(place[0]).heading(table, place[1]) for table in _NAMES]
+        return max((row.cells["id"][0] for row in headings if row is not None and "id" in row.cells), default=BASE_TS)
 
     def _dropped_at(self, place: tuple[str, str]) -> int | None:
         """When the log dropped the table that had the name last; None if it lives or the log is silent."""

@@ -14,9 +14,11 @@ NamedRows = dict[str, Row]
 
 
 class Base:
-    """One table as a CQL file or a live server told it.
+    """One table as a CQL file or a server's response reports it.
 
-    `heading` is the system table that names it (`tables` or `views`). `id` is "" as long as nobody knows it.
+    `heading` is the system table that names it (`tables` or `views`). `id` is "" as long as nobody knows it. Rows of a
+    response have the server's own timestamps, and merge with the log's rows by them; rows of a file are at `BASE_TS`,
+    below every row of a log.
     """
 
     def __init__(self, heading: str) -> None:
@@ -32,13 +34,39 @@ class Base:
         else:
             self.columns[delta.table].setdefault(delta.clustering[1], Row()).merge(delta)
 
+    @property
+    def timed(self) -> bool:
+        """Whether its rows have the server's timestamps."""
+        return self.row.newest > BASE_TS
+
+    @property
+    def id_written(self) -> int:
+        """The timestamp of the table's id."""
+        return self.row.cells.get("id", (BASE_TS, None))[0]
+
+    @property
+    def oldest(self) -> int:
+        """The lowest timestamp of a live column: no row of this table is older."""
+        return min((row.newest for row in self.columns["columns"].values()), default=BASE_TS)
+
     def lay_over(self, older: Base) -> None:
-        """Keep what an older base knew beyond this one: columns it had and this one has not are gone since."""
+        """Keep what an older base knew beyond this one.
+
+        A file that is given later replaces what a file said before: columns it has not are dropped. Rows with
+        timestamps merge by them: a response that lacks a row does not say that it was dropped.
+        """
         for table, rows in older.columns.items():
             for name, row in rows.items():
-                if name not in self.columns[table]:
+                held = self.columns[table].get(name)
+                if held is not None:
+                    if row.newest > BASE_TS:
+                        held.join(row)
+                    continue
+                if not (self.timed or row.newest > BASE_TS):
                     row.delete(BASE_TS)
-                    self.columns[table][name] = row
+                self.columns[table][name] = row
+        if older.timed:
+            self.row.join(older.row)
 
 
 class KeyspaceRows:
@@ -93,11 +121,11 @@ class KeyspaceRows:
         row = self._rows.get(table, {}).get(clustering[0], {}).get(clustering[1:])
         return row.newest if row is not None else BASE_TS
 
-    def hides_base(self, table: str, clustering: tuple[str, ...]) -> bool:
-        """Whether a deletion in the log covers a base's row: any one does, for a base is older than the log."""
+    def deletion_over(self, table: str, clustering: tuple[str, ...]) -> int | None:
+        """The deletion in the log that covers a base's row with a lower or equal timestamp; None if there is none."""
         row = self._rows.get(table, {}).get(clustering[0], {}).get(clustering[1:])
         deletion = row.deletion if row is not None else self._covering(table, clustering)
-        return deletion is not None and deletion >= self.horizon.get(clustering[0], BASE_TS)
+        return deletion if deletion is not None and deletion >= self.horizon.get(clustering[0], BASE_TS) else None
 
     def _row(self, table: str, clustering: tuple[str, ...]) -> Row:
         rows = self._rows.setdefault(table, {}).setdefault(clustering[0], {})

@@ -15,7 +15,8 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """A column. `type` is CQL text as `system_schema` spells it; `position` counts within its kind, -1 if it has none.
 
     `dropped` columns are kept: entries written before the drop still carry them; cells at or before `dropped_time` (µs)
-    are void for whoever rebuilds the table. A column dropped and added again is one live column with a `dropped_time`.
+    are void for whoever rebuilds the table. A column dropped and added again is one live column with a `dropped_time`
+    and, where the log or a server says it, the `added_time` (µs) at which it was added again.
     `raw` is the name's bytes as hex digits where they are not the UTF-8 of `name` (names given through Thrift).
     """
 
@@ -27,6 +28,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     dropped: bool = False
     dropped_time: int | None = None
     raw: str = ""
+    added_time: int | None = None
 
     @property
     def name_bytes(self) -> bytes:

@@ -109,6 +109,20 @@ class Row:
             if held is None or _wins(cell, held):
                 self.cells[name] = cell
 
+    def join(self, other: Row) -> None:
+        """Merge all that another row of the same key holds."""
+        if other.deletion is not None:
+            self.delete(other.deletion)
+        self.merge(SchemaDelta("", "", (), other.cells, other.liveness))
+
+    def live_above(self, deletion: int | None) -> bool:
+        """Whether the row exists under a deletion of this timestamp too."""
+        if deletion is None:
+            return self.live
+        marked = self.liveness is not None and self.liveness > deletion and not self._covered(self.liveness)
+        cells = ((ts, value) for ts, value in self.cells.values() if ts > deletion)
+        return marked or any(value is not None and not self._covered(ts) for ts, value in cells)
+
     @property
     def live(self) -> bool:
         """Whether the row exists: its marker or one of its cells is newer than its deletion."""

@@ -6,17 +6,15 @@ It knows the driver, which is an extra and imported when a server is asked; so d
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
-import msgspec
-
 from tailer.errors import CdcError, SystemFailedError, UsageError
-from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
+from tailer.schema.rows import IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
 
 if TYPE_CHECKING:
     import ssl
@@ -24,6 +22,9 @@ if TYPE_CHECKING:
 DRIVER: Final = "cassandra-driver>=3.29"
 PORT: Final = 9042
 TIMEOUT_SECONDS: Final = 30.0
+READINGS: Final = 20
+"""How often the schema is read again until two readings are equal."""
+
 USER: Final = "CDC_TAIL_CQL_USER"
 PASSWORD: Final = "CDC_TAIL_CQL_PASSWORD"
 
@@ -103,7 +104,27 @@ def read_server(server: Server) -> list[SchemaDelta]:
 
 
 def read_session(session: Session) -> list[SchemaDelta]:
-    """As `read_server`, over a session that is open: one row a delta, each cell with its `writetime`."""
+    """As `read_server`, over a session that is open: one row a delta, each cell with its `writetime`.
+
+    The tables are read one after the other, and a schema change in between would be in one and not in another. So all
+    are read until two readings in succession are equal: there was a moment between them at which all were as read.
+    Raises SystemFailedError where the schema does not stay the same for so long.
+    """
+    before = _read_tables(session)
+    for _ in range(READINGS):
+        found = _read_tables(session)
+        if found == before:
+            return found
+        before = found
+    raise SystemFailedError(
+        "the server's schema changed each time while it was read",
+        expected="two equal readings in succession",
+        found=f"none of {READINGS + 1}",
+        remedy="Ask again when no schema changes are executed.",
+    )
+
+
+def _read_tables(session: Session) -> list[SchemaDelta]:
     found = []
     for table, keys in _KEYS.items():
         columns = tuple(TRACKED[table])
@@ -116,21 +137,9 @@ def read_session(session: Session) -> list[SchemaDelta]:
     return [delta for delta in found if delta.keyspace not in IGNORED_KEYSPACES]
 
 
-def as_base(deltas: list[SchemaDelta]) -> list[SchemaDelta]:
-    """The same definitions as a base, older than any row of a log (architecture section 5)."""
-    return [
-        msgspec.structs.replace(
-            delta,
-            liveness=BASE_TS,
-            cells={name: (BASE_TS, value) for name, (_, value) in delta.cells.items()},
-        )
-        for delta in deltas
-    ]
-
-
-def of_table(server: list[SchemaDelta], id: str) -> list[SchemaDelta]:
-    """What a server says of one table or view, by its id (32 hex digits): its own rows, and its keyspace's types as a
-    base, so that types that the log knows stay as they are. Empty where the server does not know the id."""
+def of_table(server: Sequence[SchemaDelta], id: str) -> list[SchemaDelta]:
+    """What a server says of one table or view, by its id (32 hex digits): its own rows, and its keyspace's types. Empty
+    where the server does not know the id."""
     places = {
         (delta.keyspace, delta.clustering[0])
         for delta in server
@@ -138,8 +147,7 @@ def of_table(server: list[SchemaDelta], id: str) -> list[SchemaDelta]:
     }
     keyspaces = {keyspace for keyspace, _ in places}
     own = [delta for delta in server if delta.table != "types" and (delta.keyspace, delta.clustering[0]) in places]
-    types = [delta for delta in server if delta.table == "types" and delta.keyspace in keyspaces]
-    return [*as_base(types), *own]
+    return [*(delta for delta in server if delta.table == "types" and delta.keyspace in keyspaces), *own]
 
 
 def _delta(table: str, row: tuple[Any, ...]) -> SchemaDelta:

@@ -261,7 +261,7 @@ class Node(NodeStanding):
     def _decides(self) -> bool:
         """Whether an entry that cannot be delivered may become readable, or be left out, by the options."""
         options = self.options
-        asks = options.server is not None or bool(options.quarantine_tables)
+        asks = options.server is not None or bool(options.quarantine_tables) or bool(options.peers)
         return options.quarantine or self._may_lose() or asks
 
     def _may_ask(self, step: Step) -> bool:

@@ -26,6 +26,12 @@ from tailer.typed_decode import decode_json, json_decoder
 LOG: Final = "log"
 """The source of what the log says itself."""
 
+SERVER: Final = "server "
+"""How the source of a server's response begins."""
+
+NODE: Final = "node "
+"""How the source of what another node's log shows begins."""
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
     """What one line says. `n` is its number in the journal, from 1; 0 = not journalled yet."""
@@ -42,8 +48,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="schema"):
     """Changes of definitions, valid for entries that begin at `at` or later (the end of the entry that made them).
 
-    `source` says where they came from: `log`, `file …`, `server …`. Holds for everyone. `found`: where in the log they
-    stood, if that was behind the planner's position already: they count from there inside that segment alone.
+    `source` says where they came from: `log`, `file …`, `server …`, `node …` (another node's log). Holds for everyone.
+    `asked`: of a server's response the time of the request, in microseconds by this machine's clock; its rows have the
+    server's timestamps. 0 for all others, and for responses that earlier versions journaled. `found`: where in the log
+    they stood, if that was behind the planner's position already: they count from there inside that segment alone.
     `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
     """
 
@@ -52,6 +60,7 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     deltas: tuple[SchemaDelta, ...]
     found: Position | None = None
     again: int = 0
+    asked: int = 0
 
 
 class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
@@ -267,7 +276,7 @@ def content(record: AnyRecord) -> bytes:
     """What makes two records equal: all but the number, and of definitions not who told them; 16 bytes."""
     bare = msgspec.structs.replace(record, n=0)
     if isinstance(bare, SchemaRecord):
-        bare = msgspec.structs.replace(bare, source="")
+        bare = msgspec.structs.replace(bare, source="", asked=min(bare.asked, 1))
     return blake2b(msgspec.json.encode(bare, enc_hook=to_texts), digest_size=16).digest()
 
 

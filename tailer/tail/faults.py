@@ -65,7 +65,7 @@ class Faults:
             if isinstance(error, UnknownTableError):
                 news = self._unknown.learn(error, at)
             else:
-                news = isinstance(error, DefinitionError) and self._outside.ask_again(at, planned)
+                news = isinstance(error, DefinitionError) and self._outside.ask_again(at)
             if news:
                 raise NewDefinitionsError(at)
             self.put_aside(at, error, data)

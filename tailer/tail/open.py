@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from tailer.archive.find import Found, find_archived
 from tailer.archive.kept import KeptSegments
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
+from tailer.definitions.peers import Peers
 from tailer.definitions.placement import Placement
 from tailer.errors import UsageError
 from tailer.limits import SETTLE_SECONDS
-from tailer.options.tail import TailOptions, of_node
+from tailer.options.tail import PeerPlace, TailOptions, of_node
 from tailer.planning.batch_tasks import BatchTasks
 from tailer.planning.learnt import LearntSegments
 from tailer.planning.learnt_journal import LearntJournal
@@ -35,6 +37,7 @@ from tailer.state.log_folder import state_folder
 from tailer.state.node_log import NodeLog
 from tailer.tail.faults import Faults
 from tailer.tail.masked import keep_masks
+from tailer.tail.node_log import node_log
 from tailer.tail.older import Older
 from tailer.tail.parts import TailParts
 from tailer.tail.tail import Tail
@@ -118,7 +121,7 @@ def _parts(
     cleaned = log.home.cleaned()
     survey = _survey(log, options, cleaned, clocks.wall, found)
     reacher, learnt = _reaching(survey, definitions, options, clocks.since)
-    outside = OutsideSources(options, definitions, clocks.since)
+    outside = OutsideSources(options, definitions, clocks.since, _peers(options))
     return TailParts(
         source=log.source,
         options=options,
@@ -143,6 +146,18 @@ def _parts(
         notices=log.home.notices() if consumer is not None or log.folder is None else [],
         wall=clocks.wall,
     )
+
+
+def _peers(options: TailOptions) -> Peers | None:
+    """The other nodes whose logs show what this one's lacks."""
+    if not options.peers:
+        return None
+
+    def opens(peer: PeerPlace) -> Callable[[], NodeLog]:
+        theirs = replace(options, node=peer.name, state=peer.state, consumer=None)
+        return lambda: node_log(peer.place, theirs)
+
+    return Peers([(peer.name, opens(peer)) for peer in options.peers], options.keys())
 
 
 def _masks(journal: Journal, consumer: HeldConsumer | None, options: TailOptions) -> tuple[Masks, MaskKey | None]:

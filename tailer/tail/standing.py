@@ -67,6 +67,7 @@ class Standing:
         self._saved: NodeOffset | None = None
         self.unsaved: Unsaved | None = None
         self._others = parts.journal.foreign
+        parts.outside.reads_ahead_by(self._read_ahead_from_here)
         self._learning.take_over()
 
     def open(self) -> None:
@@ -100,7 +101,7 @@ class Standing:
         with self._holding.beginning():
             self._find_place()
         self._learning.below(self.offset)
-        self._parts.outside.give(None)
+        self._parts.outside.give(None, lambda: self._read_ahead(None))
         self._parts.placement.give()
         self.named.check(None)
         self.masked.check(None)
@@ -156,7 +157,7 @@ class Standing:
         self._parts.older.begin(min([*begins, *(() if held is None else held.restart[:1])]))
         self._look(offset)
         self._learning.around(offset, self.restart())
-        self._parts.outside.give(offset.position)
+        self._parts.outside.give(offset.position, self._read_ahead_from_here)
         self._parts.placement.give()
         self.named.check(offset.position)
         self.masked.check(offset.position)
@@ -276,6 +277,14 @@ class Standing:
         self._view = self._survey.look(offset)
         if self._parts.older.journalled():
             self._learning.take_over()
+
+    def _read_ahead_from_here(self) -> None:
+        self._read_ahead(self.offset.position)
+
+    def _read_ahead(self, planned: Position | None) -> None:
+        """Learn every definition that the log shows by now: what a server's response has of them counts from there."""
+        self._view = self._survey.look(self.offset)
+        self._learning.everything(self.offset, planned)
 
     def _memory_taken(self) -> Memory:
         return self.memory if self._rows.offset is None else self._rows.memory()

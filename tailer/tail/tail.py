@@ -20,6 +20,7 @@ from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, Shape
+from tailer.planning.gaps import gaps
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
@@ -183,7 +184,8 @@ class Tail(Standing):
 
     def take_notices(self) -> list[str]:
         """What there is to say by now. A step has it with it."""
-        parts = (self._holding, self._survey, self._definitions, self._parts.faults, self._parts.older)
+        also = (self._parts.faults, self._parts.older, self._parts.outside)
+        parts = (self._holding, self._survey, self._definitions, *also)
         notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
         self._notices = []
         return notices
@@ -254,6 +256,9 @@ class Tail(Standing):
         else:
             self._absent = []
         self._learning.planned(made.passed, self.offset.position, made.offset)
+        if self.options.peers:
+            for at in gaps(self._view, self.offset, made.spans):
+                self._parts.outside.behind_gap(at)
         return made
 
     def _as_step(self, made: Plan) -> Step:

@@ -60,7 +60,7 @@ class UnknownTables:
 
         Raises what keeps the server from answering: an entry is not put aside because nobody could be asked.
         """
-        if error.table in self._named or self._outside.server is None or (error.table, at) in self._learnt:
+        if error.table in self._named or not self._outside.asks or (error.table, at) in self._learnt:
             return False
         known = self._outside.ask_for_table(error.table, at)
         if known:

@@ -38,7 +38,16 @@ from tests.helpers.logs.model import (
     Update,
 )
 from tests.helpers.logs.mutation import encode_mutation, encode_update
-from tests.helpers.logs.schema import add_column, alter_table, create_table, create_type, drop_table, system_id
+from tests.helpers.logs.schema import (
+    add_column,
+    alter_table,
+    create_table,
+    create_type,
+    drop_column,
+    drop_table,
+    rename_column,
+    system_id,
+)
 from tests.helpers.logs.wire import i32
 
 __all__ = [
@@ -73,6 +82,7 @@ __all__ = [
     "create_payload",
     "create_table",
     "create_type",
+    "drop_column",
     "drop_table",
     "encode_entry",
     "encode_header",
@@ -85,6 +95,7 @@ __all__ = [
     "live",
     "one_row_log",
     "one_row_segment",
+    "rename_column",
     "restarted",
     "segment_of",
     "simple_table",

@@ -59,6 +59,29 @@ def alter_table(table: Table, ts: int) -> Mutation:
     return (_update(TABLES, table, (_table_row(table, ts),)),)
 
 
+def drop_column(table: Table, column: Column, ts: int) -> Mutation:
+    """ALTER TABLE ... DROP: the column's row is deleted, and one of `dropped_columns` written."""
+    gone = Row((table.name.encode(), column.name_bytes), deletion=Deletion(ts, ts // 1_000_000))
+    values = {
+        "dropped_time": (ts // 1000).to_bytes(8, "big"),
+        "kind": column.kind.encode(),
+        "type": column.type.encode(),
+    }
+    dropped = _row((table.name.encode(), column.name_bytes), values, ts)
+    return (
+        _update(COLUMNS, table, (gone,)),
+        _update(DROPPED_COLUMNS, table, (dropped,)),
+        *alter_table(table, ts),
+    )
+
+
+def rename_column(table: Table, old: Column, new: Column, ts: int) -> Mutation:
+    """ALTER TABLE ... RENAME of a key column: the old row is deleted, the new one written."""
+    gone = Row((table.name.encode(), old.name_bytes), deletion=Deletion(ts, ts // 1_000_000))
+    rows = sorted((gone, _column_row(table, new, ts)), key=lambda row: row.clustering)
+    return _update(COLUMNS, table, tuple(rows)), *alter_table(table, ts)
+
+
 def drop_table(table: Table, ts: int) -> Mutation:
     """DROP TABLE: row deletions."""
     gone = Deletion(ts, ts // 1_000_000)

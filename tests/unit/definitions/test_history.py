@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
-from tailer.schema.rows import SchemaDelta
+from tailer.schema.rows import SchemaDelta, put
 from tailer.state.journal_records import RetractRecord, SchemaRecord, SegmentEndRecord
-from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, heading
+from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, key
 
 START = Position(0, 0)
 
@@ -102,3 +102,62 @@ def test_the_state_at_a_position_goes_on_with_the_log_s_own_changes() -> None:
     assert [len(held.columns) for held in state.definitions.values()] == [2]
     assert len(state.apply(ALTER.deltas)[ID_A].columns) == 3
     assert len(history.as_of(Position(7, 100))[ID_A].columns) == 2
+
+
+def test_a_deletion_that_an_earlier_version_made_up_for_what_a_server_lacked_counts_for_nothing() -> None:
+    """A2: `cases/created-then-dropped` has such a record: the response was older than the log's CREATE."""
+    lacked = [
+        SchemaDelta("columns", "ks", ("t", "id"), row_deletion=10),
+        SchemaDelta("columns", "ks", ("t", "v"), row_deletion=10),
+        SchemaDelta("tables", "ks", ("t",), row_deletion=10),
+    ]
+    history = DefinitionHistory([CREATE, record(2, (6, 50), lacked, "server 127.0.0.1:9042"), ALTER])
+    assert names(history, 7, 300) == {"t": 3}
+    assert not history.newest[ID_A].dropped
+    alone = DefinitionHistory([CREATE, record(2, (8, 0), lacked, "server 127.0.0.1:9042")])
+    assert not alone.newest[ID_A].dropped
+
+
+DROPPED = {"kind": "regular", "type": "text", "dropped_time": 45}
+LATER_DROP = record(
+    4,
+    (9, 500),
+    [gone("columns", ["t", "v"], 50), put("dropped_columns", "ks", ["t", "v"], DROPPED, 50), heading("t", ID_A, 50)],
+)
+RESPONSE = [
+    column("t", "id", key("partition_key", "int"), 10),
+    put("dropped_columns", "ks", ["t", "v"], DROPPED, 50),
+    heading("t", ID_A, 50, replaces=False),
+]
+
+
+def given(at: tuple[int, int], deltas: list[SchemaDelta], n: int = 3, *, asked: int = 1) -> SchemaRecord:
+    made = record(n, at, deltas, "server 127.0.0.1:9042")
+    return SchemaRecord(n=made.n, at=made.at, source=made.source, deltas=made.deltas, asked=asked)
+
+
+def v_of(history: DefinitionHistory, segment: int, offset: int) -> tuple[bool, int | None]:
+    columns = history.as_of(Position(segment, offset))[ID_A].columns
+    return next((each.dropped, each.dropped_time) for each in columns if each.name == "v")
+
+
+def test_what_a_response_has_and_the_log_shows_later_counts_from_where_the_log_shows_it() -> None:
+    """A3: the server was asked behind the DROP, the consumer stands before it."""
+    history = DefinitionHistory([CREATE, given((0, 0), RESPONSE)])
+    history.extend([LATER_DROP])
+    assert v_of(history, 9, 499) == (False, None), "taken back also where the log shows it after the response came"
+    assert v_of(history, 9, 500) == (True, 45)
+    # The log alone does not have the CREATE: what was dropped later was there, with the type that the drop has.
+    older = DefinitionHistory([given((0, 0), RESPONSE), LATER_DROP])
+    assert v_of(older, 9, 499) == (False, None)
+    assert v_of(older, 9, 500) == (True, 45)
+
+
+def test_a_response_that_an_earlier_version_laid_under_the_log_makes_no_column_added_again() -> None:
+    base = [
+        SchemaDelta(d.table, d.keyspace, d.clustering, {n: (-(2**63), v) for n, (_, v) in d.cells.items()}, -(2**63))
+        for d in RESPONSE
+    ]
+    history = DefinitionHistory([given((0, 0), base, 1, asked=0), CREATE, LATER_DROP])
+    assert v_of(history, 7, 100) == (False, None)
+    assert v_of(history, 9, 500) == (True, 45)

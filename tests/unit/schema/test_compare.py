@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
 
-from tailer.schema.compare import differences
-from tailer.schema.cql_file import parse_cql
+from tailer.schema.compare import additions
 from tailer.schema.decode import deltas
 from tailer.schema.follow import SchemaState
-from tailer.schema.rows import SchemaDelta
+from tailer.schema.rows import SchemaDelta, put
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, key, user_type
 from tests.unit.schema.recorded import schema_mutations
 
@@ -28,13 +28,21 @@ ALTERS = {
     "nothing": [],
     "cdc": [heading("t", ID_A, 20, cdc=False)],
     "added": [column("t", "w", data("int"), 20), heading("t", ID_A, 20)],
-    "dropped column": [gone("columns", ["t", "v"], 20), heading("t", ID_A, 20)],
+    "dropped column": [
+        gone("columns", ["t", "v"], 20),
+        put("dropped_columns", "ks", ["t", "v"], {"kind": "regular", "type": "text", "dropped_time": 19}, 20),
+        heading("t", ID_A, 20),
+    ],
     "renamed": [gone("columns", ["t", "ck"], 20), column("t", "c2", key("clustering", "int"), 20)],
     "type": [user_type("u", {"a": "int", "b": "text"}, 20)],
     "dropped table": drop("t", USED.keys(), 20),  # type: ignore[arg-type]
     "made again": [*drop("t", list(USED), 20), *create("t", ID_B, 30, SIMPLE)],
     "another": create("x", ID_B, 20, SIMPLE),
 }
+
+
+ABSENT = ("dropped table",)
+"""What a server shows by absence alone, which proves nothing."""
 
 
 def snapshot(*changes: list[SchemaDelta]) -> list[SchemaDelta]:
@@ -57,30 +65,59 @@ def live(held: SchemaState) -> dict[str, object]:
     }
 
 
+def brought_up(ours: SchemaState, server: list[SchemaDelta]) -> list[SchemaDelta]:
+    """The rows that a state takes of a server's response."""
+    found = additions(copy.deepcopy(ours), server)
+    ours.apply(found, response=True)
+    return found
+
+
 @pytest.mark.parametrize("name", ALTERS)
-def test_the_differences_bring_a_state_up_to_the_server(name: str) -> None:
+def test_the_additions_bring_a_state_up_to_the_server(name: str) -> None:
     server = snapshot(CREATE, ALTERS[name])
     ours = state(CREATE)
-    found = differences(ours, server)
-    assert bool(found) == (name != "nothing")
-    ours.apply(found)
-    assert live(ours) == live(state(CREATE, ALTERS[name]))
-    assert differences(ours, server) == []
+    found = brought_up(ours, server)
+    assert bool(found) == (name not in ("nothing", *ABSENT))
+    assert live(ours) == (live(state(CREATE)) if name in ABSENT else live(state(CREATE, ALTERS[name])))
+    assert brought_up(ours, server) == []
 
 
 @pytest.mark.parametrize("name", ALTERS)
-def test_the_log_showing_it_later_changes_nothing_more(name: str) -> None:
+def test_the_log_showing_it_later_comes_to_the_same(name: str) -> None:
     ours = state(CREATE)
-    ours.apply(differences(ours, snapshot(CREATE, ALTERS[name])))
-    before = live(ours)
+    brought_up(ours, snapshot(CREATE, ALTERS[name]))
     ours.apply(ALTERS[name])
-    assert live(ours) == before
+    assert live(ours) == live(state(CREATE, ALTERS[name]))
 
 
-def test_a_base_that_the_server_has_not_any_more_is_dropped() -> None:
-    ours = state(parse_cql("CREATE TABLE ks.t (id int PRIMARY KEY) WITH ID = 0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a;"))
-    ours.apply(differences(ours, []))
-    assert ours.definitions[ID_A].dropped
+@pytest.mark.parametrize("name", [name for name in ALTERS if name not in ("nothing", "another")])
+def test_a_response_that_is_older_than_the_state_changes_nothing(name: str) -> None:
+    """A2: the server was asked before it executed what the log shows by now."""
+    ours = state(CREATE, ALTERS[name])
+    assert brought_up(ours, snapshot(CREATE)) == []
+    assert live(ours) == live(state(CREATE, ALTERS[name]))
+
+
+def test_a_table_that_the_response_lacks_is_not_dropped() -> None:
+    ours = state(CREATE, ALTERS["another"])
+    assert brought_up(ours, snapshot(CREATE)) == []
+    assert not ours.definitions[ID_B].dropped
+
+
+@pytest.mark.parametrize("first", ["columns", "dropped_columns"])
+def test_a_drop_decides_by_its_timestamp_whatever_else_the_response_has(first: str) -> None:
+    """A3: a column and its drop in one state are no column that was added again."""
+    rows = [
+        column("t", "v", data("text"), 10),
+        put("dropped_columns", "ks", ["t", "v"], {"kind": "regular", "type": "text", "dropped_time": 15}, 20),
+    ]
+    ours = state(CREATE)
+    ours.apply(rows if first == "columns" else rows[::-1], response=True)
+    (v,) = [each for each in ours.definitions[ID_A].columns if each.name == "v"]
+    assert (v.dropped, v.dropped_time, v.added_time) == (True, 15, None)
+    ours.apply([column("t", "v", data("int"), 30)])
+    (v,) = [each for each in ours.definitions[ID_A].columns if each.name == "v"]
+    assert (v.dropped, v.dropped_time, v.added_time, v.type) == (False, 15, 30, "int")
 
 
 def test_a_recorded_alter_that_the_log_lost_is_found(sets_root: Path) -> None:
@@ -97,6 +134,6 @@ def test_a_recorded_alter_that_the_log_lost_is_found(sets_root: Path) -> None:
     server = [delta for change in rows for delta in change if delta.clustering[:1] == ("a",)]
     server.append(SchemaDelta("tables", "app", ("a",), newer, 2**60))
     others = [delta for change in rows for delta in change if delta.keyspace != "app"]
-    ours.apply(differences(ours, [*others, *server]))
+    brought_up(ours, [*others, *server])
     assert not table.cdc
     assert ours.definitions[table.id].cdc

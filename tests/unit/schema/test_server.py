@@ -21,8 +21,8 @@ import tailer
 from tailer.errors import SystemFailedError, UsageError
 from tailer.options.to_spark import parse_options
 from tailer.schema.follow import SchemaState
-from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.server import Server, Tls, as_base, read_server, read_session
+from tailer.schema.rows import SchemaDelta
+from tailer.schema.server import Server, Tls, read_server, read_session
 from tests.helpers.tails import open_tail
 from tests.unit.schema.made import ID_A
 
@@ -65,14 +65,47 @@ def test_rows_come_with_their_write_timestamps() -> None:
     assert {delta.keyspace for delta in found} == {"ks"}
 
 
-def test_as_a_base_they_make_the_same_definitions() -> None:
-    live, base = SchemaState(), SchemaState()
-    live.apply(read_session(FakeSession()))
-    base.apply(as_base(read_session(FakeSession())))
-    assert dict(live.definitions) == dict(base.definitions)
-    assert live.definitions[ID_A].cdc
-    assert [column.name for column in live.definitions[ID_A].columns] == ["id", "v", "w"]
-    assert all(delta.liveness == BASE_TS for delta in as_base(read_session(FakeSession())))
+def test_a_response_makes_the_same_definitions_as_a_log() -> None:
+    logged, given = SchemaState(), SchemaState()
+    logged.apply(read_session(FakeSession()))
+    given.apply(read_session(FakeSession()), response=True)
+    assert dict(logged.definitions) == dict(given.definitions)
+    assert given.definitions[ID_A].cdc
+    assert [column.name for column in given.definitions[ID_A].columns] == ["id", "v", "w"]
+
+
+class ChangingSession(FakeSession):
+    """The schema changes between two of its queries: `w` is dropped behind query number `at`."""
+
+    def __init__(self, at: int, *, forever: bool = False) -> None:
+        super().__init__()
+        self._at = at
+        self._forever = forever
+
+    def execute(self, query: str, *, timeout: float) -> Iterator[tuple[Any, ...]]:
+        rows = [*super().execute(query, timeout=timeout)]
+        table, changed = query.rpartition(".")[2], len(self.queries) > self._at
+        live = ("ks", "t", "w", "regular", -1, "int", "none", b"w", 50, 50, 50, 50, 50)
+        if table == "columns" and not changed:
+            rows.append(live)
+        if table == "dropped_columns" and not changed:
+            rows = []
+        if self._forever and table == "types":
+            rows.append(("ks", f"u{len(self.queries)}", ["a"], ["int"], len(self.queries), len(self.queries)))
+        return iter(rows)
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_tables_are_taken_of_one_moment(at: int) -> None:
+    """The columns of one moment and the dropped columns of another are a state that never was."""
+    found = read_session(ChangingSession(at))
+    names = {(delta.table, delta.clustering) for delta in found}
+    assert (("columns", ("t", "w")) in names) != (("dropped_columns", ("t", "w")) in names)
+
+
+def test_a_schema_that_never_stays_the_same_is_not_taken() -> None:
+    with pytest.raises(SystemFailedError, match="changed each time while it was read"):
+        read_session(ChangingSession(0, forever=True))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,139 @@
+"""Definitions from the logs of other nodes that are followed with this one.
+
+A node that is down during an ALTER takes the schema from the other nodes when it starts. It logs that in a segment that
+may hold no captured change, and the server removes such a segment unread. The other nodes' logs show the same schema
+changes, with the same table ids and the same timestamps: the timestamps are of the node that executed the statement.
+
+They are asked at two moments: an entry cannot be decoded, and segments of this log are missing before one that is about
+to be read. They are asked up to what is on their disks at that moment, whether their own consumers have read that far
+or not. What they add is journaled for this log's position, before anything is decoded by it.
+
+Guaranteed: a change that any of these logs shows is in force behind the gap in which this log lost it, unless this log
+shows it itself further on, and unless it is newer than the next schema change that this log shows. Not known: in which
+of several gaps a change was lost, where this log shows no schema change between them: it counts from the first of them.
+A change that no followed log shows can be known from a server alone (`--server`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tailer.definitions.learning import Definitions
+from tailer.errors import CdcError
+from tailer.framing.section import NoSection
+from tailer.position import Position
+from tailer.schema.rows import SchemaDelta
+from tailer.schema.selection import Selection, is_system
+from tailer.segments.run import run_of
+from tailer.segments.segment import KeySource
+from tailer.segments.source import open_segment
+from tailer.state.journal_records import NODE, LearntRecord, SchemaRecord
+from tailer.state.node_log import NodeLog
+
+
+class Peers:
+    """The other nodes of one tail. `logs`: by the node's name what opens its log; opened for each question."""
+
+    def __init__(self, logs: Sequence[tuple[str, Callable[[], NodeLog]]], keys: KeySource) -> None:
+        self._peers = [_Peer(name, opens, keys) for name, opens in logs]
+        self._notices: list[str] = []
+
+    def take_notices(self) -> list[str]:
+        """What there is to say since the last call."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def news(self, known: Definitions, at: Position) -> list[SchemaRecord]:
+        """The records that change a definition at a position of this tail's log, in the order of their timestamps."""
+        own = known.history.shown_behind(at)
+        shown = {delta for record in own for delta in map(_frozen, record.deltas)}
+        newest = max(map(_written, own[0].deltas), default=None) if own else None
+        state = known.history.state_at(at)
+        ids = {id for id, held in known.latest().items() if not is_system(held.keyspace)}
+        found: list[tuple[int, str, tuple[SchemaDelta, ...]]] = []
+        for peer in self._peers:
+            try:
+                records = peer.records()
+            except (CdcError, OSError) as error:
+                why = error.sentence() if isinstance(error, CdcError) else str(error)
+                self._notices.append(f"node {peer.name} could not be asked for its definitions: {why}")
+                continue
+            if ids and ids.isdisjoint(_ids(records)):
+                # Another cluster: its tables of the same names are not these.
+                continue
+            for record in records:
+                deltas = tuple(d for d in record.deltas if _frozen(d) not in shown and not is_system(d.keyspace))
+                if deltas:
+                    found.append((max(map(_written, deltas)), peer.name, deltas))
+        news = []
+        for written, name, deltas in sorted(found, key=lambda each: each[0]):
+            if newest is not None and written >= newest:
+                break
+            if state.apply(deltas):
+                news.append(SchemaRecord(at=at, source=f"{NODE}{name}", deltas=deltas))
+        return news
+
+
+class _Peer:
+    """One of them. What its journal does not have is read from its segments, each section once."""
+
+    def __init__(self, name: str, opens: Callable[[], NodeLog], keys: KeySource) -> None:
+        self.name = name
+        self._opens = opens
+        self._keys = keys
+        self._read: dict[int, tuple[int, int]] = {}
+        self._found: list[SchemaRecord] = []
+
+    def records(self) -> list[SchemaRecord]:
+        """All schema changes that its log shows now. Raises what keeps it from being read."""
+        log = self._opens()
+        try:
+            journal = log.home.journal(writable=False)
+            records = journal.read()
+            searched = {r.of.segment: (r.of.end, r.of.at) for r in records if isinstance(r, LearntRecord)}
+            known = Definitions(log.home.journal(writable=False), Selection(), tolerant=True)
+            for segment, file in sorted(log.source.look().logs.items()):
+                begin = max(self._read.get(segment, (0, 0)), searched.get(segment, (0, 0)))
+                self._collect(log, file.name, segment, begin, known)
+            before = known.history.records_of_log()
+            known.learn_collected(None)
+            fresh = [r for r in known.history.records_of_log() if r not in before]
+        finally:
+            log.source.close()
+        self._found += [record for record in fresh if record not in self._found]
+        told = [r for r in before if r.n not in journal.retracted]
+        return [*told, *self._found]
+
+    def _collect(self, log: NodeLog, name: object, segment: int, begin: tuple[int, int], known: Definitions) -> None:
+        try:
+            with open_segment(log.source, name, self._keys) as file:  # type: ignore[arg-type]
+                header = file.header()
+                if header is None or header.native:
+                    return
+                start, at = begin if begin[0] else (header.length, header.length)
+                for section in file.sections(start, at):
+                    if isinstance(section, NoSection):
+                        break
+                    data, entries = file.entries(section)
+                    known.collect(segment, run_of(section, data, entries, native=False))
+                    self._read[segment] = section.end, section.next_at
+        except FileNotFoundError:
+            # Removed between the look and now.
+            return
+
+
+def _ids(records: Iterable[SchemaRecord]) -> set[str]:
+    """The ids of tables that records name."""
+    cells = (d.cells.get("id", (0, None))[1] for r in records for d in r.deltas if not is_system(d.keyspace))
+    return {id for id in cells if isinstance(id, str)}
+
+
+def _written(delta: SchemaDelta) -> int:
+    """The highest timestamp in a change."""
+    times = [ts for ts, _ in delta.cells.values()]
+    times += [ts for ts in (delta.liveness, delta.row_deletion, delta.partition_deletion) if ts is not None]
+    return max([*times, *([delta.range.ts] if delta.range is not None else [])], default=0)
+
+
+def _frozen(delta: SchemaDelta) -> str:
+    return repr(delta)

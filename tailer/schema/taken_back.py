@@ -1,0 +1,152 @@
+"""A server's response as it would have been at an earlier position of the server's log.
+
+A response shows the schema at the time of the request. The log may show some of these changes behind the position that
+a consumer has reached: they are not in force there yet, and are taken back here, the newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from tailer.schema.rows import BASE_TS, Cell, SchemaDelta
+
+Key = tuple[str, str, tuple[str, ...]]
+"""System table, keyspace and clustering of a row of `system_schema`."""
+
+_HEADINGS: Final = ("tables", "views")
+
+
+def key_of(delta: SchemaDelta) -> Key:
+    """The row that a delta is of."""
+    return delta.table, delta.keyspace, delta.clustering
+
+
+def rows_of(response: Iterable[SchemaDelta]) -> dict[Key, SchemaDelta]:
+    """The rows of a response by their keys."""
+    return {key_of(delta): delta for delta in response}
+
+
+def shows(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
+    """Whether a response holds a row that these changes of a log wrote."""
+    return any(_is_in(response, delta) for delta in changes)
+
+
+def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaDelta]]) -> list[SchemaDelta]:
+    """The response without what the log shows later. `later`: the changes of each of these entries, in log order.
+
+    A column that is added later is removed. One that is dropped later is there, with the type that `dropped_columns`
+    knows (a user-defined type is a tuple there). A table that is created later is removed. A key column that is renamed
+    later has its old name, if the entry renames one column only. Of flags of a table and fields of a type the older
+    values are not known: the response's own are kept, with the lowest timestamp, so that every older row of the log
+    wins over them.
+    """
+    rows, restored = rows_of(response), set[Key]()
+    for changes in reversed([*later]):
+        _take_back(rows, restored, changes)
+    return [*rows.values()]
+
+
+def concern(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
+    """Whether changes of a log are of a table or type that a response has."""
+    places = {(key[0] == "types", key[1], *key[2][:1]) for key in response}
+    return any((delta.table == "types", delta.keyspace, *delta.clustering[:1]) in places for delta in changes)
+
+
+def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
+    """Whether changes hold all of a table: an ALTER writes only the columns that it adds, or deletes some."""
+    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
+    columns = [
+        delta for delta in deltas if delta.table == "columns" and (delta.keyspace, *delta.clustering[:1]) in names
+    ]
+    keys = (delta for delta in columns if delta.cells.get("kind", (0, None))[1] == "partition_key")
+    return any(keys) and all(delta.cells for delta in columns)
+
+
+def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
+    """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
+    for delta in changes:
+        if delta.table not in _HEADINGS or "id" not in delta.cells:
+            continue
+        key, id = key_of(delta), delta.cells["id"][1]
+        if key in rows and rows[key].cells.get("id", (0, None))[1] == id and creates(changes, str(id)):
+            for each in [*_of_table(rows, delta)]:
+                del rows[each]
+        elif _is_in(rows, delta):
+            _lower(rows, key)
+    # ALTER TYPE writes the columns again that use the type: they were there before.
+    retyped = any(delta.table == "types" for delta in changes)
+    for delta in changes:
+        key = key_of(delta)
+        if delta.table == "types" or (delta.table == "columns" and retyped):
+            if _is_in(rows, delta):
+                _lower(rows, key)
+        elif delta.table == "columns" and delta.cells and (_is_in(rows, delta) or key in restored):
+            restored.discard(key)
+            _without_column(rows, delta, changes)
+        elif delta.table == "dropped_columns" and _is_in(rows, delta):
+            restored.add(("columns", key[1], key[2]))
+            _without_drop(rows, key)
+
+
+def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
+    held = rows.get(key_of(delta))
+    if held is None:
+        return False
+    if any(cell[1] is not None and held.cells.get(name) == cell for name, cell in delta.cells.items()):
+        return True
+    if delta.row_deletion is not None and delta.row_deletion == held.row_deletion and not delta.cells:
+        return True
+    # A file has no timestamps, and nor have responses that earlier versions journaled.
+    drop, time = delta.cells.get("dropped_time"), held.cells.get("dropped_time")
+    return drop is not None and time == (BASE_TS, drop[1])
+
+
+def _of_table(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> Iterator[Key]:
+    """The rows of the table that a row of `tables` or `views` is of."""
+    for key in rows:
+        if key[0] != "types" and key[1] == heading.keyspace and key[2][0] == heading.clustering[0]:
+            yield key
+
+
+def _lower(rows: dict[Key, SchemaDelta], key: Key) -> None:
+    if key in rows:
+        rows[key] = _with_cells(rows[key], rows[key].cells)
+
+
+def _with_cells(delta: SchemaDelta, cells: dict[str, Cell]) -> SchemaDelta:
+    lowered = {name: (BASE_TS, value) for name, (_, value) in cells.items()}
+    return msgspec.structs.replace(delta, cells=lowered, liveness=BASE_TS)
+
+
+def _without_column(rows: dict[Key, SchemaDelta], added: SchemaDelta, changes: Sequence[SchemaDelta]) -> None:
+    held = rows.pop(key_of(added), None)
+    if held is None or held.cells.get("kind", (0, None))[1] not in ("partition_key", "clustering"):
+        return
+    table = added.keyspace, added.clustering[0]
+    of_table = [d for d in changes if d.table == "columns" and (d.keyspace, *d.clustering[:1]) == table]
+    old = [delta for delta in of_table if delta.row_deletion is not None and not delta.cells]
+    if len(old) == 1 and len(of_table) == 2:
+        name = {"column_name_bytes": (BASE_TS, old[0].clustering[1].encode().hex())}
+        key = key_of(old[0])
+        rows[key] = _with_cells(SchemaDelta(*key), {**held.cells, **name})
+    else:
+        _restore(rows, held)
+
+
+def _restore(rows: dict[Key, SchemaDelta], held: SchemaDelta) -> None:
+    rows[key_of(held)] = _with_cells(held, held.cells)
+
+
+def _without_drop(rows: dict[Key, SchemaDelta], key: Key) -> None:
+    drop = rows.pop(key)
+    known: dict[str, Cell] = {name: drop.cells[name] for name in ("kind", "type") if name in drop.cells}
+    place: dict[str, Cell] = {
+        "position": (BASE_TS, -1),
+        "clustering_order": (BASE_TS, "none"),
+        "column_name_bytes": (BASE_TS, key[2][1].encode().hex()),
+    }
+    column = ("columns", key[1], key[2])
+    rows[column] = _with_cells(SchemaDelta(*column), {**known, **place})

@@ -1,0 +1,131 @@
+"""A node that lost schema changes takes them from the logs of the nodes that are followed with it (A21)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.position import Position
+from tailer.state.folder_journal import FolderJournal
+from tests.helpers.cli import Result, run_cli
+from tests.helpers.log_writer import (
+    TS,
+    Cell,
+    Column,
+    Liveness,
+    LogFolder,
+    Mutation,
+    Row,
+    Table,
+    Update,
+    add_column,
+    completed,
+    create_table,
+    drop_column,
+    encode_mutation,
+    i32,
+    segment_of,
+    simple_table,
+)
+
+TABLE = simple_table("ks", "t")
+W = Column("w", "regular", "int")
+WITH_W = replace(TABLE, columns=(*TABLE.columns, W))
+AGAIN = Column("w", "regular", "text")
+WITH_AGAIN = replace(TABLE, columns=(*TABLE.columns, AGAIN))
+N1, N2 = 1_700_000_000_001, 1_700_000_500_001
+
+
+def row(table: Table, pk: int, values: dict[str, bytes], ts: int) -> Mutation:
+    cells = tuple((name, Cell(value, ts, like_row=1)) for name, value in sorted(values.items()))
+    return (Update(table, i32(pk), (Row((b"a",), Liveness(ts), None, cells),)),)
+
+
+def log(path: Path, *segments: tuple[int, list[Mutation]]) -> Path:
+    """A log with each of these segments finished."""
+    folder = LogFolder(path)
+    for id, mutations in segments:
+        writer = segment_of(id, [[encode_mutation(mutation)] for mutation in mutations])
+        folder.put(writer, completed(writer))
+    return path
+
+
+def follow(n1: Path, n2: Path, *more: str) -> Result:
+    return run_cli(["follow", f"n1={n1},n2={n2}", "--once", "--stopped", "--consumer", "c", *more])
+
+
+ALTERED = [
+    create_table(TABLE, TS),
+    row(TABLE, 1, {"v": i32(1)}, TS + 10),
+    add_column(WITH_W, W, TS + 100),
+    row(WITH_W, 2, {"v": i32(2), "w": i32(2)}, TS + 110),
+]
+
+
+@pytest.mark.parametrize("first", ["n1", "n2"])
+def test_a_node_that_was_down_during_an_alter_takes_it_from_another_log(tmp_path: Path, first: str) -> None:
+    n1 = log(tmp_path / "n1", (N1, ALTERED))
+    n2 = log(
+        tmp_path / "n2",
+        (N1, [create_table(TABLE, TS), row(TABLE, 1, {"v": i32(1)}, TS + 10)]),
+        (N2, [row(WITH_W, 3, {"v": i32(3), "w": i32(7)}, TS + 200)]),
+    )
+    if first == "n2":
+        # Its own run meets the row before any consumer has read the other log.
+        n1, n2 = n2, n1
+    result = follow(n1, n2)
+    assert result.code == 0, result.err
+    assert len(result.lines) == 4
+    texts = [line for line in result.lines if '"pk":3' in line.replace(" ", "")]
+    assert ['"w"' in text and "7" in text for text in texts] == [True]
+
+
+def test_a_column_that_was_added_again_with_another_type_is_read_by_that_type(tmp_path: Path) -> None:
+    """Without a word from the other log the bytes would be read by the old type."""
+    n1 = log(
+        tmp_path / "n1",
+        (N1, [*ALTERED, drop_column(TABLE, W, TS + 200), add_column(WITH_AGAIN, AGAIN, TS + 300)]),
+    )
+    own = ALTERED
+    n2 = log(tmp_path / "n2", (N1, own), (N2, [row(WITH_AGAIN, 3, {"v": i32(3), "w": b"four"}, TS + 400)]))
+    result = follow(n1, n2)
+    assert result.code == 0, result.err
+    (text,) = [line for line in result.lines if '"pk":3' in line.replace(" ", "")]
+    assert "four" in text
+    again = run_cli(["follow", str(n2), "--once", "--stopped", "--node", "n2", "--consumer", "d"])
+    assert "four" in again.out, "what the other log showed is on record: nobody needs to ask again"
+
+
+def test_what_the_own_log_shows_further_on_counts_from_there(tmp_path: Path) -> None:
+    """The gap has lost nothing: rows between it and the DROP have the column."""
+    changed = [*ALTERED, drop_column(TABLE, W, TS + 300)]
+    n1 = log(tmp_path / "n1", (N1, changed))
+    n2 = log(
+        tmp_path / "n2",
+        (N1, ALTERED),
+        (N2, [row(WITH_W, 3, {"v": i32(3), "w": i32(7)}, TS + 200)]),
+        (N2 + 1, [drop_column(TABLE, W, TS + 300), row(TABLE, 4, {"v": i32(4)}, TS + 310)]),
+    )
+    result = follow(n1, n2)
+    assert result.code == 0, result.err
+    history = DefinitionHistory(FolderJournal(tmp_path / "n2.cdc_tail", writable=False).read())
+    id = TABLE.id.hex
+    before, behind = (history.as_of(Position(segment, 1000))[id] for segment in (N2, N2 + 1))
+    assert [each.dropped for each in before.columns if each.name == "w"] == [False]
+    assert [each.dropped for each in behind.columns if each.name == "w"] == [True]
+
+
+def test_logs_of_another_cluster_say_nothing(tmp_path: Path) -> None:
+    other = replace(WITH_W, id=simple_table("ks", "t", 9).id)
+    n1 = log(tmp_path / "n1", (N1, [create_table(other, TS + 150), row(other, 1, {"v": i32(1)}, TS + 160)]))
+    n2 = log(
+        tmp_path / "n2",
+        (N1, [create_table(TABLE, TS), row(TABLE, 1, {"v": i32(1)}, TS + 10)]),
+        (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 200), row(WITH_W, 4, {"v": i32(3), "w": i32(7)}, TS + 201)]),
+    )
+    result = follow(n1, n2)
+    assert result.code == 3
+    assert sum('"pk":3' in line.replace(" ", "") for line in result.lines) == 1

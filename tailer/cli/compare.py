@@ -11,6 +11,7 @@ import typer
 from tailer.cli.command import command
 from tailer.cli.rows import output_form
 from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.definitions.durability import never_in_the_log
 from tailer.errors import HeldBackError, UsageError
 from tailer.options.to_terminal import DIRS
 from tailer.sinks.text import aligned, printable
@@ -58,6 +59,8 @@ def compare(folder: str | None, values: dict[str, Any]) -> None:
 def _end(made: Compared, where: Path) -> None:
     """The last sentence; HeldBackError where the two differ."""
     result = made.result
+    if not made.durable:
+        STANDARD_ERROR.info(f"warning: {never_in_the_log(made.table)}")
     read = f"{made.table}: {result.rows} rows in {result.partitions} partitions, {made.seconds:.1f} s"
     more = f"; {result.unknown} rows of which images know nothing" if result.unknown else ""
     more += f"; {result.undecided} partitions changed between all looks" if result.undecided else ""

@@ -30,6 +30,7 @@ from tailer.schema.server_rows import Consistency, raw
 from tailer.snapshot.ranges import ring_ranges, within
 
 _SAME_TABLE = "SELECT id FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'"
+_DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = '{}'"
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -44,7 +45,8 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """`result`: what was found. `moved`: whether anything was merged meanwhile. `rows`: those that differ."""
+    """`result`: what was found. `moved`: whether anything was merged meanwhile. `rows`: those that differ. `durable`:
+    whether the keyspace's changes reach the log (`durable_writes`)."""
 
     table: str
     result: Result
@@ -53,6 +55,7 @@ class Compared(msgspec.Struct, frozen=True):
     moved: bool
     table_id: str = ""
     rows: tuple[MendRow, ...] = ()
+    durable: bool = True
 
 
 def compare(folder: Path, server: Server, name: str, consistency: Consistency, settle_seconds: float) -> Compared:
@@ -63,6 +66,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
     with open_session(server) as session:
         ranges = within(ring_ranges(_place(session, server)), tokens)
         _check_same(session, server, table)
+        durable = is_durable(session, name.partition(".")[0])
         asked = ServedTable(raw(session), table.plan, consistency)
 
         @contextmanager
@@ -76,13 +80,19 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     rows = tuple(dict.fromkeys(row for each in result.found for row in _rows(table, each)))
-    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows)
+    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable)
 
 
 def _place(session: Session, server: Server) -> ServerPlace:
     place = place_on_server(session, server)
     place.check_tokens(server, "tables are compared by Murmur3's tokens")
     return place
+
+
+def is_durable(session: Session, keyspace: str) -> bool:
+    """Whether the server writes changes of a keyspace to its commit log."""
+    rows = session.execute(_DURABLE.format(keyspace), timeout=TIMEOUT_SECONDS)
+    return all(row[0] is not False for row in rows)
 
 
 def _check_same(session: Session, server: Server, table: KnownTable) -> None:

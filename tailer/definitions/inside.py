@@ -11,7 +11,7 @@ from tailer.scan.tables import ScanTables
 from tailer.schema.builtin import system_tables
 from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection
-from tailer.segments.heads import FirstIds, first_word
+from tailer.segments.heads import FirstIds
 from tailer.segments.run import Run
 
 
@@ -23,24 +23,14 @@ class TablesInside:
         self._selection = selection
         self._tables: tuple[tuple[int, int], ScanTables] | None = None
 
-    def unknown_in(self, run: Run, ids: FirstIds) -> frozenset[int] | None:
-        """How the ids of unknown tables begin (`first_word`), in a run's entries of several tables.
-
-        None where an entry does not say of which tables it is: it does not decode by the newest definitions.
-        """
+    def known(self, run: Run, ids: FirstIds) -> bool:
+        """Whether a run's entries of several tables are read by the newest definitions, so that none is of a table that
+        is not known."""
         several = ids.several()
-        first, found = 0, set[int]()
-        starts, sizes = run.starts[several], run.sizes[several]
-        while first < len(several):
-            index = scan_now()(run.data, starts, sizes, self._scan_tables(), first)
-            stopped = index.stopped
-            if stopped.status == Status.OK:
-                break
-            if stopped.status != Status.UNKNOWN_TABLE:
-                return None
-            found.add(first_word(run.data[stopped.name_off : stopped.name_off + stopped.name_len]))
-            first = stopped.entry + 1
-        return frozenset(found)
+        if not len(several):
+            return True
+        index = scan_now()(run.data, run.starts[several], run.sizes[several], self._scan_tables())
+        return index.stopped.status == Status.OK
 
     def _scan_tables(self) -> ScanTables:
         """All tables that are known, of which nothing is kept: the scan walks over them."""

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
+from tailer.definitions.durability import Durability
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.inside import TablesInside
@@ -72,6 +73,7 @@ class Definitions:
         self._notices: list[str] = []
         self._about = DefinitionNotices(selection)
         self._notices.extend(self._about.about(self._history.newest.values()))
+        self.durability = Durability(self._history, selection)
         self._at_spans = DefinitionsAtSpans(self._history)
         self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
         self._touched = False
@@ -136,7 +138,7 @@ class Definitions:
         self._touched = self._touched or any(map(ask.mutation, payloads(run)))
         ids = FirstIds(run)
         if self._met is not None:
-            self._met.note(segment, run, ids.tables(), self._inside.unknown_in(run, ids))
+            self._met.note(segment, run, ids.tables(), unread=not self._inside.known(run, ids))
         return ids
 
     def learn_collected(self, planned: Position | None) -> None:
@@ -228,7 +230,7 @@ class Definitions:
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
-        return notices
+        return [*notices, *self.durability.take_notices()]
 
     def _since(self, id: str) -> Position:
         event = self._history.source_of(id)
@@ -294,7 +296,7 @@ class Definitions:
             if index.stopped.status != Status.OK:
                 place = Place("", found.start.segment, [found.start.offset])
                 raise explain(index, found.payload, prepared, place)
-            return tuple(deltas(neutral_rows(index, found.payload, prepared)))
+            return self.durability.only_news(deltas(neutral_rows(index, found.payload, prepared)))
         except DefinitionError as error:
             placed = error if error.at is not None else _placed(error, found.start)
             if not self._tolerant:

@@ -34,15 +34,13 @@ _Words = tuple[frozenset[int], frozenset[int]]
 class _Walked:
     """What was walked of a segment without a gap, and how the ids in it begin.
 
-    `inside`: how ids begin that no definition named, of tables behind the first one of an entry. `unread`: an entry of
-    several tables could not be read, so it may be of any.
+    `unread`: an entry of several tables could not be read by what was known then, so it may be of any.
     """
 
     start: int
     edge: int
     words: set[int] = field(default_factory=set)
     shared: set[int] = field(default_factory=set)
-    inside: set[int] = field(default_factory=set)
     unread: bool = False
 
 
@@ -54,10 +52,8 @@ class TablesMet:
         self._narrow: _Narrow | None = None
         self._known: tuple[DefinitionsById, frozenset[int]] | None = None
 
-    def note(
-        self, segment: int, run: Run, found: FirstTables | None, inside: frozenset[int] | None = frozenset()
-    ) -> None:
-        """A run was walked, and these tables found in it; `inside`: see `_Walked`, None where that is not known."""
+    def note(self, segment: int, run: Run, found: FirstTables | None, *, unread: bool = False) -> None:
+        """A run was walked, and these tables found in it; `unread`: see `_Walked`."""
         if found is None:
             self._walked.pop(segment, None)
             return
@@ -68,8 +64,7 @@ class TablesMet:
         held.edge = max(held.edge, run.edge)
         held.words |= found.words
         held.shared |= found.shared
-        held.unread = held.unread or inside is None
-        held.inside |= inside or frozenset()
+        held.unread = held.unread or unread
 
     def forget_below(self, segment: int) -> None:
         """What lies there was read."""
@@ -95,8 +90,7 @@ class TablesMet:
         held = self._of(task.span)
         if held is None or held.unread:
             return True
-        met = held.words | held.inside
-        return not met <= self._known_words(task.definitions) | _words_of(task)
+        return not held.words <= self._known_words(task.definitions) | _words_of(task)
 
     def _known_words(self, definitions: DefinitionsById) -> frozenset[int]:
         if self._known is None or self._known[0] is not definitions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.selection import Selection
 from tailer.types.kinds import NATIVES
@@ -75,6 +77,9 @@ class StaleFlags:
                 self._warned.clear()
         self._segment = max(segment, self._segment)
 
+    def _kept_out_by_flag(self, known: TableDefinition) -> bool:
+        return self._selection.wants(replace(known, cdc=True)) and not self._selection.wants(known)
+
     def about(self, skipped: Mapping[str, int], definitions: Mapping[str, TableDefinition]) -> Iterator[str]:
         """`skipped`: entries passed over so far, by table id."""
         for table, count in skipped.items():
@@ -83,7 +88,7 @@ class StaleFlags:
             self._counted[table] = count
             if not grew or known is None or not self._suspect or table in self._warned:
                 continue
-            if not self._selection.covers(known):
+            if not self._kept_out_by_flag(known):
                 continue
             self._warned.add(table)
             yield (

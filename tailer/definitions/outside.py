@@ -179,7 +179,10 @@ class OutsideSources:
     def _ask(self, server: Server) -> _Response:
         self._asked = self._clock()
         asked = time.time_ns() // 1000
-        return _Response(asked, read_server(server))
+        answer = read_server(server)
+        # What they say is no definition: it only decides what is reported.
+        self._known.durability.tell(delta for delta in answer if delta.table == "keyspaces")
+        return _Response(asked, [delta for delta in answer if delta.table != "keyspaces"])
 
 
 class _Response:

@@ -12,6 +12,7 @@ from tailer.errors import (
     DefinitionError,
     LossError,
     NodeAwayError,
+    QuarantineFullError,
     RefusedError,
     SinkError,
     SystemFailedError,
@@ -49,6 +50,8 @@ class AnsweredError(Exception):
             kind: type[CdcError] = UsageError
         elif problem.error in (words.LEASED, words.SUPERSEDED, words.NO_LEASE):
             kind = RefusedError
+        elif problem.error == words.QUARANTINE_FULL:
+            kind = QuarantineFullError
         else:
             kind = _BY_CODE.get(problem.code, NodeAwayError if self.status == 503 else SystemFailedError)
         return kind(

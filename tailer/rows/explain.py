@@ -13,7 +13,9 @@ from tailer.rows.prepared import Prepared
 from tailer.scan.index import Index, Status, Stopped
 
 _GIVE_SCHEMA: Final = "Give its definition with --schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS) or --server HOST."
-_OR_ASIDE: Final = " Or put the entries of this table aside with --quarantine-table {table}, and read on."
+_OR_ASIDE: Final = (
+    " Or put the entries of this table aside with --quarantine-table {table} (quarantineTables in Spark), and read on."
+)
 _CHECK_SCHEMA: Final = (
     "The definition in use is not the one that wrote this: see `cdc-tail schema --source`, and give the right one with "
     "--schema FILE or --server HOST; or put the entry aside with --on-error quarantine."

@@ -108,12 +108,8 @@ def prepare(
             if delivered or follow:
                 raise
             unusable.add(table_id)
-    scan_tables = ScanTables(
-        tuple(table.scan for table in tables),
-        frozenset(map(bytes.fromhex, passed)),
-        frozenset(map(bytes.fromhex, unusable)),
-        skip_unknown,
-    )
+    left_out = frozenset(map(bytes.fromhex, passed)), frozenset(map(bytes.fromhex, unusable))
+    scan_tables = ScanTables(tuple(table.scan for table in tables), *left_out, skip_unknown)
     masked = tuple(number for number, table in enumerate(tables) if table.masks is not None) if masking.masks else ()
     delivered_ones = {table.scan.id.hex(): table for table in tables if table.delivered}
     return Prepared(scan_tables, tuple(tables), delivered_ones, masked)

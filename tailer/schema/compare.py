@@ -25,5 +25,5 @@ def additions(state: SchemaState, response: Sequence[SchemaDelta]) -> list[Schem
     return [
         delta
         for delta in response
-        if (delta.keyspace, delta.clustering[0]) in (types if delta.table == "types" else places)
+        if (delta.keyspace, *delta.clustering[:1]) in (types if delta.table == "types" else places)
     ]

@@ -45,7 +45,7 @@ class RawRow(NamedTuple):
     range: RawRange | None = None
 
 
-CLUSTERING: Final = {"tables": 1, "views": 1, "types": 1, "columns": 2, "dropped_columns": 2}
+CLUSTERING: Final = {"tables": 1, "views": 1, "types": 1, "columns": 2, "dropped_columns": 2, "keyspaces": 0}
 """Clustering columns of the tracked tables, all text (format page 9.2)."""
 
 

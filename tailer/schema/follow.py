@@ -13,7 +13,7 @@ import msgspec
 from tailer.schema.derive import column_ages, definition, gc_grace_of, layered_heading
 from tailer.schema.merge import Base, KeyspaceRows
 from tailer.schema.model import TableDefinition
-from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, SchemaDelta
+from tailer.schema.rows import BASE_TS, IGNORED_KEYSPACES, TRACKED, Row, SchemaDelta
 
 _NAMES = ("tables", "views")
 
@@ -36,6 +36,7 @@ class SchemaState:
         self._current: dict[tuple[str, str], str] = {}
         self._definitions: dict[str, TableDefinition] = {}
         self._gc_grace: dict[str, int] = {}
+        self._durability: dict[str, Row] = {}
         self._told_gc_grace: Mapping[str, int] | None = None
 
     @property
@@ -49,6 +50,12 @@ class SchemaState:
         if self._told_gc_grace is None:
             self._told_gc_grace = dict(self._gc_grace)
         return self._told_gc_grace
+
+    @property
+    def not_durable(self) -> frozenset[str]:
+        """Keyspaces with `durable_writes = false`: the server writes none of their changes to its log."""
+        told = self._durability.items()
+        return frozenset(keyspace for keyspace, row in told if row.live and row.value("durable_writes") is False)
 
     @property
     def unbound(self) -> frozenset[str]:
@@ -72,7 +79,9 @@ class SchemaState:
         for delta in deltas:
             if delta.table not in TRACKED or delta.keyspace in self._ignored:
                 continue
-            if delta.table != "types" and (response or _is_base(delta)):
+            if delta.table == "keyspaces":
+                self._note_durability(delta)
+            elif delta.table != "types" and (response or _is_base(delta)):
                 self._collect(delta, given)
             else:
                 self._merge(delta, touched)
@@ -216,6 +225,12 @@ class SchemaState:
             rows.horizon[place[1]] = max(written)
         if not seen or seen[-1] != id:
             seen.append(id)
+
+    def _note_durability(self, delta: SchemaDelta) -> None:
+        row = self._durability.setdefault(delta.keyspace, Row())
+        if delta.partition_deletion is not None:
+            row.delete(delta.partition_deletion)
+        row.merge(delta)
 
     def _note_gc_grace(self, id: str, seconds: int | None) -> None:
         if seconds is not None and self._gc_grace.get(id) != seconds:

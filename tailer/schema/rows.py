@@ -33,10 +33,12 @@ TRACKED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "dropped_columns": {"kind": "text", "type": "text", "dropped_time": "timestamp"},
     "types": {"field_names": "frozen<list<text>>", "field_types": "frozen<list<text>>"},
+    "keyspaces": {"durable_writes": "boolean"},
 }
 """The tables of `system_schema` that decide a definition, and their columns that matter (format page 9.2).
 
-`gc_grace_seconds` is in no definition: no row is read by it (`follow.SchemaState.gc_grace`).
+`gc_grace_seconds` is in no definition: no row is read by it (`follow.SchemaState.gc_grace`). Neither is
+`durable_writes`: it says whether changes reach the log at all (`follow.SchemaState.not_durable`).
 """
 
 IGNORED_KEYSPACES: Final = frozenset({"system", "system_schema"})

@@ -34,6 +34,7 @@ _KEYS: Final = {
     "columns": ("keyspace_name", "table_name", "column_name"),
     "dropped_columns": ("keyspace_name", "table_name", "column_name"),
     "types": ("keyspace_name", "type_name"),
+    "keyspaces": ("keyspace_name",),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tailer.errors import CdcError, SystemFailedError
+from tailer.errors import CdcError, QuarantineFullError, SystemFailedError
 from tailer.wire import words
 from tailer.wire.state import Problem
 
@@ -44,6 +44,8 @@ def conflict(word: str, what: str, *, after: float | None = None, remedy: str = 
 
 def failed(error: CdcError) -> ProblemError:
     """The node could not do it. A disk that is full may have room again: that is worth another try (503)."""
+    if isinstance(error, QuarantineFullError):
+        return of_error(error, words.QUARANTINE_FULL, 507)
     return of_error(error, words.FAILED, 503 if isinstance(error, SystemFailedError) else 500)
 
 

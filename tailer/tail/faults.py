@@ -5,6 +5,8 @@ Decisions are journalled before anything moves past them. Reads nothing.
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError, DefinitionError, LossError, QuarantineFullError, UnknownTableError
 from tailer.options.tail import TailOptions
@@ -130,7 +132,7 @@ class Faults:
         if not self._unknown.puts_aside(error.table):
             raise error
         if not (self._quarantine.keeps or self._unknown.wanted(error.table)):
-            raise error
+            raise _nowhere(error)
         try:
             self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
         except QuarantineFullError as full:
@@ -138,6 +140,17 @@ class Faults:
         of_all = error.beside_known
         self._journal.append_skip(self._options.consumer, at, error, len(data), "" if of_all else error.table)
         self._unknown.count(error.table, at)
+
+
+def _nowhere(error: UnknownTableError) -> DefinitionError:
+    """The error of an entry whose table the server does not know either, where there is no quarantine."""
+    return DefinitionError(
+        f"{error.what}, which the server does not know either",
+        at=error.at,
+        remedy="A follower with a consumer puts such entries into quarantine; here nothing keeps them. Give the "
+        f"definition with --schema FILE, or leave these entries out with --quarantine-table {UUID(error.table)} "
+        "(quarantineTables in Spark, quarantine_tables in Python).",
+    )
 
 
 def _no_room(error: UnknownTableError, full: QuarantineFullError) -> DefinitionError:

@@ -43,5 +43,8 @@ NOT_ALLOWED: Final = "not-allowed"
 REFUSED: Final = "refused"
 """400, 413, 431 and others: the request is not one of this interface; `what` says why."""
 
+QUARANTINE_FULL: Final = "quarantine-full"
+"""507: the quarantine has reached its bound; `what` and the rest are the error's. Waiting does not help."""
+
 FAILED: Final = "failed"
 """500 and 503: the node could not do it; `code` and the rest are the error's."""

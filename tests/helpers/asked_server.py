@@ -26,6 +26,10 @@ class AskedServer:
         """From now on it has these tables, created at `ts`, and no others."""
         self._rows = [row for table in tables for row in rows_of(table, ts)]
 
+    def also(self, *rows: SchemaDelta) -> None:
+        """It has these rows besides."""
+        self._rows += rows
+
     def knows_next(self, *tables: Table, ts: int = TS) -> None:
         """It has these tables from the request behind the next one on."""
         self._next = [row for table in tables for row in rows_of(table, ts)]

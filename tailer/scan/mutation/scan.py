@@ -79,6 +79,7 @@ def _scan_entry(walk: MutationScan, start: int, size: int, limit: int) -> int:
         return walk.fail(Status.BAD_VALUE, start)
     if _skip(walk, at, count):
         return end
+    table_id, updates = walk.data[at : at + TABLE_ID_BYTES], len(walk.updates)
     for _ in range(count):
         at = scan_update(walk, at)
         if at == FAILED:
@@ -86,6 +87,8 @@ def _scan_entry(walk: MutationScan, start: int, size: int, limit: int) -> int:
             return FAILED
     if at != end:
         return walk.fail(Status.WRONG_SIZE, at, end - at)
+    if len(walk.updates) == updates:
+        walk.skipped[table_id] = walk.skipped.get(table_id, 0) + 1
     return end
 
 

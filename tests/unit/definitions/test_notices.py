@@ -71,3 +71,17 @@ def test_a_flag_decides_for_what_a_glob_covers_and_not_for_names() -> None:
         stale.enter(1, [1])
         stale.enter(9, [1, 9])
         assert len(list(stale.about({ID: 1}, {ID: table(cdc=False)}))) == told_of, tables
+
+
+def test_a_table_that_is_left_out_is_not_said_to_capture_nothing() -> None:
+    """Its flag is not what keeps it out."""
+    known = {ID: table(cdc=True)}
+    for selection in (Selection((), ("shop.t",)), Selection(("shop.*",), ("shop.t",)), Selection(("shop.other",))):
+        stale = StaleFlags(selection)
+        stale.enter(10, [10])
+        stale.enter(15, [10, 15])
+        assert list(stale.about({ID: 5}, known)) == []
+    left_out = StaleFlags(Selection((), ("shop.t",)))
+    left_out.enter(10, [10])
+    left_out.enter(15, [10, 15])
+    assert list(left_out.about({ID: 5}, {ID: table(cdc=False)})) == [], "it is left out whatever its flag says"

@@ -38,6 +38,7 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "dropped_columns": [("ks", "t", "w", "regular", "int", 1795257919446, 55, 55, 55)],
     "types": [("ks", "u", ["a"], ["int"], 40, 40)],
+    "keyspaces": [("ks", False, 30), ("system", True, 30)],
 }
 
 
@@ -59,7 +60,8 @@ def test_rows_come_with_their_write_timestamps() -> None:
     )
     cells = {"id": (50, ID_A), "cdc": (60, True), "flags": (50, ["compound"]), "gc_grace_seconds": (70, 3600)}
     assert found[0] == SchemaDelta("tables", "ks", ("t",), cells, 70)
-    assert found[-2].cells["dropped_time"] == (55, 1795257919446000)
+    assert found[-1] == SchemaDelta("keyspaces", "ks", (), {"durable_writes": (30, False)}, 30)
+    assert found[-3].cells["dropped_time"] == (55, 1795257919446000)
     assert {delta.keyspace for delta in found} == {"ks"}
 
 

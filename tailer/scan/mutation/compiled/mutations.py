@@ -39,7 +39,7 @@ def _scan_entry(walk: int, base: int) -> int:
     line = find_id(walk, base, at)
     if not get(line, f.I_KEPT) and _is_skipped(get(line, f.I_NUMBER), count):
         return end if note_skip(walk, base, at) else b.FAILED
-    done = 0
+    first, updates, done = at, get(walk, b.UPDATES), 0
     while done != count:
         put(walk, b.TABLE, b.NO_TABLE)
         if at + TABLE_ID_BYTES > end:
@@ -53,7 +53,11 @@ def _scan_entry(walk: int, base: int) -> int:
         if at == b.FAILED:
             return b.FAILED
         done += 1
-    return at if at == end else fail(walk, b.WRONG_SIZE, at, end - at)
+    if at != end:
+        return fail(walk, b.WRONG_SIZE, at, end - at)
+    if get(walk, b.UPDATES) == updates and not note_skip(walk, base, first):
+        return b.FAILED
+    return end
 
 
 @inlined

@@ -82,11 +82,12 @@ class OpenSegments:
 
         `gone`: the position's segment is not there any more.
         """
-        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:])}
+        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:]), *self._pinned}
         if offset.done and gone:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            keep = {offset.s, *sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]}
+            held = sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]
+            keep = {offset.s, *self._pinned, *held}
         for segment in [s for s in self._files if s not in keep]:
             self._close(segment)
         self.runs.ahead.drop_below(offset.s)

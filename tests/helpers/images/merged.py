@@ -30,6 +30,7 @@ def table_of(table: ModelTable) -> Table:
             column.type,
             dropped=column.name in table.dropped,
             dropped_time=table.drops.get(column.name),
+            added_time=max(table.drops.values()) + 1 if column.name in table.drops.keys() - table.dropped else None,
         )
         for column in table.columns
     ]

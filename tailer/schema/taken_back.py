@@ -40,8 +40,8 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     A column that is added later is removed. One that is dropped later is there, with the type that `dropped_columns`
     knows (a user-defined type is a tuple there). A table that is created later is removed. A key column that is renamed
     later has its old name, if the entry renames one column only. Of flags of a table and fields of a type the older
-    values are not known: the response's own are kept, with the lowest timestamp, so that every older row of the log
-    wins over them.
+    values are not known: the response's own are kept with the lowest timestamp, so that every older row of the log wins
+    over them; `cdc` counts as true.
     """
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
@@ -76,6 +76,8 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
                 del rows[each]
         elif _is_in(rows, delta):
             _lower(rows, key)
+            # Whether the table captured before this ALTER is not known: a row too many is better than one lost.
+            rows[key].cells["cdc"] = (BASE_TS, True)
     # ALTER TYPE writes the columns again that use the type: they were there before.
     retyped = any(delta.table == "types" for delta in changes)
     for delta in changes:

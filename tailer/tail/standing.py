@@ -157,7 +157,7 @@ class Standing:
         self._parts.older.begin(min([*begins, *(() if held is None else held.restart[:1])]))
         self._look(offset)
         self._learning.around(offset, self.restart())
-        self._parts.outside.give(offset.position, self._read_ahead_from_here)
+        self._parts.outside.give(offset.position, lambda: self._read_ahead(offset.position))
         self._parts.placement.give()
         self.named.check(offset.position)
         self.masked.check(offset.position)
@@ -279,7 +279,8 @@ class Standing:
             self._learning.take_over()
 
     def _read_ahead_from_here(self) -> None:
-        self._read_ahead(self.offset.position)
+        # Without another look, which may close the segment that is being read.
+        self._learning.everything(self.offset, self.offset.position)
 
     def _read_ahead(self, planned: Position | None) -> None:
         """Learn every definition that the log shows by now: what a server's response has of them counts from there."""

@@ -23,11 +23,7 @@ def table(x: Column) -> Table:
     return Table.of(TableDefinition("0a" * 16, "k", "alt", columns, cdc=True))
 
 
-@pytest.mark.parametrize(
-    ("older", "later"),
-    itertools.combinations([LIVE, PHANTOM, DROPPED, AGAIN, TWICE], 2),
-    ids=lambda column: str(column),
-)
+@pytest.mark.parametrize(("older", "later"), [*itertools.combinations([LIVE, PHANTOM, DROPPED, AGAIN, TWICE], 2)])
 def test_the_newer_one_wins_whichever_was_known_first(older: Column, later: Column) -> None:
     """A3: a column that is live and has a `dropped_time` alone was put together of two moments."""
     assert newer(table(older), table(later)).definition.columns[1] == later

@@ -1,4 +1,4 @@
-"""Tables in a keyspace with `durable_writes = false`: their changes never reach the log; a reader reports them by name."""
+"""Tables in a keyspace with `durable_writes = false`: no change reaches the log; a reader reports them by name."""
 
 from __future__ import annotations
 

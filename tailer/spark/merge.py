@@ -19,6 +19,7 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import latest_places
 from tailer.schema.model import TableDefinition
+from tailer.schema.table_ids import created_before
 from tailer.spark.arrow_map import ArrowMap, map_in_arrow
 from tailer.spark.frames import rows_of
 from tailer.spark.kept_columns import NO_MIGRATION, Migration, migration, same_key
@@ -193,13 +194,14 @@ class TableMerge(Merging):
         return self._known is None or self._known.table == table or table.definition.id in self._former
 
     def _check_others(self, found: DataFrame, rare: Iterable[Mapping[str, Any]], table: Table) -> None:
-        """RefusedError for rows of a table of the same name that nothing defines. What is asked for is the newest."""
+        """RefusedError for rows of a later table of the name that nothing defines. What is asked for is the newest."""
         if self._ask is not None:
             return
         told = {UUID(row["table_id"]).hex for row in rare if row["op"] == "schema"}
         known = set() if self._known is None else {self._known.table.definition.id}
         ids = {UUID(row[0]).hex for row in found.select("table_id").distinct().collect()}
         others = ids - told - known - {table.definition.id, *table.former, *self._former}
+        others = {id for id in others if not created_before(id, table.definition.id)}
         if others:
             raise RefusedError(
                 f"rows of another table with the name {table.name}: it was dropped and created again",

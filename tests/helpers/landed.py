@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +20,11 @@ def land(recordings: Iterable[Recorded], file: Path) -> None:
     """All rows of the recordings in one file."""
     rows = [row for recording in recordings for row in recording.rows]
     pq.write_table(pa.Table.from_pylist(rows), file)
+
+
+def rows_of_set(changes: Any, recording: Recorded) -> Any:
+    """The rows of a landed frame that are of one recording: others have tables of the same names."""
+    return changes.where(changes.table_id.isin(sorted({row["table_id"] for row in recording.rows})))
 
 
 def some_tables(names: Iterable[str], root: Path, step: int) -> list[tuple[Recorded, Table]]:

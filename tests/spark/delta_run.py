@@ -31,7 +31,7 @@ from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
 from tests.helpers.cli import run_cli
 from tests.helpers.imaged import images_of
-from tests.helpers.landed import land, some_tables
+from tests.helpers.landed import land, rows_of_set, some_tables
 from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
 from tests.spark.told import tell
 
@@ -103,8 +103,9 @@ def version_of(spark: SparkSession, target: str) -> int:
 def every_set(spark: SparkSession, root: Path, work: Path) -> None:
     """The later half of a table's changes first, then all of them."""
     land([recorded(name, root) for name in CHOSEN], work / "changes.parquet")
-    changes = spark.read.parquet(str(work / "changes.parquet"))
+    landed = spark.read.parquet(str(work / "changes.parquet"))
     for recording, table in some_tables(CHOSEN, root, STEP):
+        changes = rows_of_set(landed, recording)
         merged = Merged(spark, work / recording.name / table.name, recording, table)
         mine = [row for row in recording.rows if row["table_id"].replace("-", "") == table.definition.id]
         middle = sorted((row["segment"], row["offset"]) for row in mine)[len(mine) // 2]
@@ -115,8 +116,8 @@ def every_set(spark: SparkSession, root: Path, work: Path) -> None:
 
 def replay(spark: SparkSession, root: Path, work: Path) -> None:
     """A truncated table and one with TTLs; a batch that is given again, by a writer that knows nothing of the first."""
-    changes = spark.read.parquet(str(work / "changes.parquet"))
     recording = recorded("50-cases", root)
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     for full in ("cdc.truncated", "cdc.ttl", "cdc.deletes"):
         target = work / "replay" / full
         merged = Merged(spark, target, recording, tables_of(recording)[full])
@@ -139,8 +140,8 @@ def versions(spark: SparkSession, root: Path, work: Path) -> None:
     """What a table knows of itself as an earlier program left it, and as a later one may leave it."""
     from delta.tables import DeltaTable
 
-    changes = spark.read.parquet(str(work / "changes.parquet"))
     recording = recorded("50-cases", root)
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     table = tables_of(recording)["cdc.deletes"]
     target = work / "replay" / table.name
 
@@ -179,8 +180,8 @@ def feed(spark: SparkSession, root: Path, work: Path) -> None:
     """Rows before and after each merge, by Delta's change feed."""
     from pyspark.sql import functions as F
 
-    changes = spark.read.parquet(str(work / "changes.parquet"))
     recording = recorded("50-cases", root)
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     spark.conf.set(CHANGE_FEED, "true")
     table = tables_of(recording)["cdc.coll"]
     merged = Merged(spark, work / "feed", recording, table)
@@ -232,7 +233,7 @@ def by_images(spark: SparkSession, root: Path, work: Path) -> None:
         before = again.version()
         again.merge(batches[1], 1)
         tell("imaged", again.rows(), table=full, written=again.version() - before)
-    changes = spark.read.parquet(str(work / "changes.parquet"))
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     by_changes = Merged(spark, work / "changed", recording, imaged.table)
     by_changes.merge(changes, 0)
     _refused(lambda: imaged.merge(changes, 2))

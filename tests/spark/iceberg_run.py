@@ -21,7 +21,7 @@ from tailer.spark.sinks.iceberg import IcebergSink
 from tests.helpers.amount import ALL
 from tests.helpers.arrow_rows import spelled_rows
 from tests.helpers.iceberg import CATALOG, settings
-from tests.helpers.landed import land, some_tables
+from tests.helpers.landed import land, rows_of_set, some_tables
 from tests.helpers.rebuilt import SETS, Recorded, recorded, tables_of
 from tests.spark.test_sinks import Query, in_order
 from tests.spark.told import tell
@@ -53,8 +53,9 @@ class Merged:
 def every_set(spark: SparkSession, root: Path, work: Path) -> None:
     """The later half of a table's changes first, then all of them."""
     land([recorded(name, root) for name in {*CHOSEN, "50-cases"}], work / "changes.parquet")
-    changes = spark.read.parquet(str(work / "changes.parquet"))
+    landed = spark.read.parquet(str(work / "changes.parquet"))
     for number, (recording, table) in enumerate(some_tables(CHOSEN, root, STEP)):
+        changes = rows_of_set(landed, recording)
         merged = Merged(spark, f"sets.t{number}", recording, table)
         mine = [row for row in recording.rows if row["table_id"].replace("-", "") == table.definition.id]
         middle = sorted((row["segment"], row["offset"]) for row in mine)[len(mine) // 2]
@@ -65,8 +66,8 @@ def every_set(spark: SparkSession, root: Path, work: Path) -> None:
 
 def replay(spark: SparkSession, root: Path, work: Path) -> None:
     """A truncated table and one with TTLs; a batch that is given again, by a writer that knows nothing of the first."""
-    changes = spark.read.parquet(str(work / "changes.parquet"))
     recording = recorded("50-cases", root)
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     for number, full in enumerate((TRUNCATED, EXPIRING, DELETED)):
         merged = Merged(spark, f"replay.t{number}", recording, tables_of(recording)[full])
         # The truncation comes last, when what it voids is stored.
@@ -82,8 +83,8 @@ def replay(spark: SparkSession, root: Path, work: Path) -> None:
 
 def altered(spark: SparkSession, root: Path, work: Path) -> None:
     """A table that gets a column, and a field in a struct; and one whose types Iceberg keeps as wider ones."""
-    changes = spark.read.parquet(str(work / "changes.parquet"))
     recording = recorded("50-cases", root)
+    changes = rows_of_set(spark.read.parquet(str(work / "changes.parquet")), recording)
     table = tables_of(recording)[DELETED]
     merged = Merged(spark, "altered.t", recording, table)
     merged.merge(changes, 0)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 import msgspec
 
 from tailer.errors import RefusedError, SinkError
+from tailer.schema.table_ids import created_before
 from tailer.sinks.database.names import free_name, one_of, shortened, spelled
 from tailer.sinks.database.positions import Positions
 from tailer.sinks.database.store import Store
@@ -81,7 +81,7 @@ class Lives:
     def _begin(self, base: str, source: str, table_id: str, current: KeptLife | None) -> str | None:
         if current is not None:
             self._check_owner(base, current)
-        if current is not None and current.id and _is_older(table_id, current.id):
+        if current is not None and current.id and created_before(table_id, current.id):
             # A late process: nobody has seen this life before, and it has ended.
             return self._begin_ended(base, source, table_id, current)
         if current is not None and current.id:
@@ -179,9 +179,3 @@ class _Tables:
 
 def _without(keys: Sequence[OutletKey], key: OutletKey) -> tuple[OutletKey, ...]:
     return tuple(each for each in keys if each != key)
-
-
-def _is_older(table_id: str, other: str) -> bool:
-    """Whether a table was created before another one. Ids of version 1 have a time; one given by WITH ID need not."""
-    ids = UUID(table_id), UUID(other)
-    return all(each.version == 1 for each in ids) and ids[0].time < ids[1].time

@@ -34,7 +34,7 @@ KEY, CLUSTERING = Column("k", "partition_key", "int", 0), Column("c", "clusterin
 V, W, U = Column("v", "regular", "int"), Column("w", "regular", "text"), Column("u", "regular", "frozen<t>")
 A, B = TypeField("a", "int"), TypeField("b", "text")
 GONE = Column("w", "regular", "text", dropped=True, dropped_time=100)
-BACK = Column("w", "regular", "blob", dropped_time=100)
+BACK = Column("w", "regular", "blob", dropped_time=100, added_time=110)
 RENAMED = Column("c2", "clustering", "int", 0)
 STATIC = Column("s", "static", "int")
 ONE, TWO = "11" * 16, "22" * 16

@@ -259,6 +259,7 @@ class Tail(Standing):
         if self.options.peers:
             for at in gaps(self._view, self.offset, made.spans):
                 self._parts.outside.behind_gap(at)
+            self._parts.outside.ask_behind_gap(self.offset.position)
         return made
 
     def _as_step(self, made: Plan) -> Step:

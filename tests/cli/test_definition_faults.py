@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
+from tailer.state.folder_journal import FolderJournal
+from tailer.state.journal_records import SchemaRecord
 from tests.helpers.asked_server import AskedServer
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
@@ -28,6 +31,7 @@ from tests.helpers.log_writer import (
     Table,
     Update,
     add_column,
+    alter_table,
     completed,
     create_table,
     drop_column,
@@ -248,3 +252,72 @@ def test_two_consumers_keep_tables_of_their_own_by_one_pattern(log: Log) -> None
     result = kept.follow("--table", "ks.u", consumer="d")
     assert result.code == 0, result.err
     assert (kept.rows("pk"), kept.rows("pk", "ks_u")) == ([(1,)], [(2,)])
+
+
+def describe(table: Table) -> str:
+    """DESCRIBE TABLE … WITH INTERNALS."""
+    columns = ", ".join(f"{each.name} {each.type}" for each in table.columns)
+    return (
+        f"CREATE TABLE {table.keyspace}.{table.name} ({columns}, PRIMARY KEY (pk, ck)) "
+        f"WITH ID = {table.id} AND cdc = true;\n"
+    )
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize("remedy", ["--schema", "--server"])
+def test_each_remedy_of_a_lost_alter_helps(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remedy: str, stopped: bool
+) -> None:
+    """A2: at a first start, and where the run has stopped at the row before."""
+    log.write(create_table(T, TS), insert(T, 1, "a", 1, TS + 1), wide(3, 3, 7, TS + 21))
+    words = ("follow", log.path, "--once", "--consumer", "c", "--image", "after", "--output", "json")
+    if stopped:
+        first = run_cli(words)
+        assert first.code == 3
+        assert remedy in first.err
+    server, file = AskedServer(monkeypatch), tmp_path / "describe.cql"
+    server.knows(WIDE, ts=TS + 20)
+    file.write_text(describe(WIDE))
+    result = run_cli([*words, remedy, "db" if remedy == "--server" else file])
+    assert result.code == 0, result.err
+    assert json.loads(result.lines[-1])["after"] == {"pk": 3, "ck": "a", "v": 3, "w": 7}
+
+
+@pytest.mark.parametrize("remedy", [None, "--schema", "--server"])
+def test_a_state_by_which_a_table_is_dropped_that_lives_is_healed(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remedy: str | None
+) -> None:
+    """A2: what an earlier version journaled for a table that a response lacked. The ALTER behind it counts."""
+    log.write(create_table(T, TS), insert(T, 1, "a", 1, TS + 1))
+    assert run_cli(["follow", log.path, "--once", "--consumer", "near"]).code == 0
+    made_up = [SchemaDelta("columns", "ks", ("t", each.name), row_deletion=TS) for each in T.columns]
+    made_up.append(SchemaDelta("tables", "ks", ("t",), row_deletion=TS))
+    journal = FolderJournal(log.path.with_name("cdc_raw.cdc_tail"), writable=True)
+    journal.append([SchemaRecord(at=Position(FIRST, 5000), source="server db:9042", deltas=tuple(made_up))])
+    log.write(add_column(WIDE, W, TS + 20), wide(3, 3, 7, TS + 21))
+    server, file = AskedServer(monkeypatch), tmp_path / "describe.cql"
+    server.knows(WIDE, ts=TS + 20)
+    file.write_text(describe(WIDE))
+    more = () if remedy is None else (remedy, "db" if remedy == "--server" else file)
+    result = run_cli(["follow", log.path, "--once", "--image", "after", "--output", "json", *more])
+    assert result.code == 0, result.err
+    images = [json.loads(line) for line in result.lines]
+    assert [each["after"] for each in images][-1] == {"pk": 3, "ck": "a", "v": 3, "w": 7}
+    assert all(each["complete"] for each in images)
+
+
+def test_whether_a_table_captured_before_an_alter_is_not_known_so_its_rows_come_marked(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No log shows the CREATE; the server's `cdc` is of behind an ALTER that the log shows."""
+    server = AskedServer(monkeypatch)
+    server.knows(T, ts=TS + 10)
+    log.write(insert(T, 1, "a", 1, TS + 1), alter_table(T, TS + 10), insert(T, 2, "a", 2, TS + 11))
+    rows = run_cli(["follow", log.path, "--once", "--consumer", "c", "--server", "db"])
+    assert rows.code == 0, rows.err
+    assert [json.loads(line)["partition_key"]["pk"] for line in rows.lines] == [1, 2]
+    words = ("--image", "after", "--output", "json", "--server", "db")
+    images = run_cli(["follow", log.path, "--once", "--consumer", "d", *words])
+    assert images.code == 0, images.err
+    told = [json.loads(line) for line in images.lines]
+    assert [(each["partition_key"]["pk"], each["complete"]) for each in told] == [(1, False), (2, False)]

@@ -321,3 +321,30 @@ def test_whether_a_table_captured_before_an_alter_is_not_known_so_its_rows_come_
     assert images.code == 0, images.err
     told = [json.loads(line) for line in images.lines]
     assert [(each["partition_key"]["pk"], each["complete"]) for each in told] == [(1, False), (2, False)]
+
+
+def test_keys_of_a_target_are_looked_up_in_its_catalogue(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A11: EXPLAIN as a check reads freed memory in SQLite once the schema has changed."""
+    statements: list[str] = []
+
+    class Cursor(sqlite3.Cursor):
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            statements.append(sql)
+            return super().execute(sql, *given)
+
+    class Connection(sqlite3.Connection):
+        def cursor(self, *given: Any) -> Any:
+            return super().cursor(Cursor)
+
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            return self.cursor().execute(sql, *given)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **more, factory=Connection))
+    kept = Kept(log)
+    log.write(create_table(T, TS), insert(T, 1, "a", 1, TS + 1))
+    assert kept.follow().code == 0
+    log.write(add_column(WIDE, W, TS + 20), wide(3, 3, 7, TS + 21))
+    assert kept.follow().code == 0
+    assert any(each.startswith("ALTER TABLE") for each in statements)
+    assert [each for each in statements if each.lstrip().upper().startswith("EXPLAIN")] == []

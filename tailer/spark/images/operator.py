@@ -78,7 +78,9 @@ def images(
     _check_session(changes.sparkSession, expirations=expirations)
     rows = _routed(changes if table is None else _of_table(changes, table))
     reads = sources(changes)
-    job = Job(*followed(reads, known, nodes), image == "both", expirations, _seconds(forget_after))
+    found = followed(reads, known, nodes)
+    how = image == "both", expirations, _seconds(forget_after)
+    job = Job(found.nodes, found.tables, *how, earlier=found.earlier)
     form = None if table is None else image_form(table, typed, reads, job.all_tables(), known)
     from pyspark.sql.pandas.types import from_arrow_schema
 

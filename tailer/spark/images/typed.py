@@ -64,7 +64,8 @@ def image_form(
 
 def form_by_logs(name: str, source: SourceOptions) -> TypedImages:
     """The form of a table for images that one process makes of a stream's."""
-    known = Job(*followed([source], (), None)).all_tables()
+    found = followed([source], (), None)
+    known = Job(found.nodes, found.tables).all_tables()
     return image_form(name, source.tail.typed, [source], known, ()).made()
 
 

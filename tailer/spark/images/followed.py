@@ -19,7 +19,7 @@ from tailer.rebuild import Table
 from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
-from tailer.spark.images.job import Earlier, Node, raw
+from tailer.spark.images.job import Earlier, Job, Node, raw
 from tailer.spark.known_table import Folders
 from tailer.spark.own_start import begun
 from tailer.spark.present import there
@@ -41,6 +41,9 @@ class Followed(NamedTuple):
     nodes: dict[str, Node | None]
     tables: dict[str, msgspec.Raw]
     earlier: dict[str, list[Earlier]]
+
+    def job(self, before: bool = True, expirations: bool = True, forget_after: int | None = None) -> Job:
+        return Job(self.nodes, self.tables, before, expirations, forget_after, self.earlier)
 
 
 def sources(changes: DataFrame) -> list[SourceOptions]:

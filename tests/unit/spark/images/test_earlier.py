@@ -36,8 +36,7 @@ def job_of(tmp_path: Path) -> Job:
     entries += [row(WITH_X, 2, TS + 3, v=1, x=7), drop_column(T, X, DROP)]
     made = segment_of(FIRST, [[encode_mutation(each)] for each in entries])
     log.put(made, completed(made))
-    found = followed([parse_options({"path": str(log.path), "includeSchemaChanges": "true"})], (), None)
-    return Job(found.nodes, found.tables, earlier=found.earlier)
+    return followed([parse_options({"path": str(log.path), "includeSchemaChanges": "true"})], (), None).job()
 
 
 def columns(job: Job, offset: int) -> dict[str, bool]:

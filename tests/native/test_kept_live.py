@@ -55,16 +55,17 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         lines = [running.stdout.readline().rstrip("\n") for _ in range(count)]
         running.kill()
         running.wait()
+        # It may have printed more, and saved its position behind that.
+        lines += [line for line in running.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         running.stdout.close()
-        given = behind(given, lines)
+        given = behind(given, [line.rstrip("\n") for line in lines])
     service.write(20)
     last = run_cli(words(service, "--once"))
     assert last.code == 0, last.err
-    assert last.lines[0] in given
     assert last.lines[0] != given[0]
     assert told_by(behind(given, last.lines)) == service.changes
 
 
 def behind(given: list[str], lines: list[str]) -> list[str]:
-    """What was given before the first of these lines came again, and then they: nothing lies between."""
-    return [*given[: given.index(lines[0]) if given else 0], *lines]
+    """What was given before the first of these lines came again, if it did, and then they."""
+    return [*given[: given.index(lines[0]) if lines[0] in given else len(given)], *lines]

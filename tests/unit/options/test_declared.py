@@ -32,7 +32,7 @@ def params(command: str) -> dict[str, Any]:
 def test_a_tail_has_the_options_of_the_table_and_its_defaults() -> None:
     made = TailOptions()
     assert {field.name for field in fields(TailOptions)} == {option.name for option in TAIL} | {
-        "program", "outlet", "one_of_several", "left", "kept",
+        "program", "outlet", "one_of_several", "left", "kept", "peers",
     }  # fmt: skip
     assert [getattr(made, option.name) for option in TAIL] == [option.default_for(spark=False) for option in TAIL]
 

@@ -141,8 +141,9 @@ class Definitions:
             self._met.note(segment, run, ids.tables(), unread=not self._inside.known(run, ids))
         return ids
 
-    def learn_collected(self, planned: Position | None) -> None:
+    def learn_collected(self, planned: Position | None, upto: Position | None = None) -> None:
         """Learn what was collected. What lies at or before `planned` counts from there on, the rest from its end.
+        `upto`: what cannot be decoded raises its error when reading comes so far; until then it stays collected.
 
         A native log's definitions count where they stand, planned or not: nothing else goes by their keys. What raises
         an error is collected still, and raises it again.
@@ -150,8 +151,16 @@ class Definitions:
         self._add(self.in_records.learnt(self._history, self._refuse))
         records: list[SchemaRecord] = []
         digests: dict[bytes, Position] = {}
+        later: dict[Position, _Found] = {}
+        first: DefinitionError | None = None
         for _, item in sorted(self._pending.items()):
-            changes = self._decode(item)
+            try:
+                changes = self._decode(item)
+            except DefinitionError as error:
+                if first is None and (upto is None or item.start < upto):
+                    first = error
+                later[item.end] = item
+                continue
             if not changes:
                 continue
             late = planned is not None and item.end <= planned
@@ -161,8 +170,10 @@ class Definitions:
                 digests[digest] = min(at, digests.get(digest, at))
                 records.append(SchemaRecord(at=at, source=LOG, deltas=changes, found=found_at))
         self._add(records)
-        self._pending.clear()
+        self._pending = later
         self.in_records.pending.clear()
+        if first is not None:
+            raise first
 
     def add(self, changes: Iterable[SchemaDelta], source: str, at: Position, *, asked: int = 0) -> bool:
         """What a file or a server says, valid from `at`; whether that is news. `asked`: see `SchemaRecord`."""

@@ -31,6 +31,8 @@ ASK_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 10.0
 """How long a server that does not know a table is not asked for it again: another node's server may learn of a table
 later than the log's own node."""
+GAP_SECONDS: Final = 60.0
+"""So long behind a gap the other nodes are asked again, every RETRY_SECONDS: their logs reach their disks later."""
 
 
 class OutsideSources:
@@ -56,6 +58,7 @@ class OutsideSources:
         self._tables: dict[str, _Response] = {}
         self._missing: dict[str, float] = {}
         self._notices: list[str] = []
+        self._gap_met = self._peers_asked = float("-inf")
 
     def reads_ahead_by(self, read_ahead: Callable[[], None]) -> None:
         """What learns every definition that the log shows by now. It is called behind a response of the server, so that
@@ -160,9 +163,24 @@ class OutsideSources:
     def behind_gap(self, at: Position) -> None:
         """Segments before `at` are missing: what other nodes' logs show of the schema meanwhile counts from here on."""
         if self._peers is not None:
+            self._gap_met = self._clock()
             self._ask_peers(self._peers, at)
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether a node could not be asked when it was asked last: what only its log shows may be missing here."""
+        return self._peers is not None and self._peers.unreachable
+
+    def ask_behind_gap(self, planned: Position) -> None:
+        """Ask the other nodes again, where one could not be asked or the gap was met a moment ago, and it is time."""
+        now = self._clock()
+        if self._peers is None or not (self.unsettled or now - self._gap_met < GAP_SECONDS):
+            return
+        if now - self._peers_asked >= RETRY_SECONDS:
+            self._ask_peers(self._peers, planned)
+
     def _ask_peers(self, peers: Peers, at: Position) -> bool:
+        self._peers_asked = self._clock()
         found = peers.news(self._known, at)
         self._notices += peers.take_notices()
         return self._known.add_records(found) if found else False

@@ -12,6 +12,12 @@ Guaranteed: a change that any of these logs shows is in force behind the gap in 
 shows it itself further on, and unless it is newer than the next schema change that this log shows. Not known: in which
 of several gaps a change was lost, where this log shows no schema change between them: it counts from the first of them.
 A change that no followed log shows can be known from a server alone (`--server`).
+
+A node that cannot be asked at a gap is reported, and asked again every ten seconds until it can be; what it shows then
+counts from where the reading is by then. So for a minute are all nodes: their logs reach their disks later. Rows before
+that which cannot be decoded ask again at once, and end the run where that brings nothing: a later run asks anew. The
+bound: a column that was dropped and added with another type, whose change only a node shows that could not be asked, is
+read by its older type until that node can be asked, where its values decode by both.
 """
 
 from __future__ import annotations
@@ -37,6 +43,12 @@ class Peers:
     def __init__(self, logs: Sequence[tuple[str, Callable[[], NodeLog]]], keys: KeySource) -> None:
         self._peers = [_Peer(name, opens, keys) for name, opens in logs]
         self._notices: list[str] = []
+        self._away: dict[str, str] = {}
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether one could not be asked at the last question."""
+        return bool(self._away)
 
     def take_notices(self) -> list[str]:
         """What there is to say since the last call."""
@@ -56,8 +68,11 @@ class Peers:
                 records = peer.records()
             except (CdcError, OSError) as error:
                 why = error.sentence() if isinstance(error, CdcError) else str(error)
-                self._notices.append(f"node {peer.name} could not be asked for its definitions: {why}")
+                if self._away.get(peer.name) != why:
+                    self._away[peer.name] = why
+                    self._notices.append(f"node {peer.name} could not be asked for its definitions: {why}")
                 continue
+            self._away.pop(peer.name, None)
             if ids and ids.isdisjoint(_ids(records)):
                 # Another cluster: its tables of the same names are not these.
                 continue

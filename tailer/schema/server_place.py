@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tailer.errors import SystemFailedError, UsageError
 from tailer.schema.extras import Origin
 from tailer.schema.ring import MURMUR3, Host, Primaries, primaries
-from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
+from tailer.schema.server import READINGS, TIMEOUT_SECONDS, Server, Session, open_session
 
 _LOCAL = "SELECT cluster_name, data_center, rack, host_id, partitioner, tokens, release_version FROM system.local"
 _PEERS = "SELECT host_id, data_center, tokens, rack, peer, rpc_address FROM system.peers"
@@ -56,7 +56,26 @@ def read_place(server: Server) -> ServerPlace:
 
 
 def place_of(session: Session, server: object) -> ServerPlace:
-    """The same over a session that is open. SystemFailedError where it does not know itself yet."""
+    """The same over a session that is open. SystemFailedError where it does not know itself yet.
+
+    Its tables are read one after the other: until two readings in succession are equal, so that all are of one moment.
+    """
+    before = _place_now(session, server)
+    for _ in range(READINGS):
+        found = _place_now(session, server)
+        if found == before:
+            return found
+        before = found
+    raise SystemFailedError(
+        "what the server says of its ring changed each time while it was read",
+        file=str(server),
+        expected="two equal readings in succession",
+        found=f"none of {READINGS + 1}",
+        remedy="Ask again when no node joins or leaves.",
+    )
+
+
+def _place_now(session: Session, server: object) -> ServerPlace:
     local = next(iter(session.execute(_LOCAL, timeout=TIMEOUT_SECONDS)), None)
     if local is None or None in tuple(local):
         raise SystemFailedError(

@@ -38,10 +38,11 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     """The response without what the log shows later. `later`: the changes of each of these entries, in log order.
 
     A column that is added later is removed. One that is dropped later is there, with the type that `dropped_columns`
-    knows (a user-defined type is a tuple there). A table that is created later is removed. A key column that is renamed
-    later has its old name, if the entry renames one column only. Of flags of a table and fields of a type the older
-    values are not known: the response's own are kept with the lowest timestamp, so that every older row of the log wins
-    over them; `cdc` counts as true.
+    knows (a user-defined type is a tuple there). A table that is created later is removed, unless a file gives it. A
+    key column that is renamed later has its old name, if the entry renames one column only. Of flags of a table and
+    fields of a type the older values are not known: the response's own are kept with the lowest timestamp, so that
+    every older row of the log wins over them; `cdc` counts as true: whether the table captured then nobody knows, and
+    a change too many is a true one, while one too few is lost.
     """
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
@@ -71,7 +72,9 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
         if delta.table not in _HEADINGS or "id" not in delta.cells:
             continue
         key, id = key_of(delta), delta.cells["id"][1]
-        if key in rows and rows[key].cells.get("id", (0, None))[1] == id and creates(changes, str(id)):
+        # What has no timestamps, a file, lies below all that the log shows: what a CREATE lacks of it counts too.
+        at, held = rows[key].cells.get("id", (BASE_TS, None)) if key in rows else (BASE_TS, None)
+        if held == id and at != BASE_TS and creates(changes, str(id)):
             for each in [*_of_table(rows, delta)]:
                 del rows[each]
         elif _is_in(rows, delta):

@@ -29,6 +29,7 @@ from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
 from tailer.tail.node_log import node_log
 from tailer.tail.open import hold_of, tail_parts
+from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
 
@@ -82,7 +83,7 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
             for step in steps(tail, once=True, say=say):
                 native = parts.survey.dropped is not None
                 # Of a native log a transaction may be lost whose commit is there.
-                if options.quarantine or (options.accept_loss and native) or (not native and _asks(options, step, met)):
+                if options.quarantine or (options.accept_loss and native) or (not native and _asks(parts, step, met)):
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task
@@ -106,10 +107,10 @@ def _hold_name(start: str, *, stays: bool) -> str:
     return re.sub(r"\W+", "-", f"{os.getppid()}-{place}" if stays else f"{os.getppid()}-{os.getpid()}-{place}")
 
 
-def _asks(options: TailOptions, step: Step, met: TablesMet) -> bool:
-    """Whether a server must be asked, or an entry left out, before executors read the step: they do neither."""
-    may = options.server is not None or bool(options.quarantine_tables)
-    return may and any(map(met.may_be_unknown, step.tasks))
+def _asks(parts: TailParts, step: Step, met: TablesMet) -> bool:
+    """Whether somebody must be asked, or an entry left out, before executors read the step: they do neither."""
+    may = parts.outside.asks or bool(parts.options.quarantine_tables)
+    return may and (parts.outside.unsettled or any(map(met.may_be_unknown, step.tasks)))
 
 
 def _decide(tail: Tail, step: Step) -> None:

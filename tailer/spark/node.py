@@ -265,13 +265,14 @@ class Node(NodeStanding):
         return options.quarantine or self._may_lose() or asks
 
     def _may_ask(self, step: Step) -> bool:
-        """Whether an entry of the step may be of a table that no definition names, and that may be decided here.
+        """Whether an entry of the step may be of a table that no definition names, or have a column that only a node's
+        log shows that could not be asked, and that may be decided here.
 
         Executors ask no server and decide nothing: that is in the journal before the offset leaves.
         """
         if not self._decides or self._survey.dropped is not None:
             return False
-        return any(map(self._met.may_be_unknown, step.tasks))
+        return self._parts.outside.unsettled or any(map(self._met.may_be_unknown, step.tasks))
 
     def _mend(self, start: NodeOffset, end: NodeOffset) -> None:
         """Decide what becomes of the entries of a batch of an earlier run that cannot be read."""

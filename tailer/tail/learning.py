@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.state.consumers import NodeState
 from tailer.state.learnt import Learnt
@@ -55,15 +56,23 @@ class Learning:
         if self._parts.survey.is_native(offset.s):
             self._learn(self._parts.survey.between(restart.segment, offset.s), offset, None)
 
-    def planned(self, passed: Iterable[int], before: Position, behind: NodeOffset) -> None:
-        """What a plan from one position to another has met, and what it passed over: journalled when this returns."""
+    def planned(self, passed: Iterable[int], before: Position, behind: NodeOffset) -> DefinitionError | None:
+        """What a plan from one position to another has met, and what it passed over: journalled when this returns.
+
+        Gives the error of the first definition that cannot be decoded. What stands before it may be read.
+        """
+        error = None
         for segment in sorted({*passed, *(segment for segment, _ in behind.p)}):
             self._parts.reacher.learn(segment)
-        self._parts.definitions.learn_collected(before)
+        try:
+            self._parts.definitions.learn_collected(before, behind.position)
+        except DefinitionError as found:
+            error = found
         parts = self._parts
         parts.log_ends.record([*parts.learnt.news(behind.s), *parts.times.news()])
+        return error
 
     def _learn(self, segments: Iterable[int], offset: NodeOffset, planned: Position | None) -> None:
         for segment in segments:
             self._parts.reacher.learn(segment, ahead=offset.rest_of(segment))
-        self._parts.definitions.learn_collected(planned)
+        self._parts.definitions.learn_collected(planned, offset.position)

@@ -67,7 +67,7 @@ class Standing:
         self._saved: NodeOffset | None = None
         self.unsaved: Unsaved | None = None
         self._others = parts.journal.foreign
-        parts.outside.reads_ahead_by(self._read_ahead_from_here)
+        parts.outside.reads_ahead_by(lambda: self._read_ahead(self.offset.position))
         self._learning.take_over()
 
     def open(self) -> None:
@@ -277,10 +277,6 @@ class Standing:
         self._view = self._survey.look(offset)
         if self._parts.older.journalled():
             self._learning.take_over()
-
-    def _read_ahead_from_here(self) -> None:
-        # Without another look, which may close the segment that is being read.
-        self._learning.everything(self.offset, self.offset.position)
 
     def _read_ahead(self, planned: Position | None) -> None:
         """Learn every definition that the log shows by now: what a server's response has of them counts from there."""

@@ -145,7 +145,7 @@ class Tail(Standing):
         """
         self._survey.file(segment, path).kept.keep(section.start, run)
         self._definitions.collect(segment, run)
-        self._definitions.learn_collected(self.offset.position)
+        self._definitions.learn_collected(self.offset.position, Position(segment, section.end))
         span = Span(segment, section.start, section.end, section.at, section.start, section.end)
         offset = self._journal.stamped(NodeOffset(0, segment, section.end, False, self.offset.p))
         memory = self.memory
@@ -255,10 +255,18 @@ class Tail(Standing):
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
         else:
             self._absent = []
-        self._learning.planned(made.passed, self.offset.position, made.offset)
+        error = self._learning.planned(made.passed, self.offset.position, made.offset)
+        if error is not None:
+            if error.at is None or error.at <= self.offset.position:
+                raise error
+            # What stands before it comes first; the next plan begins at it.
+            made.spans, _ = clip(made.spans, error.at, made.offset.position)
+            made.offset = msgspec.structs.replace(made.offset, s=error.at.segment, o=error.at.offset, done=False)
+            made.error = error
         if self.options.peers:
             for at in gaps(self._view, self.offset, made.spans):
                 self._parts.outside.behind_gap(at)
+            self._parts.outside.ask_behind_gap(self.offset.position)
         return made
 
     def _as_step(self, made: Plan) -> Step:

@@ -73,6 +73,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.schema = {name: {} for name in ("tables", "views", "columns", "dropped_columns", "types")}
+        self.schema["keyspaces"] = {(): (TS, {"durable_writes": True})}
         self._segment = FIRST
         self._sections: list[list[bytes]] = []
         self._captured = False

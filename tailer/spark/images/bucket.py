@@ -94,7 +94,7 @@ class Bucket:
                 for row in told.rows:
                     images += self._altered(row)
             else:
-                self._be_defined()
+                self._be_defined(told.rows[0])
                 images += self._logged(told)
         while self._merger.confirms:
             images += self._merger.confirm(self._now_us)
@@ -158,9 +158,9 @@ class Bucket:
                 images += self._define(self._table_of(row))
         return images
 
-    def _be_defined(self) -> None:
+    def _be_defined(self, row: Change) -> None:
         if not self._about.defined:
-            table = self._job.table(self._id)
+            table = self._job.table_at(self._id, row["node"], (row["segment"], row["offset"]))
             if table is None:
                 raise DefinitionError(
                     f"a change of the table with id {self._table_id}, of which no definition is known",

@@ -19,7 +19,7 @@ from tailer.rebuild import Table
 from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
-from tailer.spark.images.job import Node, raw
+from tailer.spark.images.job import Earlier, Job, Node, raw
 from tailer.spark.known_table import Folders
 from tailer.spark.own_start import begun
 from tailer.spark.present import there
@@ -40,6 +40,10 @@ class Followed(NamedTuple):
 
     nodes: dict[str, Node | None]
     tables: dict[str, msgspec.Raw]
+    earlier: dict[str, list[Earlier]]
+
+    def job(self, before: bool = True, expirations: bool = True, forget_after: int | None = None) -> Job:
+        return Job(self.nodes, self.tables, before, expirations, forget_after, self.earlier)
 
 
 def sources(changes: DataFrame) -> list[SourceOptions]:
@@ -58,11 +62,13 @@ def followed(reads: Sequence[SourceOptions], tables: Iterable[Table], nodes: Seq
             raise UsageError(
                 "the rows come from no log: whose are they?", remedy='Name all nodes: images(…, nodes=["n1", "n2"]).'
             )
-        return Followed(dict.fromkeys(nodes, None), given)
-    found = Followed({}, {})
+        return Followed(dict.fromkeys(nodes, None), given, {})
+    found = Followed({}, {}, {})
     for source in reads:
         _look(source, found)
-    return Followed(found.nodes, {**found.tables, **given})
+    # What is given counts, wherever a log tells of it too.
+    earlier = {id: told for id, told in found.earlier.items() if id not in given}
+    return Followed(found.nodes, {**found.tables, **given}, earlier)
 
 
 def _streams(changes: DataFrame) -> Iterator[dict[str, str]]:
@@ -103,6 +109,7 @@ def _look(source: SourceOptions, found: Followed) -> None:
         for id, newest in learnt.history.newest.items():
             if source.tail.selection.wants(newest):
                 found.tables[id] = raw(_table(learnt, id, source.tail.masks))
+                found.earlier.setdefault(id, []).extend(_earlier(name, learnt, id, source.tail.masks))
 
 
 def _check_tables(source: SourceOptions, log: NodeLog, learnt: Learnt) -> None:
@@ -136,6 +143,16 @@ def _table(learnt: Learnt, id: str, masks: Masks) -> Table:
     _check_masks(newest, masks)
     earlier = [held for event in history.events for held in event.changed.values() if held.id == id]
     return Table.of(masks.shown(newest), earlier, native=history.is_native(id))
+
+
+def _earlier(node: str, learnt: Learnt, id: str, masks: Masks) -> Iterator[Earlier]:
+    """What a table was in a node's log, from each place on where that changed; nothing of one that never did."""
+    history = learnt.history
+    told = [(each.at, held) for each in history.events for held in each.changed.values() if held.id == id]
+    for number, (at, held) in enumerate(told if len(told) > 1 else ()):
+        before = [each for _, each in told[:number]]
+        table = Table.of(masks.shown(held), before, native=history.is_native(id))
+        yield Earlier(node, (at.segment, at.offset), raw(table))
 
 
 def _check_masks(newest: TableDefinition, masks: Masks) -> None:

@@ -32,15 +32,30 @@ class Node(msgspec.Struct, frozen=True):
         return until is not None and at <= until
 
 
+class Earlier(msgspec.Struct, frozen=True):
+    """What a table was in a node's log from a place on."""
+
+    node: str
+    at: Spot
+    table: msgspec.Raw
+
+
 class Job(msgspec.Struct, frozen=True):
     """`nodes`: all that are followed; None for one of whose log nothing is known. `tables`: by table id what is known
-    of tables when the query starts. `forget_after`: the seconds for which what is dead is kept, None for ever."""
+    of tables when the query starts; `earlier`: of those that were altered, what they were where, in order.
+    `forget_after`: the seconds for which what is dead is kept, None for ever."""
 
     nodes: dict[str, Node | None]
     tables: dict[str, msgspec.Raw]
     before: bool = True
     expirations: bool = True
     forget_after: int | None = None
+    earlier: dict[str, list[Earlier]] = {}
+
+    def table_at(self, table_id: str, node: str, at: Spot) -> Table | None:
+        """What a table is where a row of it stands that is met before any definition."""
+        told = [each for each in self.earlier.get(table_id, ()) if each.node == node and each.at <= at]
+        return _TABLE.decode(told[-1].table) if told else self.table(table_id)
 
     def table(self, table_id: str) -> Table | None:
         """What is known of a table."""

@@ -23,7 +23,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedOptions
 from tailer.spark.frames import check_changes
 from tailer.spark.images.followed import followed, sources
-from tailer.spark.images.job import Job, packed
+from tailer.spark.images.job import packed
 from tailer.spark.images.typed import image_form, typed_images
 from tailer.spark.session import spark_line
 
@@ -78,7 +78,7 @@ def images(
     _check_session(changes.sparkSession, expirations=expirations)
     rows = _routed(changes if table is None else _of_table(changes, table))
     reads = sources(changes)
-    job = Job(*followed(reads, known, nodes), image == "both", expirations, _seconds(forget_after))
+    job = followed(reads, known, nodes).job(image == "both", expirations, _seconds(forget_after))
     form = None if table is None else image_form(table, typed, reads, job.all_tables(), known)
     from pyspark.sql.pandas.types import from_arrow_schema
 

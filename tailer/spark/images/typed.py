@@ -21,7 +21,6 @@ from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.errors import told
 from tailer.spark.executor_log import say
 from tailer.spark.images.followed import followed
-from tailer.spark.images.job import Job
 from tailer.typed_decode import decode_msgpack
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def image_form(
 
 def form_by_logs(name: str, source: SourceOptions) -> TypedImages:
     """The form of a table for images that one process makes of a stream's."""
-    known = Job(*followed([source], (), None)).all_tables()
+    known = followed([source], (), None).job().all_tables()
     return image_form(name, source.tail.typed, [source], known, ()).made()
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.outside import OutsideSources
+from tailer.definitions.peers import Peers
+from tailer.options.tail import TailOptions
 from tailer.position import Position
 from tailer.state.folder_journal import FolderJournal
+from tailer.tail.node_log import node_log
+from tailer.tail.open import tail_parts
+from tailer.tail.tail import Tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     TS,
@@ -129,3 +135,36 @@ def test_logs_of_another_cluster_say_nothing(tmp_path: Path) -> None:
     result = follow(n1, n2)
     assert result.code == 3
     assert sum('"pk":3' in line.replace(" ", "") for line in result.lines) == 1
+
+
+def test_a_node_that_could_not_be_asked_at_a_gap_is_asked_again(tmp_path: Path) -> None:
+    """Every ten seconds until it can be, and for a minute behind the gap: its disk may be late."""
+    n1 = log(tmp_path / "n1", (N1, ALTERED))
+    n2 = log(tmp_path / "n2", (N1, ALTERED[:2]), (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 200)]))
+    n1.rename(tmp_path / "away")
+    options, now = TailOptions(), [0.0]
+    peers = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
+    with Tail(tail_parts(node_log(n2, options), options, writes=False)) as tail:
+        known = tail.parts.definitions
+        outside = OutsideSources(options, known, lambda: now[0], peers)
+        while (step := tail.step()).moved:
+            tail.advance(step)
+
+        def columns() -> list[str]:
+            return [each.name for each in known.history.newest[TABLE.id.hex].columns]
+
+        outside.behind_gap(Position(N2, 0))
+        assert outside.unsettled
+        (notice,) = outside.take_notices()
+        assert "node n1 could not be asked" in notice
+        now[0] = 100.0
+        outside.ask_behind_gap(Position(N2, 0))
+        assert (outside.unsettled, outside.take_notices()) == (True, []), "what was said is not said again"
+        (tmp_path / "away").rename(n1)
+        now[0] = 105.0
+        outside.ask_behind_gap(Position(N2, 50))
+        assert columns() == ["pk", "ck", "v"], "not before ten seconds have passed"
+        now[0] = 110.0
+        outside.ask_behind_gap(Position(N2, 50))
+        assert not outside.unsettled
+        assert columns() == ["pk", "ck", "v", "w"]

@@ -70,3 +70,31 @@ def test_tokens_of_another_partitioner_tell_nothing() -> None:
 def test_one_that_does_not_know_itself_yet(rows: list[tuple[Any, ...]]) -> None:
     with pytest.raises(SystemFailedError, match=r"does not say where it stands \(node1\)"):
         place_of(FakeSession(system__local=rows), "node1")
+
+
+class Changing(FakeSession):
+    """A keyspace is created between the reading of two tables; `for_ever`: again and again."""
+
+    def __init__(self, *, for_ever: bool = False) -> None:
+        super().__init__()
+        self.asked = 0
+        self._for_ever = for_ever
+
+    def execute(self, query: str, *, timeout: float) -> Iterator[tuple[Any, ...]]:
+        self.asked += 1
+        name = query.rpartition(" ")[2]
+        if name == "system.local" and (self.asked > 3 if not self._for_ever else True):
+            number = self.asked if self._for_ever else 1
+            self.answers["system.peers"] = [(TWO, "dc1", {str(number)}, "r2", "10.0.0.2", "192.168.0.2")]
+        return super().execute(query, timeout=timeout)
+
+
+def test_its_tables_are_taken_of_one_moment() -> None:
+    session = Changing()
+    assert place_of(session, "node1").others == (Host(str(TWO), "dc1", (1,), "r2"),)
+    assert session.asked == 9
+
+
+def test_a_ring_that_never_stays_the_same_is_not_taken() -> None:
+    with pytest.raises(SystemFailedError, match="two equal readings"):
+        place_of(Changing(for_ever=True), "node1")

@@ -7,7 +7,7 @@ changed it. Opens nothing: records in, definitions out.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,12 +24,14 @@ class DefinitionEvent(NamedTuple):
     """Definitions that changed at a position, and which record said so (0: not journalled).
 
     By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
+    `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
     """
 
     at: Position
     changed: Mapping[str, TableDefinition]
     source: str
     n: int
+    start: Position | None = None
 
 
 class DefinitionHistory:
@@ -49,6 +51,7 @@ class DefinitionHistory:
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
+        self._of_key: dict[str, list[int]] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[Position, dict[Key, SchemaDelta]]] = []
         self._generation = 0
@@ -152,17 +155,36 @@ class DefinitionHistory:
         """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
         return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
 
+    def between(self, after: Position, upto: Position) -> Sequence[DefinitionEvent]:
+        """The changes that are valid from behind a position, up to another one."""
+        return tuple(self._events[bisect_right(self._positions, after) : bisect_right(self._positions, upto)])
+
     def source_of(self, id: str, at: Position | None = None) -> DefinitionEvent | None:
         """The change that made a table's definition what it is at `at` (by default: at the end)."""
         count = len(self._events) if at is None else bisect_right(self._positions, at)
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
+    def before(self, key: str, event: DefinitionEvent) -> TableDefinition | None:
+        """The definition that an event replaced, by the key that it has in the event; None where there was none."""
+        numbers = self._of_key.get(key, [])
+        count = bisect_left(numbers, self._events.index(event, bisect_left(self._positions, event.at)))
+        return self._events[numbers[count - 1]].changed[key] if count else None
+
     def created_at(self, id: str) -> Position | None:
-        """Where the log says that a table of a server was created; None if it does not."""
+        """Where the log says that a table of a server was created first; None if it does not."""
+        return min(self._creations(id), default=None)
+
+    def last_created(self, id: str, at: Position) -> Position | None:
+        """Where the log says last that a table of a server was created, up to a position; None if it does not.
+
+        A table that is dropped may be created again with the same id.
+        """
+        return max((made for made in self._creations(id) if made <= at), default=None)
+
+    def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        made = (r for r in told if r.n not in self._retracted and creates(r.deltas, id))
-        return min((record.found or record.at for record in made), default=None)
+        return (_stands(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -209,7 +231,7 @@ class DefinitionHistory:
 
     def _reset(self) -> None:
         self._state = SchemaState()
-        self._events, self._positions = [], []
+        self._events, self._positions, self._of_key = [], [], {}
         self._native, self._reported = {}, []
         self._generation += 1
         self._cached, self._valid = 0, {}
@@ -225,7 +247,9 @@ class DefinitionHistory:
                 self._reported.append((record.at, rows_of(record.deltas)))
             changed = self.merge(self._state, record)
         if changed:
-            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
+            for key in changed:
+                self._of_key.setdefault(key, []).append(len(self._events))
+            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n, _start(record)))
             self._positions.append(record.at)
 
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
@@ -252,6 +276,13 @@ class DefinitionHistory:
 def _stands(record: SchemaRecord) -> Position:
     """Where the log shows a record's changes."""
     return record.found or record.at
+
+
+def _start(record: SchemaRecord | DefinitionRecord) -> Position | None:
+    """Where the entry begins that a record was made of; None where that is not known."""
+    if isinstance(record, DefinitionRecord) or not record.size or record.found is not None:
+        return None
+    return Position(record.at.segment, record.at.offset - record.size)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

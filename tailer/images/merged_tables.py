@@ -245,7 +245,10 @@ class MergedTables:
             images = self._truncated(table, node, place, time or 0, cause, now)
             self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
             return images
-        image = self._of_table(table, "drop", (), None, cause, now)
+        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
+        image = self._of_table(table, "drop", (), None, cause, max(now, max(numbers, default=0) + 1))
+        # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
+        self.begin(image.seq + 2)
         facts = self._tables.of(table_id).facts
         self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)

@@ -46,16 +46,25 @@ class Merger(MergedTables):
         """So many more facts took effect although they are older than what was forgotten."""
         self.late_facts += facts
 
-    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int, node: str | None = None) -> list[Image]:
+    def define(
+        self,
+        table: Table,
+        *,
+        created: bool,
+        cdc: bool,
+        now_us: int,
+        node: str | None = None,
+        begins: bool = False,
+    ) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
         before these what has expired. `node`: whose log has it; of a table that was created again with the same id that
-        decides of which incarnation it is.
+        decides of which incarnation it is. `begins`: what was written before may not have been captured.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, node=node))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""

@@ -80,6 +80,12 @@ class DefinitionHistory:
         native = self._native.get(id)
         return native[-1].definition if native else self._state.definitions.get(id)
 
+    def definition_at(self, id: str, at: Position) -> TableDefinition | None:
+        """The definition that a table of a server has for an entry at a position; a dropped one too."""
+        numbers = self._of_key.get(id, [])
+        count = bisect_left(numbers, bisect_right(self._positions, at))
+        return self._events[numbers[count - 1]].changed[id] if count else None
+
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
         known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}

@@ -25,6 +25,7 @@ from tailer.schema.record_definitions import is_native
 from tailer.schema.told import told_definition, told_text
 from tailer.sinks.outlet import Place
 from tailer.state.journal_records import LossRecord, SkipRecord
+from tailer.tail.created_again import proves_creation
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.waiting import COLUMNS
 from tailer.tail.tail import Tail
@@ -138,16 +139,16 @@ class Told:
         at = event.start or event.at
         place = PlaceOfRows(self._node, at.segment, [at.offset])
         made = schema_batch(event.changed, before, parts.options.selection, place, parts.masks)
-        rows = made.to_arrow().select(COLUMNS).to_pylist()
+        rows: list[dict[str, Any]] = made.to_arrow().select(COLUMNS).to_pylist()
         for row in rows if event.start is None else ():
             row["event_id"] = None
         for row in rows:
             id = row["table_id"].replace(_DASH, "")
             earlier = before.get(id)
-            if earlier is not None and earlier.dropped and row["columns"] is not None:
-                if history.last_created(id, event.at) != event.at:
-                    # Nobody saw how the table was created again, so rows of it may have been written without capture.
-                    row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)
+            again = earlier is not None and earlier.dropped and row["columns"] is not None
+            if again and history.last_created(id, event.at) != event.at:
+                # Nobody saw how the table was created again, so rows of it may have been written without capture.
+                row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)
         return rows
 
     def losses(self, merging: Merging) -> None:
@@ -175,7 +176,7 @@ class Told:
         newest = history.newest_at(at).get(id) or history.newest_of(id)
         known = merging.merger.table(id)
         gone = known is not None and known.facts.dropped
-        if newest is not None and newest.dropped and gone and self._lives_again(id, at):
+        if newest is not None and gone and proves_creation(history, id, at):
             newest = msgspec.structs.replace(newest, dropped=False, dropped_time=None)
         self._pending[id] = version, newest
         if newest is None or newest.dropped or (newest == last and not gone):
@@ -188,15 +189,6 @@ class Told:
         return merging.merger.define(
             table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone
         )
-
-    def _lives_again(self, id: str, at: Position) -> bool:
-        """Whether an entry of a table that was dropped proves that it was created again with the same id.
-
-        DROP TABLE begins a new segment and waits for the writes that are under way
-        (`ColumnFamilyStore.invalidate`, `CommitLog.forceRecycleAllSegments`): they are in that segment, or the next.
-        """
-        dropped = self._tail.parts.definitions.history.source_of(id, at)
-        return dropped is not None and at.segment > dropped.at.segment + 1
 
     def _shown(self, merging: Merging, id: str, at: Position) -> list[Image]:
         """What the log has shown of a table by the entry that ends at a position."""

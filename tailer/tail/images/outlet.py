@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from tailer.errors import DefinitionError
+from tailer.images import Image
 from tailer.images.encoded import EncodedImages
 from tailer.jit.ready import twin_now
 from tailer.options.token_range import TokenRange
@@ -88,7 +90,7 @@ class ImageOutlet:
             images.add(
                 self._told.before(merging, at, dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"))
             )
-            images.add(merging.merger.entry(rows, merging.now_us))
+            images.add(_merged(merging, rows))
             images.add(self._told.behind(merging, at, rows))
 
     def _merge_cells(self, merging: Merging, batch: ArrayBatch, images: EncodedImages) -> bool:
@@ -100,3 +102,13 @@ class ImageOutlet:
         images.add(self._told.before(merging, first, [name.id for name in batch.rows_by_table()]))
         compiled.merge_batch(merging.merger, merging.store, batch, merging.now_us, images, self._tokens)
         return True
+
+
+def _merged(merging: Merging, rows: list[dict[str, Any]]) -> list[Image]:
+    try:
+        return merging.merger.entry(rows, merging.now_us)
+    except DefinitionError as error:
+        known = (merging.merger.table(row["table_id"]) for row in rows)
+        names = sorted({table.facts.table.name for table in known if table is not None})
+        error.remedy = f"To go on without images of it leave the table out: --exclude {', '.join(names)}."
+        raise

@@ -72,6 +72,10 @@ class Told:
         self._pending = dict(self._given)
         began = merging.followed[self._node].began if place is None else place.offset
         self._at, self._version = offset_of_text(began, "the state of images").position, None
+        if place is None:
+            # What changed in segments before the first one that is there is of the history.
+            first = min(self._tail.segments(), default=0)
+            self._at = max(self._at, Position(first, 0))
 
     def settled(self) -> None:
         """It is durable."""

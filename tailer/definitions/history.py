@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import SchemaDelta
-from tailer.schema.taken_back import Key, concern, creates, rows_of, shows, taken_back
+from tailer.schema.taken_back import Key, begins, concern, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -53,7 +53,7 @@ class DefinitionHistory:
         self._positions: list[Position] = []
         self._of_key: dict[str, list[int]] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
-        self._reported: list[tuple[Position, dict[Key, SchemaDelta]]] = []
+        self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -250,7 +250,7 @@ class DefinitionHistory:
             changed = {record.key: record.definition}
         else:
             if record.source != LOG:
-                self._reported.append((record.at, rows_of(record.deltas)))
+                self._reported.append((record, rows_of(record.deltas)))
             changed = self.merge(self._state, record)
         if changed:
             for key in changed:
@@ -261,7 +261,7 @@ class DefinitionHistory:
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply a record as far as it is in force at its position."""
         if record.source == LOG:
-            return state.apply(record.deltas)
+            return {**state.apply(record.deltas), **self._counts_from(state, record)}
         if record.source.startswith(NODE):
             later = [r.deltas for r in self.shown_behind(record.at)]
             shown = [delta for changes in later for delta in changes]
@@ -272,11 +272,23 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
 
+    def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
+        """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP
+        of the one before: the log may lack what was changed since."""
+        changed: dict[str, TableDefinition] = {}
+        for reported, rows in self._reported:
+            begun = begins(rows, record.deltas) if reported.at < _stands(record) else set()
+            if begun:
+                counts = (d for d in self.in_force(reported.deltas, _stands(record)) if d.table != "types")
+                deltas = [delta for delta in counts if (delta.keyspace, *delta.clustering[:1]) in begun]
+                changed |= state.apply(deltas, response=reported.asked > 0)
+        return changed
+
     def _takes_back(self, record: SchemaRecord | DefinitionRecord) -> bool:
         """Whether a record of the log shows a change that something reported before it has too early."""
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
-        return any(at < _stands(record) and shows(rows, record.deltas) for at, rows in self._reported)
+        return any(other.at < _stands(record) and shows(rows, record.deltas) for other, rows in self._reported)
 
 
 def _stands(record: SchemaRecord) -> Position:

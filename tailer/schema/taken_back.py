@@ -71,6 +71,19 @@ def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
     return any(keys) and all(delta.cells for delta in columns)
 
 
+def begins(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> set[tuple[str, ...]]:
+    """Keyspace and name of the tables of a response that count from these changes of a log on: it shows their CREATE,
+    or the DROP of the table that had the name before."""
+    found: set[tuple[str, ...]] = set()
+    for delta in changes:
+        behind = [*_created_behind(response, delta)]
+        if delta.table in _HEADINGS and "id" in delta.cells and (held := response.get(key_of(delta))) is not None:
+            id = delta.cells["id"][1]
+            behind += [held] if held.cells.get("id", (0, None))[1] == id and creates(changes, str(id)) else []
+        found.update((held.keyspace, *held.clustering[:1]) for held in behind)
+    return found
+
+
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
     """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
     for delta in changes:
@@ -111,7 +124,9 @@ def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterato
     if delta.table not in _HEADINGS or delta.cells or not times:
         return
     for key, held in rows.items():
-        named = key == key_of(delta) or (delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace))
+        named = key == key_of(delta) or (
+            delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace)
+        )
         if named and held.cells.get("id", (BASE_TS, None))[0] > max(times):
             yield held
 

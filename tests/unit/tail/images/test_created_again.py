@@ -223,8 +223,7 @@ def test_a_consumer_that_begins_between_two_lives_knows_the_second_whole(tmp_pat
 def _schema(tmp_path: Path) -> Path:
     schema = tmp_path / "schema.cql"
     schema.write_text(
-        "CREATE TABLE ks.u (pk int, ck text, v int, PRIMARY KEY (pk, ck)) "
-        f"WITH ID = {OTHER.id} AND cdc = true;"
+        f"CREATE TABLE ks.u (pk int, ck text, v int, PRIMARY KEY (pk, ck)) WITH ID = {OTHER.id} AND cdc = true;"
     )
     return schema
 

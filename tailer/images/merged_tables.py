@@ -182,7 +182,7 @@ class MergedTables:
         yield from self._confirm(CONFIRMED_AT_ONCE, now)
 
     def _had_before(self, known: KnownTable, table: Table) -> bool:
-        """Whether a definition is an earlier one, which the log of a node that is read late shows: RENAME leaves nothing
+        """Whether a definition is an earlier one, which a node that is read late shows: RENAME leaves nothing
         in a definition by which the two could be ordered. One node's log has them in order."""
         if len(self._followed) == 1 or table.definition == known.facts.table.definition:
             return False

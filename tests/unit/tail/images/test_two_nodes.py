@@ -59,7 +59,9 @@ def in_turn(tmp_path: Path, first: list[bytes], late: list[bytes]) -> list[dict[
     return runs.taker.images
 
 
-@pytest.mark.parametrize("late_ts, value", [(TS + 2, None), (TS + SECOND + 1, 5)], ids=["void", "newer than the DROP"])
+@pytest.mark.parametrize(
+    ("late_ts", "value"), [(TS + 2, None), (TS + SECOND + 1, 5)], ids=["void", "newer than the DROP"]
+)
 def test_the_cell_of_a_dropped_column_is_void_by_the_time_of_the_drop(
     tmp_path: Path, late_ts: int, value: int | None
 ) -> None:

@@ -78,8 +78,7 @@ def begins(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> 
     for delta in changes:
         behind = [*_created_behind(response, delta)]
         if delta.table in _HEADINGS and "id" in delta.cells and (held := response.get(key_of(delta))) is not None:
-            id = delta.cells["id"][1]
-            behind += [held] if held.cells.get("id", (0, None))[1] == id and creates(changes, str(id)) else []
+            behind += [held] if _is_created(held, delta, changes) else []
         found.update((held.keyspace, *held.clustering[:1]) for held in behind)
     return found
 
@@ -92,8 +91,8 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
                 del rows[each]
         if delta.table not in _HEADINGS or "id" not in delta.cells:
             continue
-        key, id = key_of(delta), delta.cells["id"][1]
-        if key in rows and rows[key].cells.get("id", (0, None))[1] == id and creates(changes, str(id)):
+        key = key_of(delta)
+        if key in rows and _is_created(rows[key], delta, changes):
             for each in [*_of_table(rows, delta)]:
                 del rows[each]
         elif _is_in(rows, delta):
@@ -113,6 +112,16 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
         elif delta.table == "dropped_columns" and _is_in(rows, delta):
             restored.add(("columns", key[1], key[2]))
             _without_drop(rows, key)
+
+
+def _is_created(held: SchemaDelta, delta: SchemaDelta, changes: Sequence[SchemaDelta]) -> bool:
+    """Whether changes of a log create the table that a response has (`held`, `delta`: the row of `tables` or `views`).
+
+    A response that is older than this CREATE is of an earlier table with the same id.
+    """
+    at, id = held.cells.get("id", (0, None))
+    created, same = delta.cells["id"]
+    return id == same and (at == BASE_TS or at >= created) and creates(changes, str(id))
 
 
 def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterator[SchemaDelta]:

@@ -15,7 +15,7 @@ from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
-from tailer.schema.rows import SchemaDelta
+from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, begins, concern, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
@@ -188,6 +188,20 @@ class DefinitionHistory:
         """
         return max((made for made in self._creations(id) if made <= at), default=None)
 
+    def lost_drop(self, id: str, event: DefinitionEvent) -> int | None:
+        """Where an event shows the CREATE of a table that is not dropped, the time before which its rows are of an
+        earlier table with the same id: the log that is there lacks the DROP. None for all other events."""
+        earlier = self.before(id, event) if id in event.changed else None
+        record = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
+        if earlier is None or earlier.dropped or not isinstance(record, SchemaRecord) or record.source != LOG:
+            return None
+        if not creates(record.deltas, id):
+            return None
+        created = _id_written(rows_of(record.deltas), id)
+        reported = [_id_written(rows, id) for other, rows in self._reported if other.at < event.at]
+        known = any(BASE_TS < time < created for time in reported)
+        return created - 1 if known or any(at < _stands(record) for at in self._creations(id)) else None
+
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
         return (_stands(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
@@ -289,6 +303,12 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
         return any(other.at < _stands(record) and shows(rows, record.deltas) for other, rows in self._reported)
+
+
+def _id_written(rows: Mapping[Key, SchemaDelta], id: str) -> int:
+    """When a table was given its id."""
+    cells = (delta.cells.get("id", (BASE_TS, None)) for delta in rows.values())
+    return max((time for time, value in cells if value == id), default=BASE_TS)
 
 
 def _stands(record: SchemaRecord) -> Position:

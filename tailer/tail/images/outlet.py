@@ -90,6 +90,7 @@ class ImageOutlet:
             images.add(
                 self._told.before(merging, at, dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"))
             )
+            images.add(self._told.ended(merging, at, rows))
             images.add(_merged(merging, rows))
             images.add(self._told.behind(merging, at, rows))
 

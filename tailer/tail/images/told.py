@@ -97,6 +97,14 @@ class Told:
             images += self._define(merging, id.replace(_DASH, ""), at)
         return images
 
+    def ended(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
+        """What ends before an entry that changes definitions: a table that it creates again, where the log lacks the
+        DROP. `at`: where it begins."""
+        if not any(row["op"] == "schema" for row in rows):
+            return []
+        made = next((event for event in self._tail.parts.definitions.history.events if event.start == at), None)
+        return [] if made is None or at < self._reached else self._ended(merging, made, rows)
+
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
         """What is known behind an entry that changes definitions, and shows that by rows. `at`: where it begins."""
         shown = [row for row in rows if row["op"] == "schema"]
@@ -110,6 +118,17 @@ class Told:
         for row in shown:
             if row["columns"] is not None:
                 images += self._shown(merging, row["table_id"].replace(_DASH, ""), at if made is None else made.at)
+        return images
+
+    def _ended(self, merging: Merging, event: DefinitionEvent, rows: Iterable[dict[str, Any]]) -> list[Image]:
+        history, images = self._tail.parts.definitions.history, list[Image]()
+        for row in rows:
+            if row["op"] == "schema" and row["columns"] is not None:
+                id = row["table_id"].replace(_DASH, "")
+                time, known = history.lost_drop(id, event), merging.merger.table(id)
+                if time is not None and known is not None and not known.facts.dropped:
+                    drop = {**row, "columns": None, "write_ts": time, "event_id": None}
+                    images += merging.merger.entry([drop], merging.now_us)
         return images
 
     @property
@@ -126,6 +145,7 @@ class Told:
         for event in history.between(self._reached, at):
             rows = self._rows(event)
             if rows:
+                images += self._ended(merging, event, rows)
                 images += merging.merger.entry(rows, merging.now_us)
                 for row in rows:
                     if row["columns"] is not None:

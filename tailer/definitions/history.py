@@ -195,12 +195,16 @@ class DefinitionHistory:
         record = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
         if earlier is None or earlier.dropped or not isinstance(record, SchemaRecord) or record.source != LOG:
             return None
+        return _id_written(record.deltas, id) - 1 if self._is_second(record, id) else None
+
+    def _is_second(self, record: SchemaRecord, id: str) -> bool:
+        """Whether a record of the log shows the CREATE of a table, and there was an earlier one with the same id."""
         if not creates(record.deltas, id):
-            return None
-        created = _id_written(rows_of(record.deltas), id)
-        reported = [_id_written(rows, id) for other, rows in self._reported if other.at < event.at]
-        known = any(BASE_TS < time < created for time in reported)
-        return created - 1 if known or any(at < _stands(record) for at in self._creations(id)) else None
+            return False
+        shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
+        before = [*(r.deltas for r in shown if _stands(r) < _stands(record))]
+        before += [other.deltas for other, _ in self._reported if other.at < record.at]
+        return any(BASE_TS < _id_written(deltas, id) < _id_written(record.deltas, id) for deltas in before)
 
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
@@ -265,7 +269,7 @@ class DefinitionHistory:
         else:
             if record.source != LOG:
                 self._reported.append((record, rows_of(record.deltas)))
-            changed = self.merge(self._state, record)
+            changed = {**self._created_alike(record), **self.merge(self._state, record)}
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
@@ -286,6 +290,14 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
 
+    def _created_alike(self, record: SchemaRecord) -> dict[str, TableDefinition]:
+        """Tables that are created again with the same id and columns where the log lacks the DROP: a change too."""
+        if record.source != LOG:
+            return {}
+        ids = {str(value) for d in record.deltas if (value := d.cells.get("id", (0, None))[1]) is not None}
+        known = {id: self._state.definitions[id] for id in sorted(ids) if id in self._state.definitions}
+        return {id: held for id, held in known.items() if not held.dropped and self._is_second(record, id)}
+
     def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP
         of the one before: the log may lack what was changed since."""
@@ -305,9 +317,9 @@ class DefinitionHistory:
         return any(other.at < _stands(record) and shows(rows, record.deltas) for other, rows in self._reported)
 
 
-def _id_written(rows: Mapping[Key, SchemaDelta], id: str) -> int:
+def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:
     """When a table was given its id."""
-    cells = (delta.cells.get("id", (BASE_TS, None)) for delta in rows.values())
+    cells = (delta.cells.get("id", (BASE_TS, None)) for delta in deltas)
     return max((time for time, value in cells if value == id), default=BASE_TS)
 
 

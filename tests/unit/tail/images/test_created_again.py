@@ -247,8 +247,9 @@ def test_rows_of_two_lives_have_numbers_by_which_their_definitions_are_told_apar
         assert {column.name for column in held.columns} == set(image["after"])
 
 
+@pytest.mark.parametrize("second", [PLAIN, WIDE], ids=["the same columns", "other columns"])
 def test_a_response_of_the_first_life_counts_where_it_was_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: Table
 ) -> None:
     """The log shows the second CREATE, and neither the first one nor the DROP. A consumer that lags reads the rows of
     the first life by what the server said to another consumer at that time."""
@@ -256,8 +257,8 @@ def test_a_response_of_the_first_life_counts_where_it_was_asked(
     log.put(0, insert(9, TS, OTHER, v=1), insert(1, TS + 5, v=1), open=True)
     server_of(monkeypatch, [*rows_of_schema(OTHER, TS - 9), *rows_of_schema(PLAIN, TS + 1)])
     live_one = images_of(log, tmp_path / "live", "live", server="127.0.0.1:1")
-    log.put(0, insert(9, TS, OTHER, v=1), insert(1, TS + 5, v=1), create_payload(WIDE, TS + 20), open=True)
-    server_of(monkeypatch, [*rows_of_schema(OTHER, TS - 9), *rows_of_schema(WIDE, TS + 20)])
+    log.put(0, insert(9, TS, OTHER, v=1), insert(1, TS + 5, v=1), create_payload(second, TS + 20), open=True)
+    server_of(monkeypatch, [*rows_of_schema(OTHER, TS - 9), *rows_of_schema(second, TS + 20)])
     live_one = images_of(log, tmp_path / "live", "live", live_one, at=1, server="127.0.0.1:1")
     lagging = images_of(log, tmp_path / "lag", "lag", at=2, server="127.0.0.1:1")
     rows = [[(op, after) for _, op, after, _, _ in told(one.taker.images)] for one in (live_one, lagging)]

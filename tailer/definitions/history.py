@@ -7,7 +7,7 @@ changed it. Opens nothing: records in, definitions out.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
-from tailer.schema.rows import SchemaDelta
-from tailer.schema.taken_back import Key, concern, creates, rows_of, shows, taken_back
+from tailer.schema.rows import BASE_TS, SchemaDelta
+from tailer.schema.taken_back import Key, begins, concern, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -24,12 +24,14 @@ class DefinitionEvent(NamedTuple):
     """Definitions that changed at a position, and which record said so (0: not journalled).
 
     By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
+    `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
     """
 
     at: Position
     changed: Mapping[str, TableDefinition]
     source: str
     n: int
+    start: Position | None = None
 
 
 class DefinitionHistory:
@@ -49,8 +51,9 @@ class DefinitionHistory:
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
+        self._of_key: dict[str, list[int]] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
-        self._reported: list[tuple[Position, dict[Key, SchemaDelta]]] = []
+        self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -76,6 +79,12 @@ class DefinitionHistory:
         """The newest definition of one table; a dropped one too."""
         native = self._native.get(id)
         return native[-1].definition if native else self._state.definitions.get(id)
+
+    def definition_at(self, id: str, at: Position) -> TableDefinition | None:
+        """The definition that a table of a server has for an entry at a position; a dropped one too."""
+        numbers = self._of_key.get(id, [])
+        count = bisect_left(numbers, bisect_right(self._positions, at))
+        return self._events[numbers[count - 1]].changed[id] if count else None
 
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
@@ -152,17 +161,54 @@ class DefinitionHistory:
         """The changes that `as_of(start)` does not know and an entry that begins before `end` needs."""
         return tuple(self._events[bisect_right(self._positions, start) : bisect_left(self._positions, end)])
 
+    def between(self, after: Position, upto: Position) -> Sequence[DefinitionEvent]:
+        """The changes that are valid from behind a position, up to another one."""
+        return tuple(self._events[bisect_right(self._positions, after) : bisect_right(self._positions, upto)])
+
     def source_of(self, id: str, at: Position | None = None) -> DefinitionEvent | None:
         """The change that made a table's definition what it is at `at` (by default: at the end)."""
         count = len(self._events) if at is None else bisect_right(self._positions, at)
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
+    def before(self, key: str, event: DefinitionEvent) -> TableDefinition | None:
+        """The definition that an event replaced, by the key that it has in the event; None where there was none."""
+        numbers = self._of_key.get(key, [])
+        count = bisect_left(numbers, self._events.index(event, bisect_left(self._positions, event.at)))
+        return self._events[numbers[count - 1]].changed[key] if count else None
+
     def created_at(self, id: str) -> Position | None:
-        """Where the log says that a table of a server was created; None if it does not."""
+        """Where the log says that a table of a server was created first; None if it does not."""
+        return min(self._creations(id), default=None)
+
+    def last_created(self, id: str, at: Position) -> Position | None:
+        """Where the log says last that a table of a server was created, up to a position; None if it does not.
+
+        A table that is dropped may be created again with the same id.
+        """
+        return max((made for made in self._creations(id) if made <= at), default=None)
+
+    def lost_drop(self, id: str, event: DefinitionEvent) -> int | None:
+        """Where an event shows the CREATE of a table that is not dropped, the time before which its rows are of an
+        earlier table with the same id: the log that is there lacks the DROP. None for all other events."""
+        earlier = self.before(id, event) if id in event.changed else None
+        record = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
+        if earlier is None or earlier.dropped or not isinstance(record, SchemaRecord) or record.source != LOG:
+            return None
+        return _id_written(record.deltas, id) - 1 if self._is_second(record, id) else None
+
+    def _is_second(self, record: SchemaRecord, id: str) -> bool:
+        """Whether a record of the log shows the CREATE of a table, and there was an earlier one with the same id."""
+        if not creates(record.deltas, id):
+            return False
+        shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
+        before = [*(r.deltas for r in shown if _stands(r) < _stands(record))]
+        before += [other.deltas for other, _ in self._reported if other.at < record.at]
+        return any(BASE_TS < _id_written(deltas, id) < _id_written(record.deltas, id) for deltas in before)
+
+    def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        made = (r for r in told if r.n not in self._retracted and creates(r.deltas, id))
-        return min((record.found or record.at for record in made), default=None)
+        return (_stands(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -209,7 +255,7 @@ class DefinitionHistory:
 
     def _reset(self) -> None:
         self._state = SchemaState()
-        self._events, self._positions = [], []
+        self._events, self._positions, self._of_key = [], [], {}
         self._native, self._reported = {}, []
         self._generation += 1
         self._cached, self._valid = 0, {}
@@ -222,16 +268,18 @@ class DefinitionHistory:
             changed = {record.key: record.definition}
         else:
             if record.source != LOG:
-                self._reported.append((record.at, rows_of(record.deltas)))
-            changed = self.merge(self._state, record)
+                self._reported.append((record, rows_of(record.deltas)))
+            changed = {**self._created_alike(record), **self.merge(self._state, record)}
         if changed:
-            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n))
+            for key in changed:
+                self._of_key.setdefault(key, []).append(len(self._events))
+            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n, _start(record)))
             self._positions.append(record.at)
 
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply a record as far as it is in force at its position."""
         if record.source == LOG:
-            return state.apply(record.deltas)
+            return {**state.apply(record.deltas), **self._counts_from(state, record)}
         if record.source.startswith(NODE):
             later = [r.deltas for r in self.shown_behind(record.at)]
             shown = [delta for changes in later for delta in changes]
@@ -242,16 +290,49 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
 
+    def _created_alike(self, record: SchemaRecord) -> dict[str, TableDefinition]:
+        """Tables that are created again with the same id and columns where the log lacks the DROP: a change too."""
+        if record.source != LOG:
+            return {}
+        ids = {str(value) for d in record.deltas if (value := d.cells.get("id", (0, None))[1]) is not None}
+        known = {id: self._state.definitions[id] for id in sorted(ids) if id in self._state.definitions}
+        return {id: held for id, held in known.items() if not held.dropped and self._is_second(record, id)}
+
+    def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
+        """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP
+        of the one before: the log may lack what was changed since."""
+        changed: dict[str, TableDefinition] = {}
+        for reported, rows in self._reported:
+            begun = begins(rows, record.deltas) if reported.at < _stands(record) else set()
+            if begun:
+                counts = (d for d in self.in_force(reported.deltas, _stands(record)) if d.table != "types")
+                deltas = [delta for delta in counts if (delta.keyspace, *delta.clustering[:1]) in begun]
+                changed |= state.apply(deltas, response=reported.asked > 0)
+        return changed
+
     def _takes_back(self, record: SchemaRecord | DefinitionRecord) -> bool:
         """Whether a record of the log shows a change that something reported before it has too early."""
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
-        return any(at < _stands(record) and shows(rows, record.deltas) for at, rows in self._reported)
+        return any(other.at < _stands(record) and shows(rows, record.deltas) for other, rows in self._reported)
+
+
+def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:
+    """When a table was given its id."""
+    cells = (delta.cells.get("id", (BASE_TS, None)) for delta in deltas)
+    return max((time for time, value in cells if value == id), default=BASE_TS)
 
 
 def _stands(record: SchemaRecord) -> Position:
     """Where the log shows a record's changes."""
     return record.found or record.at
+
+
+def _start(record: SchemaRecord | DefinitionRecord) -> Position | None:
+    """Where the entry begins that a record was made of; None where that is not known."""
+    if isinstance(record, DefinitionRecord) or not record.size or record.found is not None:
+        return None
+    return Position(record.at.segment, record.at.offset - record.size)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

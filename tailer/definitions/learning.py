@@ -168,7 +168,8 @@ class Definitions:
             digest = _digest(LOG, changes)
             if self._is_news(digest, at, digests) or (late and self._counts_behind_only(digest, item.end, digests)):
                 digests[digest] = min(at, digests.get(digest, at))
-                records.append(SchemaRecord(at=at, source=LOG, deltas=changes, found=found_at))
+                size = item.end.offset - item.start.offset
+                records.append(SchemaRecord(at=at, source=LOG, deltas=changes, found=found_at, size=size))
         self._add(records)
         self._pending = later
         self.in_records.pending.clear()

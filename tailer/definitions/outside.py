@@ -150,6 +150,12 @@ class OutsideSources:
         self._known.add(response.rows, self._source, at, asked=response.asked)
         return table in self._known.history.as_of(at)
 
+    def ask_anew(self, table: str, at: Position) -> bool:
+        """The same for a table that was created again with its id: an earlier response is of the one before."""
+        self._tables.pop(table, None)
+        self._missing.pop(table, None)
+        return self.ask_for_table(table, at)
+
     @property
     def server(self) -> Server | None:
         """The server that is asked; None where the user named none."""

@@ -27,6 +27,9 @@ class Cause(NamedTuple):
 
     @classmethod
     def of(cls, change: Mapping[str, Any]) -> Cause:
+        """Without what is not known of it: a definition that the log does not show has no row."""
+        if change["event_id"] is None:
+            return cls()
         return cls(change["node"], change["segment"], change["offset"], change["row"], change["event_id"])
 
 

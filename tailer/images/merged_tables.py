@@ -24,7 +24,7 @@ from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
 from tailer.images.settings import Settings
 from tailer.images.store import Store
-from tailer.images.tables import KnownTable, TableFacts, Tables, first_facts, incomplete, remember
+from tailer.images.tables import KnownTable, TableFacts, Tables, definitions_in, first_facts, incomplete, remember
 from tailer.images.truncation import truncate
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -176,9 +176,17 @@ class MergedTables:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             # Rows that images reported as incomplete are not any more: `confirm` reports that.
             facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
-        facts = msgspec.structs.replace(facts, table=newer(facts.table, table), cdc=cdc)
+        told = facts.table if self._had_before(old, table) else newer(facts.table, table)
+        facts = msgspec.structs.replace(facts, table=told, cdc=cdc)
         yield from self._by_definition(old, facts, cause, now)
         yield from self._confirm(CONFIRMED_AT_ONCE, now)
+
+    def _had_before(self, known: KnownTable, table: Table) -> bool:
+        """Whether a definition is an earlier one, which a node that is read late shows: RENAME leaves nothing
+        in a definition by which the two could be ordered. One node's log has them in order."""
+        if len(self._followed) == 1 or table.definition == known.facts.table.definition:
+            return False
+        return any(earlier == table.definition for _, earlier in definitions_in(self._store, known.id))
 
     def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
         """The images of another definition, and of each row that reads differently by it."""
@@ -245,7 +253,10 @@ class MergedTables:
             images = self._truncated(table, node, place, time or 0, cause, now)
             self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
             return images
-        image = self._of_table(table, "drop", (), None, cause, now)
+        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
+        image = self._of_table(table, "drop", (), None, cause, max(now, max(numbers, default=0) + 1))
+        # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
+        self.begin(image.seq + 2)
         facts = self._tables.of(table_id).facts
         self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)

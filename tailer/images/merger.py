@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from tailer.errors import DefinitionError
 from tailer.images.chain import NO_CAUSE
 from tailer.images.expiry import expired
 from tailer.images.facts import Fact
@@ -25,11 +27,13 @@ from tailer.images.merged_tables import CONFIRMED_AT_ONCE, LOST, SECOND, MergedT
 from tailer.images.partition import Partition
 from tailer.images.questions import Open, Question
 from tailer.images.served import Answer, ServedRange, ServedRows, serve, serve_again
-from tailer.images.tables import KnownTable, incomplete
+from tailer.images.tables import KnownTable, definitions_in, incomplete
 from tailer.images.unit import Merged, Unit
 from tailer.rebuild import Table
 from tailer.rebuild.changes import OWN, Changed, behind_token, changed, row_place, truncation
 from tailer.rebuild.facts import Kind, Place
+from tailer.rebuild.table import plan_of
+from tailer.schema.model import TableDefinition
 
 
 class Merger(MergedTables):
@@ -46,16 +50,25 @@ class Merger(MergedTables):
         """So many more facts took effect although they are older than what was forgotten."""
         self.late_facts += facts
 
-    def define(self, table: Table, *, created: bool, cdc: bool, now_us: int, node: str | None = None) -> list[Image]:
+    def define(
+        self,
+        table: Table,
+        *,
+        created: bool,
+        cdc: bool,
+        now_us: int,
+        node: str | None = None,
+        begins: bool = False,
+    ) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
         first definition. `cdc`: it is captured now. Gives
         one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
         before these what has expired. `node`: whose log has it; of a table that was created again with the same id that
-        decides of which incarnation it is.
+        decides of which incarnation it is. `begins`: what was written before may not have been captured.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, node=node))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
@@ -85,7 +98,7 @@ class Merger(MergedTables):
             if truncates is not None:
                 images += self._truncate(table, *truncates, change, now)
                 continue
-            made = changed(change, table.plan)
+            made = self._changed(change, table)
             if made is not None and is_behind(table.facts, change["node"]):
                 made = without_earlier(table.facts, made)
             if made is not None:
@@ -94,6 +107,25 @@ class Merger(MergedTables):
         for (table_id, partition), told in units.items():
             images += self._merge(self._tables.of(table_id), partition, told, now, marks)
         return images
+
+    def _changed(self, change: Mapping[str, Any], table: KnownTable) -> Changed | None:
+        """What a change row says. Where it does not fit the newest definition it is of an earlier one, and read late: a
+        column that was dropped may have another type since, and what the DROP did not cover keeps its bytes."""
+        try:
+            return changed(change, table.plan)
+        except DefinitionError:
+            for _, earlier in reversed(definitions_in(self._store, table.id)):
+                with suppress(DefinitionError):
+                    return changed(change, plan_of(self._as_dropped(earlier, table)))
+            raise
+
+    def _as_dropped(self, earlier: TableDefinition, table: KnownTable) -> Table:
+        """An earlier definition, by which only that is void which is void by the newest one."""
+        void = {column.name: column.dropped_time for column in table.facts.table.definition.columns}
+        columns = [msgspec.structs.replace(each, dropped_time=void.get(each.name)) for each in earlier.columns]
+        return msgspec.structs.replace(
+            table.facts.table, definition=msgspec.structs.replace(earlier, columns=tuple(columns))
+        )
 
     def lost(self, table_ids: Iterable[str] | None, now_us: int) -> None:
         """Changes of these tables (None: of all, and of those that are defined later) are missing: their rows are not

@@ -30,19 +30,20 @@ def rows_of(response: Iterable[SchemaDelta]) -> dict[Key, SchemaDelta]:
 
 
 def shows(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
-    """Whether a response holds a row that these changes of a log wrote."""
-    return any(_is_in(response, delta) for delta in changes)
+    """Whether a response holds a row that these changes of a log wrote, or a table of the name that they dropped."""
+    return any(_is_in(response, delta) or any(_created_behind(response, delta)) for delta in changes)
 
 
 def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaDelta]]) -> list[SchemaDelta]:
     """The response without what the log shows later. `later`: the changes of each of these entries, in log order.
 
-    A column that is added later is removed. One that is dropped later is there, with the type that `dropped_columns`
-    knows (a user-defined type is a tuple there). A table that is created later is removed, unless a file gives it. A
-    key column that is renamed later has its old name, if the entry renames one column only. Of flags of a table and
-    fields of a type the older values are not known: the response's own are kept with the lowest timestamp, so that
-    every older row of the log wins over them; `cdc` counts as true: whether the table captured then nobody knows, and
-    a change too many is a true one, while one too few is lost.
+    A table that is dropped later is removed: the response has the one that was created under its name since. A column
+    that is added later is removed. One that is dropped later is there, with the type that `dropped_columns` knows (a
+    user-defined type is a tuple there). A table that is created later is removed, unless a file gives it. A key column
+    that is renamed later has its old name, if the entry renames one column only. Of flags of a table and fields of a
+    type the older values are not known: the response's own are kept with the lowest timestamp, so that every older row
+    of the log wins over them; `cdc` counts as true: whether the table captured then nobody knows, and a change too many
+    is a true one, while one too few is lost.
     """
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
@@ -53,7 +54,12 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
 def concern(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
     """Whether changes of a log are of a table or type that a response has."""
     places = {(key[0] == "types", key[1], *key[2][:1]) for key in response}
-    return any((delta.table == "types", delta.keyspace, *delta.clustering[:1]) in places for delta in changes)
+    keyspaces = {place[1] for place in places}
+    return any(
+        (delta.table == "types", delta.keyspace, *delta.clustering[:1]) in places
+        or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
+        for delta in changes
+    )
 
 
 def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
@@ -66,15 +72,28 @@ def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
     return any(keys) and all(delta.cells for delta in columns)
 
 
+def begins(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> set[tuple[str, ...]]:
+    """Keyspace and name of the tables of a response that count from these changes of a log on: it shows their CREATE,
+    or the DROP of the table that had the name before."""
+    found: set[tuple[str, ...]] = set()
+    for delta in changes:
+        behind = [*_created_behind(response, delta)]
+        if delta.table in _HEADINGS and "id" in delta.cells and (held := response.get(key_of(delta))) is not None:
+            behind += [held] if _is_created(held, delta, changes) else []
+        found.update((held.keyspace, *held.clustering[:1]) for held in behind)
+    return found
+
+
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
     """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
     for delta in changes:
+        for heading in [*_created_behind(rows, delta)]:
+            for each in [*_of_table(rows, heading)]:
+                del rows[each]
         if delta.table not in _HEADINGS or "id" not in delta.cells:
             continue
-        key, id = key_of(delta), delta.cells["id"][1]
-        # What has no timestamps, a file, lies below all that the log shows: what a CREATE lacks of it counts too.
-        at, held = rows[key].cells.get("id", (BASE_TS, None)) if key in rows else (BASE_TS, None)
-        if held == id and at != BASE_TS and creates(changes, str(id)):
+        key = key_of(delta)
+        if key in rows and _is_created(rows[key], delta, changes):
             for each in [*_of_table(rows, delta)]:
                 del rows[each]
         elif _is_in(rows, delta):
@@ -94,6 +113,33 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
         elif delta.table == "dropped_columns" and _is_in(rows, delta):
             restored.add(("columns", key[1], key[2]))
             _without_drop(rows, key)
+
+
+def _is_created(held: SchemaDelta, delta: SchemaDelta, changes: Sequence[SchemaDelta]) -> bool:
+    """Whether changes of a log create the table that a response has (`held`, `delta`: the row of `tables` or `views`).
+
+    A response that is older than this CREATE is of an earlier table with the same id. What has no timestamps, a file,
+    lies below all that the log shows: what a CREATE lacks of it counts too.
+    """
+    at, id = held.cells.get("id", (BASE_TS, None))
+    created, same = delta.cells["id"]
+    return id == same and at != BASE_TS and at >= created and creates(changes, str(id))
+
+
+def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterator[SchemaDelta]:
+    """The rows of `tables` and `views` of tables that were created behind a DROP of the same name, or of its keyspace.
+
+    Of a table that lives on no DROP is shown: its rows are older than a DROP only where it is of an earlier table.
+    """
+    times = [time for time in (delta.row_deletion, delta.partition_deletion) if time is not None]
+    if delta.table not in _HEADINGS or delta.cells or not times:
+        return
+    for key, held in rows.items():
+        named = key == key_of(delta) or (
+            delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace)
+        )
+        if named and held.cells.get("id", (BASE_TS, None))[0] > max(times):
+            yield held
 
 
 def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:

@@ -53,6 +53,8 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     server's timestamps. 0 for all others, and for responses that earlier versions journaled. `found`: where in the log
     they stood, if that was behind the planner's position already: they count from there inside that segment alone.
     `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
+    `size`: of what the log says itself the bytes of its entry, which begins so many before its end; 0 for all others,
+    and for what earlier versions journaled.
     """
 
     at: Position
@@ -61,6 +63,7 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     found: Position | None = None
     again: int = 0
     asked: int = 0
+    size: int = 0
 
 
 class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):

@@ -35,6 +35,7 @@ from tailer.segments.segment import SegmentFile
 from tailer.segments.view import ids_of
 from tailer.segments.wake import Waker
 from tailer.state.offset import NodeOffset
+from tailer.tail.created_again import CreatedAgain
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.parts import TailParts
 from tailer.tail.standing import Standing
@@ -56,6 +57,7 @@ class Tail(Standing):
         self._stale = StaleFlags(parts.options.selection)
         self._waker: Waker | None = None
         self._absent: list[str] = []
+        self._created_again = CreatedAgain(parts.definitions.history, parts.outside)
 
     @property
     def parts(self) -> TailParts:
@@ -174,6 +176,13 @@ class Tail(Standing):
         while True:
             try:
                 for batch in reader.read(task, file, on_fault, self._survey):
+                    again = self._created_again.new_definition(batch)
+                    if again is not None:
+                        row, at = again
+                        if row:
+                            self._rows.meet(batch)
+                            yield batch.slice(0, row)
+                        raise NewDefinitionsError(at)
                     self._rows.meet(batch)
                     self._holding.go_on()
                     yield batch

@@ -105,7 +105,7 @@ class World:
 
     def select(self, system_table: str) -> Iterator[tuple[Any, ...]]:
         """What a SELECT of all columns and write times gives (`schema.server.read_session`)."""
-        for key, (ts, values) in sorted(self.schema[system_table].items()):
+        for key, (ts, values) in sorted(self.schema.get(system_table, {}).items()):
             yield (KEYSPACE, *key, *values.values(), *([ts] * len(values)))
 
     def _log(self, mutation: Mutation) -> None:

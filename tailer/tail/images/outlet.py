@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from tailer.errors import DefinitionError
+from tailer.images import Image
 from tailer.images.encoded import EncodedImages
 from tailer.jit.ready import twin_now
 from tailer.options.token_range import TokenRange
+from tailer.planning.two_positions import offset_of_text
 from tailer.sinks.base import Rows
 from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.tail.images.merging import Merging
@@ -56,7 +59,8 @@ class ImageOutlet:
         return self._rows.bytes
 
     def commit(self, before: Place | None, behind: Place) -> None:
-        self._stream.commit(self._node, before if self.keeps_place else self.open(), behind, self._merge)
+        stands = before if self.keeps_place else self.open()
+        self._stream.commit(self._node, stands, behind, lambda merging: self._merge(merging, stands, behind))
         self.settled()
         self._stream.confirm()
 
@@ -68,8 +72,8 @@ class ImageOutlet:
         """Others go on."""
         self._rows.clear()
 
-    def _merge(self, merging: Merging) -> EncodedImages:
-        self._told.begin()
+    def _merge(self, merging: Merging, stands: Place | None, behind: Place) -> EncodedImages:
+        self._told.begin(merging, stands)
         # One that stands behind some of the rows counts for them too: it is in the journal already.
         self._told.losses(merging)
         images = EncodedImages()
@@ -78,6 +82,7 @@ class ImageOutlet:
                 self._merge_entries(merging, part, images)
             elif not self._merge_cells(merging, part, images):
                 self._merge_entries(merging, self._rows.entries([part]), images)
+        images.add(self._told.before(merging, offset_of_text(behind.offset, self.name).position))
         return images
 
     def _merge_entries(self, merging: Merging, entries: list[Entry], images: EncodedImages) -> None:
@@ -85,8 +90,9 @@ class ImageOutlet:
             images.add(
                 self._told.before(merging, at, dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"))
             )
-            images.add(merging.merger.entry(rows, merging.now_us))
-            images.add(self._told.behind(merging, rows))
+            images.add(self._told.ended(merging, at, rows))
+            images.add(_merged(merging, rows))
+            images.add(self._told.behind(merging, at, rows))
 
     def _merge_cells(self, merging: Merging, batch: ArrayBatch, images: EncodedImages) -> bool:
         """Whether a batch could be merged by compiled code."""
@@ -97,3 +103,13 @@ class ImageOutlet:
         images.add(self._told.before(merging, first, [name.id for name in batch.rows_by_table()]))
         compiled.merge_batch(merging.merger, merging.store, batch, merging.now_us, images, self._tokens)
         return True
+
+
+def _merged(merging: Merging, rows: list[dict[str, Any]]) -> list[Image]:
+    try:
+        return merging.merger.entry(rows, merging.now_us)
+    except DefinitionError as error:
+        known = (merging.merger.table(row["table_id"]) for row in rows)
+        names = sorted({table.facts.table.name for table in known if table is not None})
+        error.remedy = f"To go on without images of it leave the table out: --exclude {', '.join(names)}."
+        raise

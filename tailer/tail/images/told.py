@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from tailer.definitions.history import DefinitionEvent
 from tailer.errors import UsageError
 from tailer.image_state.identity import FollowedNode
 from tailer.images import Image
@@ -15,9 +18,16 @@ from tailer.planning.history_held import held_log
 from tailer.planning.two_positions import offset_of_text, offset_text
 from tailer.position import Position
 from tailer.rebuild import Table
+from tailer.rows.place import Place as PlaceOfRows
+from tailer.rows.schema_row import schema_batch
 from tailer.schema.model import TableDefinition
+from tailer.schema.record_definitions import is_native
+from tailer.schema.told import told_definition, told_text
+from tailer.sinks.outlet import Place
 from tailer.state.journal_records import LossRecord, SkipRecord
+from tailer.tail.created_again import proves_creation
 from tailer.tail.images.merging import Merging
+from tailer.tail.images.waiting import COLUMNS
 from tailer.tail.tail import Tail
 
 _DASH: Final = "-"
@@ -31,6 +41,11 @@ def began(tail: Tail, folder: str) -> FollowedNode:
     gone = [segment for lost in (held.cleaned, held.gone) for segment in lost.lasts[-1:]]
     whole = held.whole and not gone and not held.dropped and at.position <= Position(held.first, 0)
     return FollowedNode(folder, offset_text(at), max([held.dropped, *gone]), whole, parts.journal.count)
+
+
+def _before(at: Position) -> Position:
+    """The position before another one."""
+    return Position(at.segment, at.offset - 1)
 
 
 def _last(record: LossRecord | SkipRecord) -> int:
@@ -48,11 +63,19 @@ class Told:
         self._node = tail.options.node
         self._given: dict[str, tuple[Any, TableDefinition | None]] = {}
         self._pending: dict[str, tuple[Any, TableDefinition | None]] = {}
+        self._at: Position | None = None
+        self._version: tuple[int, int] | None = None
         self._refused = frozenset((mask.table, mask.column) for mask in tail.parts.masks.columns)
 
-    def begin(self) -> None:
-        """A transaction begins, perhaps anew."""
+    def begin(self, merging: Merging, place: Place | None) -> None:
+        """A transaction begins, perhaps anew, behind the rows up to a place; None for the first one of the node."""
         self._pending = dict(self._given)
+        began = merging.followed[self._node].began if place is None else place.offset
+        self._at, self._version = offset_of_text(began, "the state of images").position, None
+        if place is None:
+            # What changed in segments before the first one that is there is of the history.
+            first = min(self._tail.segments(), default=0)
+            self._at = max(self._at, Position(first, 0))
 
     def settled(self) -> None:
         """It is durable."""
@@ -63,20 +86,94 @@ class Told:
         history = self._tail.parts.definitions.history
         return history.version_at(first) == history.version_at(last)
 
-    def before(self, merging: Merging, at: Position, tables: Iterable[str]) -> list[Image]:
-        """What has to be known before rows of these tables (ids as rows have them), of the entry at a position."""
-        images: list[Image] = []
+    def before(self, merging: Merging, at: Position, tables: Iterable[str] = ()) -> list[Image]:
+        """What has to be known before the entry at a position, which has rows of these tables (ids as rows have them).
+
+        First each definition that changed up to there takes effect, one after the other. The entry that changed it may
+        be in a segment that is gone: another consumer's journal has it.
+        """
+        images = self._changed(merging, at)
         for id in tables:
             images += self._define(merging, id.replace(_DASH, ""), at)
         return images
 
-    def behind(self, merging: Merging, rows: Sequence[dict[str, Any]]) -> list[Image]:
-        """What is known behind an entry that changes definitions."""
+    def ended(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
+        """What ends before an entry that changes definitions: a table that it creates again, where the log lacks the
+        DROP. `at`: where it begins."""
+        if not any(row["op"] == "schema" for row in rows):
+            return []
+        made = next((event for event in self._tail.parts.definitions.history.events if event.start == at), None)
+        return [] if made is None or at < self._reached else self._ended(merging, made, rows)
+
+    def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
+        """What is known behind an entry that changes definitions, and shows that by rows. `at`: where it begins."""
+        shown = [row for row in rows if row["op"] == "schema"]
+        if not shown:
+            return []
+        history = self._tail.parts.definitions.history
+        made = next((event for event in history.events if event.start == at), None)
+        if made is not None and at >= self._reached:
+            self._at = made.at
         images: list[Image] = []
+        for row in shown:
+            if row["columns"] is not None:
+                images += self._shown(merging, row["table_id"].replace(_DASH, ""), at if made is None else made.at)
+        return images
+
+    def _ended(self, merging: Merging, event: DefinitionEvent, rows: Iterable[dict[str, Any]]) -> list[Image]:
+        history, images = self._tail.parts.definitions.history, list[Image]()
         for row in rows:
             if row["op"] == "schema" and row["columns"] is not None:
-                images += self._shown(merging, row["table_id"].replace(_DASH, ""))
+                id = row["table_id"].replace(_DASH, "")
+                time, known = history.lost_drop(id, event), merging.merger.table(id)
+                if time is not None and known is not None and not known.facts.dropped:
+                    drop = {**row, "columns": None, "write_ts": time, "event_id": None}
+                    images += merging.merger.entry([drop], merging.now_us)
         return images
+
+    @property
+    def _reached(self) -> Position:
+        """Changes of definitions that are valid from here on, or earlier, have taken effect."""
+        assert self._at is not None, "a transaction has begun"
+        return self._at
+
+    def _changed(self, merging: Merging, at: Position) -> list[Image]:
+        history, images = self._tail.parts.definitions.history, list[Image]()
+        version = history.version_at(at)
+        if version == self._version or at <= self._reached:
+            return images
+        for event in history.between(self._reached, at):
+            rows = self._rows(event)
+            if rows:
+                images += self._ended(merging, event, rows)
+                images += merging.merger.entry(rows, merging.now_us)
+                for row in rows:
+                    if row["columns"] is not None:
+                        images += self._shown(merging, row["table_id"].replace(_DASH, ""), event.at)
+        self._at, self._version = at, version
+        return images
+
+    def _rows(self, event: DefinitionEvent) -> list[dict[str, Any]]:
+        """The rows that the entry which made a change of definitions gives to its readers."""
+        parts = self._tail.parts
+        history = parts.definitions.history
+        before = {key: held for key in event.changed if (held := history.before(key, event)) is not None}
+        if any(is_native(key) for key in event.changed):
+            before.update({held.id: held for held in history.newest_at(_before(event.at)).values()})
+        at = event.start or event.at
+        place = PlaceOfRows(self._node, at.segment, [at.offset])
+        made = schema_batch(event.changed, before, parts.options.selection, place, parts.masks)
+        rows: list[dict[str, Any]] = made.to_arrow().select(COLUMNS).to_pylist()
+        for row in rows if event.start is None else ():
+            row["event_id"] = None
+        for row in rows:
+            id = row["table_id"].replace(_DASH, "")
+            earlier = before.get(id)
+            again = earlier is not None and earlier.dropped and row["columns"] is not None
+            if again and history.last_created(id, event.at) != event.at:
+                # Nobody saw how the table was created again, so rows of it may have been written without capture.
+                row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)
+        return rows
 
     def losses(self, merging: Merging) -> None:
         """What the node's journal says that will never come: no row is known whole any more.
@@ -101,30 +198,37 @@ class Told:
         if seen == version:
             return []
         newest = history.newest_at(at).get(id) or history.newest_of(id)
+        known = merging.merger.table(id)
+        gone = known is not None and known.facts.dropped
+        if newest is not None and gone and proves_creation(history, id, at):
+            newest = msgspec.structs.replace(newest, dropped=False, dropped_time=None)
         self._pending[id] = version, newest
-        if newest is None or newest == last or newest.dropped:
+        if newest is None or newest.dropped or (newest == last and not gone):
             return []
         shown = self._checked(self._tail.parts.masks.shown(newest))
         earlier = [held for event in history.events if event.at <= at for held in event.changed.values()]
         table = Table.of(shown, [held for held in earlier if held.id == id], native=history.is_native(id))
-        self._note_created(merging, id)
+        self._note_created(merging, id, at)
         created = merging.created(id)
-        return merging.merger.define(table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node)
+        return merging.merger.define(
+            table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone
+        )
 
-    def _shown(self, merging: Merging, id: str) -> list[Image]:
+    def _shown(self, merging: Merging, id: str, at: Position) -> list[Image]:
+        """What the log has shown of a table by the entry that ends at a position."""
         if id in merging.followed[self._node].created:
             return []
-        self._note_created(merging, id)
+        self._note_created(merging, id, at)
         known = merging.merger.table(id)
-        if known is None or not merging.created(id):
+        if known is None or known.facts.dropped or not merging.created(id):
             return []
         self._checked(known.facts.table.definition)
         # The definition of this entry, or a later one that another node's log showed. Not the journal's newest: rows
         # behind this entry are merged by the definitions of their positions, however far the log is known.
         return merging.merger.define(known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us)
 
-    def _note_created(self, merging: Merging, id: str) -> None:
-        """Whether the log has shown a table's CREATE since it is followed."""
+    def _note_created(self, merging: Merging, id: str, at: Position) -> None:
+        """Whether the log has shown a table's CREATE since it is followed: the last one up to a position."""
         known, history = merging.followed[self._node], self._tail.parts.definitions.history
         if id in known.created:
             return
@@ -132,7 +236,7 @@ class Told:
             if known.whole:
                 merging.shown(self._node, id)
             return
-        made = history.created_at(id)
+        made = history.last_created(id, at)
         start = offset_of_text(known.began, "the state of images").position
         if made is not None and made.segment > known.lacks and made >= start and not self._put_aside(id):
             merging.shown(self._node, id)

@@ -90,6 +90,7 @@ def test_rows_before_drop_column_have_their_images(tmp_path: Path) -> None:
         ("insert", {"pk": 1, "ck": "a", "v": 1, "w": 1}),
         ("update", {"pk": 1, "ck": "a", "v": 1, "w": 2}),
         ("insert", {"pk": 2, "ck": "a", "v": None, "w": 7}),
+        ("update", {"pk": 1, "ck": "a", "v": 1}),
         ("delete", None),
         ("insert", {"pk": 3, "ck": "a", "v": 3}),
     ]

@@ -1,0 +1,64 @@
+"""Rows of a table that was dropped, which prove that it was created again with the same id.
+
+The CREATE may stand in a segment without captured changes, which the server removes unread. The server, or another
+node's log, is asked for the new definition before rows are given by the old one. Reads nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+from tailer.definitions.history import DefinitionHistory
+from tailer.definitions.outside import OutsideSources
+from tailer.position import Position
+from tailer.rows.choice import AnyBatch
+
+
+def proves_creation(history: DefinitionHistory, id: str, at: Position) -> bool:
+    """Whether an entry of a table that is dropped at its position proves that it was created again with the same id.
+
+    DROP TABLE begins a new segment and waits for the writes that are under way (`ColumnFamilyStore.invalidate`,
+    `CommitLog.forceRecycleAllSegments`): they are in the segment of the DROP, or in the next one.
+    """
+    held = history.definition_at(id, at)
+    dropped = None if held is None or not held.dropped else history.source_of(id, at)
+    return dropped is not None and at.segment > dropped.at.segment + 1
+
+
+class CreatedAgain:
+    """Of one run."""
+
+    def __init__(self, history: DefinitionHistory, outside: OutsideSources) -> None:
+        self._history, self._outside = history, outside
+        self._asked: set[tuple[str, Position]] = set()
+
+    def new_definition(self, batch: AnyBatch) -> tuple[int, Position] | None:
+        """The first row of a batch that is to be read by a definition which is known only now, and where its entry
+        begins; None where there is none. Raises what keeps the server from answering."""
+        if not self._outside.asks or not len(batch):
+            return None
+        first = _position(batch, 0)
+        for name in batch.rows_by_table():
+            id = name.id.replace("-", "")
+            if not proves_creation(self._history, id, first):
+                continue
+            dropped = self._history.source_of(id, first)
+            assert dropped is not None, "it was dropped"
+            if (id, dropped.at) in self._asked:
+                continue
+            self._asked.add((id, dropped.at))
+            row = _first_row(batch, name.id)
+            at = _position(batch, row)
+            self._outside.ask_anew(id, at)
+            held = self._history.definition_at(id, at)
+            if held is not None and not held.dropped:
+                return row, at
+        return None
+
+
+def _position(batch: AnyBatch, row: int) -> Position:
+    return Position(*(int(batch.column(name)[row]) for name in ("segment", "offset")))
+
+
+def _first_row(batch: AnyBatch, id: str) -> int:
+    if len(batch.rows_by_table()) == 1:
+        return 0
+    return next(row for row, each in enumerate(batch.column("table_id")) if str(each) == id)

@@ -84,10 +84,10 @@ class Kept:
     def image(self, op: str, after: Any, key: Any = None, *, changed: Sequence[str] = (), **more: Any) -> Image:
         """`key`: pk, and ck of a row that has one."""
         pk, *ck = key if isinstance(key, tuple) else (key,)
-        told = {"table": "t", "id": ID, "complete": True, "static": False, **more}
+        told = {"keyspace": "ks", "table": "t", "id": ID, "complete": True, "static": False, **more}
         named = {"pk": pk, **({"ck": ck[0]} if ck else {})}
         return Image(
-            "ks", told["table"], str(UUID(told["id"])),
+            told["keyspace"], told["table"], str(UUID(told["id"])),
             None if key is None else 7, None if key is None else json.dumps({"pk": pk}),
             json.dumps({"ck": ck[0]}) if ck else None, told["static"], None, op, None,  # type: ignore[arg-type]
             None if after is None else json.dumps({**named, **after}), tuple(changed), 5, next(self.seq), None,
@@ -311,6 +311,38 @@ def test_two_tables_of_the_source_are_not_one(target: Target) -> None:
     with pytest.raises(SinkError, match=r"images of ks\.u for the table kept"):
         kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), id=OTHER, table="u"))
     assert kept.rows("v") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("into", "first", "second"),
+    [
+        ("{keyspace}_{table}", ("ks", "T"), ("KS", "t")),
+        ("{keyspace}_{table}", ("ks", "a_b"), ("ks_a", "b")),
+        ("all_{table}", ("ks", "t"), ("other", "t")),
+        ("{keyspace}_{table}", ("ks", "t"), ("ks", "t_static")),
+        ("{keyspace}_{table}", ("ks", "t_static"), ("ks", "t")),
+        ("{keyspace}_{table}", ("ks", "t"), ("cdc_tail", "waiting")),
+    ],
+)
+def test_source_tables_of_one_name_have_a_table_each(
+    target: Target, into: str, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    kept = Kept(target, into=into)
+    for at, (table_id, (keyspace, table)) in enumerate(zip((ID, OTHER), (first, second), strict=True)):
+        kept.tables[table_id] = TableDefinition(table_id, keyspace, table, STATIC.columns)
+        for n in (1, 2):
+            # In runs of their own: the second one finds what the first one recorded.
+            of: dict[str, Any] = {"id": table_id, "keyspace": keyspace, "table": table}
+            kept.give(
+                kept.image("insert", {"s": f"s{at}"}, n, static=True, **of),
+                kept.image("insert", {"v": 10 * at + n}, (n, "a"), **of),
+            )
+    found = {source: name for name, source in target.ask("SELECT target, source FROM cdc_tail_tables")}
+    rows = [
+        sorted(target.ask(f'SELECT pk, s, v FROM "{found[f"{keyspace}.{table}"]}"'))
+        for keyspace, table in (first, second)
+    ]
+    assert rows == [[(1, "s0", 1), (2, "s0", 2)], [(1, "s1", 11), (2, "s1", 12)]]
 
 
 def test_who_may_keep_a_table(target: Target) -> None:

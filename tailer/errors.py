@@ -88,6 +88,19 @@ class UnknownTableError(DefinitionError):
     beside_known: bool = False
 
 
+class OtherKeyError(DefinitionError):
+    """A row of an earlier table with the name of a typed one, which had another key. `table`: the name."""
+
+    table: str = ""
+
+    def begin_at(self, begins: Position) -> None:
+        """Its remedy says where the table with the key of now begins."""
+        self.remedy = (
+            "This is an earlier table of the same name with another key: read it in the generic form (--table), or "
+            f"begin where the table of now does: --from {begins} (startingOffsets in Spark)."
+        )
+
+
 class CorruptError(CdcError):
     """Bytes that the log promised and that do not check."""
 

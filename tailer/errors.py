@@ -53,12 +53,14 @@ class CdcError(Exception):
             text += f" at {self.at}"
         if self.file is not None:
             text += f" ({self.file})"
-        if self.expected is not None:
-            text += f": expected {self.expected}, found {self.found}"
-        elif self.found is not None:
-            text += f": found {self.found}"
-        text += "."
+        text = f"{with_parts(text, self.expected, self.found)}."
         return f"{text} {self.remedy}" if self.remedy else text
+
+
+def with_parts(text: str, expected: object, found: object) -> str:
+    """The text, and behind it what was expected and found, as far as that is given."""
+    parts = [f"{word} {part}" for word, part in (("expected", expected), ("found", found)) if part is not None]
+    return f"{text}: {', '.join(parts)}" if parts else text
 
 
 def _rebuild(kind: type[CdcError], state: dict[str, object]) -> CdcError:

@@ -172,7 +172,8 @@ class Lives:
 
     def _check_source(self, base: str, source: str) -> None:
         for target, life in self._known:
-            if self._fold(target) != self._fold(base) or (target == base and life.source == source and life.into == self._into):
+            own = target == base and life.source == source and life.into == self._into
+            if own or self._fold(target) != self._fold(base):
                 continue
             if life.source != source or target != base:
                 raise SinkError(

@@ -31,10 +31,9 @@ def one_of(into: str, keyspace: str, table: str) -> str:
 
 def shortened(table: str, limit: int) -> str:
     """The name in full; one longer than `limit` bytes is its beginning and a hash of all of it."""
-    schema, dot, name = table.rpartition(".")
-    if len(name.encode()) <= limit:
+    if len(table.rpartition(".")[2].encode()) <= limit:
         return table
-    return with_hash(table, name, limit)
+    return with_hash(table, table.rpartition(".")[2], limit)
 
 
 def with_hash(table: str, of: str, limit: int) -> str:

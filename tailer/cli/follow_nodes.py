@@ -115,6 +115,9 @@ class RunsBeside(Protocol):
 
     def is_done(self) -> bool: ...
 
+    def report_end(self) -> None:
+        """Raises where what it did is not complete."""
+
 
 def run_beside(
     nodes: Sequence[FollowedLog],
@@ -144,6 +147,7 @@ def run_beside(
         nodes = [replace(node, options=replace(node.options, start="earliest")) for node in nodes]
     run_nodes(nodes, give(values), values, watched, stopping, meanwhile, beside.at_target)
     beside.look()
+    beside.report_end()
 
 
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:

@@ -65,6 +65,8 @@ class Beside:
         self._nodes = Nodes(servers)
         self._tables: Sequence[Table] = ()
         self._ended: float | None = None
+        self._asked_for: str | None = None
+        """The id of the request that the snapshot is of."""
         self._looked = clock()
         if begins:
             self._nodes.check(self._run.stream.nodes)
@@ -95,6 +97,7 @@ class Beside:
             if request is not None:
                 self._take(request)
             self._take_mends()
+            self._say_refused()
 
     def is_done(self) -> bool:
         """Whether the snapshot is at its end, and what came of it as far as that comes to rest."""
@@ -103,6 +106,11 @@ class Beside:
         self._ended = self._ended or self._clock()
         assert self._rereading is not None, "a snapshot has its servers"
         return self._rereading.settled() or self._clock() - self._ended > SETTLED_SECONDS
+
+    def report_end(self) -> None:
+        """UsageError where the snapshot lacks a table that its server refused."""
+        if self._snapshot is not None:
+            self._snapshot.report_end()
 
     def close(self) -> None:
         for each in (self._snapshot, self._rereading):
@@ -127,7 +135,17 @@ class Beside:
         self._snapshot = self._made(anew=True)
         self._snapshot.begin(tables)
         self._snapshot.start()
+        self._asked_for = request.id
         asked.reply(self._folder, Reply(request.id, tuple(each.definition.id for each in tables)))
+
+    def _say_refused(self) -> None:
+        """Whoever asked for a snapshot does not wait for a table that its server refuses."""
+        if self._asked_for is not None and self._snapshot is not None and self._snapshot.refused:
+            try:
+                self._snapshot.report_end()
+            except UsageError as error:
+                asked.reply(self._folder, Reply(self._asked_for, reason=error.sentence()))
+            self._asked_for = None
 
     def _take_mends(self) -> None:
         """Rows that `compare --mend` left are read again. A file is removed when that is durable in the state."""

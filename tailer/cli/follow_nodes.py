@@ -102,13 +102,12 @@ def run_nodes(
 
 
 class RunsBeside(Protocol):
-    """What runs beside the nodes, and goes where their rows go. `begins`: the run begins with it, and with --once is
-    over when it is."""
+    """What runs beside the nodes, and goes where their rows go."""
 
     at_target: TurnLock
 
-    @property
-    def begins(self) -> bool: ...
+    def waits(self) -> bool:
+        """Whether a run with --once goes on until it is done, and then to the ends of the logs."""
 
     def look(self) -> None:
         """Now and then, and at the end; raises what ended it."""
@@ -128,7 +127,7 @@ def run_beside(
     look: Callable[[], None],
     beside: RunsBeside,
 ) -> None:
-    """Run all nodes; with --once until what a run begins with is at its end, and then to theirs."""
+    """Run all nodes; with --once until what is beside them is done, if it is waited for, and then to their ends."""
 
     def meanwhile() -> None:
         look()
@@ -137,7 +136,7 @@ def run_beside(
     def ended() -> bool:
         return stopping() or beside.is_done()
 
-    if values["once"] and beside.begins:
+    if values["once"] and beside.waits():
         going_on = {**values, "once": False}
         run_nodes(nodes, give(going_on), going_on, watched, ended, meanwhile, beside.at_target)
         beside.look()

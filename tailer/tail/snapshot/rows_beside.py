@@ -123,6 +123,9 @@ class RowsBeside:
             return False
         return self._begun.run.ended and self._takes.given == self._begun.spool.known.last
 
+    def waits(self) -> bool:
+        return self.begins
+
     def report_end(self) -> None:
         """UsageError where the snapshot lacks a table that its server refused."""
         if self._begun is not None:

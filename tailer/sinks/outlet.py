@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
     from tailer.sinks.table_text import Tables
+    from tailer.state.waiting import WaitingTable
 
 
 class OutletKey(NamedTuple):
@@ -100,6 +101,15 @@ class ReportsEnd(Protocol):
 
     def report_end(self) -> None:
         """Raise the error that the run ends with; nothing if there is none."""
+        ...
+
+
+@runtime_checkable
+class ReportsWaiting(Protocol):
+    """An outlet that sets images of a table aside until a person has done something."""
+
+    def waiting(self) -> Sequence[WaitingTable]:
+        """Which tables' images wait now."""
         ...
 
 

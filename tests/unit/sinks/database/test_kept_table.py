@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -416,6 +417,41 @@ def test_a_table_that_needs_a_person_is_stopped_alone(target: Target, statement:
     kept.give(kept.image("delete", None, (1, "b")))
     assert target.ask("SELECT ck, v FROM ks_t") == [("a", 3)]
     assert target.ask("SELECT count(*) FROM cdc_tail_waiting") == [(0,)]
+
+
+def test_status_shows_what_waits(target: Target, tmp_path: Path) -> None:
+    """Also when the run has ended; until the images are written."""
+    folder = log(tmp_path)
+    run = [*words(folder, target, into="kept"), "--mode", "table", "--image", "after"]
+    status = ["status", str(folder)]
+    target.run("CREATE TABLE kept (pk INTEGER, ck TEXT, v INTEGER)")
+    before = time.time()
+    ended = run_cli(run)
+    assert (ended.code, "CREATE UNIQUE INDEX" in ended.err) == (7, True), ended.err
+
+    def waiting() -> list[Any]:
+        shown = json.loads(run_cli([*status, "--output", "json"]).lines[0])
+        return [table for consumer in shown["consumers"] for table in consumer["waiting"]]
+
+    (table,) = waiting()
+    assert (table["table"], table["images"], "CREATE UNIQUE INDEX" in table["reason"]) == ("ks.t", 20, True)
+    assert before - 1 <= table["since"] <= time.time()
+    shown = run_cli([*status, "--output", "pretty"])
+    assert "20 images of ks.t have waited in its target for" in " ".join(shown.out.split()), shown
+    target.run('CREATE UNIQUE INDEX by_key ON kept ("pk", "ck")')
+    assert run_cli(run).code == 0
+    assert waiting() == []
+    assert target.ask("SELECT count(*) FROM kept") == [(20,)]
+
+
+def test_a_later_form_of_what_waits_is_refused(target: Target) -> None:
+    target.run("CREATE TABLE kept (pk INTEGER, v INTEGER)")
+    kept = Kept(target)
+    with pytest.raises(SinkError, match="wait in cdc_tail_waiting"):
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    target.run("UPDATE cdc_tail_waiting SET version = 99")
+    with pytest.raises(RefusedError, match="cdc_tail_waiting"):
+        kept.give()
 
 
 def test_a_table_that_is_given_up(target: Target) -> None:

@@ -23,7 +23,7 @@ from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange, token_range
 from tailer.rebuild.changes import OWN, row_key
 from tailer.rebuild.table import DataColumn
-from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
+from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, is_refused_query, open_session
 from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_place import place_of as place_on_server
 from tailer.schema.server_rows import Consistency, raw
@@ -87,11 +87,11 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
 @contextmanager
 def _refused(name: str) -> Iterator[None]:
     """DefinitionError where the server refuses to read the table as images know it."""
-    from cassandra import InvalidRequest
-
     try:
         yield
-    except InvalidRequest as error:
+    except Exception as error:
+        if not is_refused_query(error):
+            raise
         raise DefinitionError(
             f"{name} cannot be compared: the server refuses to read it by the definition that its images have",
             found=str(error),

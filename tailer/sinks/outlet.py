@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
     from tailer.sinks.base import Rows
     from tailer.sinks.table_text import Tables
-    from tailer.state.waiting import WaitingTable
 
 
 class OutletKey(NamedTuple):
@@ -104,11 +103,21 @@ class ReportsEnd(Protocol):
         ...
 
 
+class TableWaits(NamedTuple):
+    """A table of the source whose images wait in the target for a person: how many, since when (seconds since the
+    epoch), and why."""
+
+    table: str
+    images: int
+    since: float
+    reason: str
+
+
 @runtime_checkable
 class ReportsWaiting(Protocol):
     """An outlet that sets images of a table aside until a person has done something."""
 
-    def waiting(self) -> Sequence[WaitingTable]:
+    def waiting(self) -> Sequence[TableWaits]:
         """Which tables' images wait now."""
         ...
 

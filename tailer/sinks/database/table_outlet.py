@@ -22,8 +22,7 @@ from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
 from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.database.waiting import Waiting
-from tailer.sinks.outlet import OutletContext, Place
-from tailer.state.waiting import WaitingTable
+from tailer.sinks.outlet import OutletContext, Place, TableWaits
 
 RETRY_SECONDS: Final = 60.0
 """How often a run tries to write the images of a stopped table."""
@@ -50,7 +49,7 @@ class TableOutlet(InHand[dict[str, Any]]):
         self._clock = clock
         self._stopped: dict[str, str] = {}
         """Why, by source table."""
-        self._told: dict[str, WaitingTable] = {}
+        self._told: dict[str, TableWaits] = {}
         self._tried = clock()
 
     def open(self) -> Place | None:
@@ -100,7 +99,7 @@ class TableOutlet(InHand[dict[str, Any]]):
             self._context.say(line)
         self.settled()
 
-    def waiting(self) -> list[WaitingTable]:
+    def waiting(self) -> list[TableWaits]:
         """Which tables' images wait, as of the last commit."""
         return [self._told[source] for source in self._stopped if source in self._told]
 

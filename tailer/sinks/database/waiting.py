@@ -14,8 +14,7 @@ import msgspec
 
 from tailer.sinks.database.names import beside, spelled
 from tailer.sinks.database.store import Store
-from tailer.sinks.outlet import OutletKey
-from tailer.state.waiting import WaitingTable
+from tailer.sinks.outlet import OutletKey, TableWaits
 from tailer.versions import check_version
 
 NAME: Final = "cdc_tail_waiting"
@@ -41,7 +40,7 @@ class Waiting:
         self._table = spelled(self._plain)
         self._key = key
 
-    def stopped(self) -> dict[str, WaitingTable]:
+    def stopped(self) -> dict[str, TableWaits]:
         """The source tables whose images wait. RefusedError where a later version wrote one."""
         if not self._store.columns(self._plain):
             return {}
@@ -49,10 +48,10 @@ class Waiting:
             "SELECT source, count(*), min(since), min(reason), max(version) "
             f"FROM {self._table} WHERE {self._where()} GROUP BY source"
         )
-        found: dict[str, WaitingTable] = {}
+        found: dict[str, TableWaits] = {}
         for source, count, since, reason, version in self._store.ask(asked, self._key):
             check_version(int(version), VERSION, f"{self._plain} of {self._store.name}")
-            found[source] = WaitingTable(source, int(count), float(since), reason)
+            found[source] = TableWaits(source, int(count), float(since), reason)
         return found
 
     def put(self, source: str, reason: str, images: Sequence[Mapping[str, Any]]) -> bool:

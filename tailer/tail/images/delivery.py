@@ -19,8 +19,7 @@ from tailer.images.image import arrow_schema
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd, ReportsWaiting
-from tailer.state.waiting import WaitingTable
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd, ReportsWaiting, TableWaits
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
@@ -113,7 +112,7 @@ class ImageDelivery:
         if isinstance(outlet, ReportsEnd):
             outlet.report_end()
 
-    def waiting(self) -> Sequence[WaitingTable]:
+    def waiting(self) -> Sequence[TableWaits]:
         """Which tables' images wait in the target for a person."""
         outlet = None if self._outgoing is None else self._outgoing.outlet
         return outlet.waiting() if isinstance(outlet, ReportsWaiting) else ()

@@ -24,7 +24,7 @@ from tailer.sinks.outlets import open_outlet
 from tests.helpers.cli import run_cli
 from tests.helpers.data_files import GIVEN, refuse
 from tests.unit.sinks.database.followed import log, words
-from tests.unit.sinks.database.targets import Sqlite, Target
+from tests.unit.sinks.database.targets import Duckdb, Sqlite, Target
 
 KEY = OutletKey("5f4e", "images", "c")
 ID, OTHER = "0" * 31 + "1", "0" * 31 + "2"
@@ -417,6 +417,68 @@ def test_a_table_that_needs_a_person_is_stopped_alone(target: Target, statement:
     kept.give(kept.image("delete", None, (1, "b")))
     assert target.ask("SELECT ck, v FROM ks_t") == [("a", 3)]
     assert target.ask("SELECT count(*) FROM cdc_tail_waiting") == [(0,)]
+
+
+MADE = "CREATE TABLE ks_t (pk INTEGER, ck TEXT, v INTEGER, w {json})"
+NO_KEY = [
+    ({"sqlite", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck) WHERE v > 0"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, (lower(ck)))"),
+    ({"sqlite"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck COLLATE NOCASE)"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck, v)"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE INDEX other ON ks_t (pk, ck)"),
+]
+
+
+@pytest.mark.parametrize(("databases", "statement"), NO_KEY)
+def test_what_is_no_key_of_the_rows(target: Target, databases: set[str], statement: str) -> None:
+    """A partial index, one of an expression, of another collation (a and A are two keys), of more columns, not
+    unique: no row is kept from being there twice, and the sentence says what to run."""
+    if target.kind not in databases:
+        pytest.skip("this database has no such index")
+    target.run(MADE.format(json={"postgresql": "jsonb", "duckdb": "JSON", "sqlite": "TEXT"}[target.kind]), statement)
+    kept = Kept(target, into="{keyspace}_{table}")
+    with pytest.raises(SinkError, match=r"it has no unique key of pk, ck") as raised:
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("insert", {"v": 2}, (1, "A")))
+    target.run(str(raised.value).partition("Run: ")[2].partition("; or choose another table")[0])
+    if "NOCASE" in statement or "lower" in statement:
+        # That one still holds the two keys for one.
+        target.run("DROP INDEX other")
+    kept.give()
+    assert sorted(target.ask("SELECT pk, ck, v FROM ks_t")) == [(1, "A", 2), (1, "a", 1)]
+
+
+@pytest.mark.parametrize(
+    "index", ["CREATE UNIQUE INDEX other ON ks_t (ck, pk)", "CREATE UNIQUE INDEX o ON ks_t (pk, ck)"]
+)
+def test_a_key_that_a_person_made_in_any_order(target: Target, index: str) -> None:
+    """It is a key; a key column that is renamed is renamed in it, and the table of a life that ended has it still."""
+    target.run(MADE.format(json={"postgresql": "jsonb", "duckdb": "JSON", "sqlite": "TEXT"}[target.kind]), index)
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("insert", {"v": 2, "w": None}, (1, "a")))
+    assert target.ask("SELECT pk, ck, v FROM ks_t") == [(1, "a", 2)]
+    renamed = definition(Column("name", "clustering", "text", 0), *PLAIN.columns[2:])
+    kept.give(kept.altered(renamed, "name"), kept.image("update", {"v": 3, "w": None}, (1, "a")))
+    assert target.ask("SELECT pk, name, v FROM ks_t") == [(1, "a", 3)]
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER)
+    kept.give(kept.image("drop", None), kept.image("insert", {"v": 9, "w": None}, (7, "b"), id=OTHER))
+    assert target.ask("SELECT pk, name, v FROM ks_t_before") == [(1, "a", 3)]
+    assert target.ask("SELECT pk, ck, v FROM ks_t") == [(7, "b", 9)]
+
+
+def test_an_index_of_an_expression_that_duckdb_cannot_rename_under(tmp_path: Path) -> None:
+    """The table is stopped alone, and what the sentence says leads on."""
+    target = Duckdb(tmp_path)
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    target.run("CREATE INDEX lowered ON ks_t ((lower(ck)))")
+    renamed = definition(Column("name", "clustering", "text", 0), *PLAIN.columns[2:])
+    with pytest.raises(
+        SinkError, match=r"wait in cdc_tail_waiting.*index lowered, which is of an expression"
+    ) as raised:
+        kept.give(kept.altered(renamed, "name"), kept.image("update", {"v": 3, "w": None}, (1, "a")))
+    target.run(str(raised.value).partition("Run: ")[2].partition("; make it again")[0])
+    kept.give()
+    assert target.ask("SELECT pk, name, v FROM ks_t") == [(1, "a", 3)]
 
 
 def test_status_shows_what_waits(target: Target, tmp_path: Path) -> None:

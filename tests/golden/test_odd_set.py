@@ -30,6 +30,9 @@ NOT_SELECTED = ("cdc.utf8", "cdc.utf8_pk")
 """The server cannot print them."""
 OTHER_KEY = "again.t"
 """Two tables of one name, of which the first had another type in its key."""
+NOT_COMPARED = ("cdc.filler",)
+"""SELECT was asked of a replay, into which the rows that fill its segments were not written. It is read all the same:
+`"CDC".filler` and `cdc.filler` are one name for SQLite."""
 FOLDS = "cdc.odd_names"
 """Its columns `A` and `a` are one for SQLite."""
 LEFT_OUT = ("cdc.utf8", "cdc.utf8_pk", "cdc.utf8_ck", "system_app.peers", "cdc.mvc", "nodur.t")
@@ -120,7 +123,7 @@ def test_images_add_up_to_select(odd: Path, selected: dict[str, list[str]], tmp_
     assert ran.code == 0, ran.err
     fold, wrong = folded(ran.lines), {}
     for name, definition in final_tables(odd).items():
-        if name in selected and name not in LEFT_OUT:
+        if name in selected and name not in (*LEFT_OUT, *NOT_COMPARED):
             found, expected = sorted(rows_of(fold, definition)), sorted(selected[name])
             if found != expected:
                 wrong[name] = set(found) ^ set(expected)
@@ -140,12 +143,14 @@ def test_a_kept_table_is_what_select_shows(odd: Path, selected: dict[str, list[s
     assert (ran.code, ran.err) == (0, "")
     wrong = {}
     with closing(sqlite3.connect(tmp_path / "kept.db")) as database:
+        targets = dict(database.execute("SELECT source, target FROM cdc_tail_tables WHERE target NOT LIKE '%_before%'"))
+        assert targets["CDC.filler"].casefold() != targets["cdc.filler"].casefold()
         database.row_factory = sqlite3.Row
         for name, definition in final_tables(odd).items():
-            if name not in selected or name in LEFT_OUT or name == FOLDS:
+            if name not in selected or name in (*LEFT_OUT, *NOT_COMPARED, FOLDS):
                 continue
             live = {column.name for column in definition.columns if not column.dropped}
-            rows = [dict(row) for row in database.execute(f'SELECT * FROM "{name.replace(".", "_")}"')]
+            rows = [dict(row) for row in database.execute(f'SELECT * FROM "{targets[name]}"')]
             own = ("cdc_tail_seq", "cdc_tail_complete")
             kept = [{column: value for column, value in row.items() if column in live or column in own} for row in rows]
             found = sorted(shown(row, definition) for row in kept)

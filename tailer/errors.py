@@ -53,12 +53,14 @@ class CdcError(Exception):
             text += f" at {self.at}"
         if self.file is not None:
             text += f" ({self.file})"
-        if self.expected is not None:
-            text += f": expected {self.expected}, found {self.found}"
-        elif self.found is not None:
-            text += f": found {self.found}"
-        text += "."
+        text = f"{with_parts(text, self.expected, self.found)}."
         return f"{text} {self.remedy}" if self.remedy else text
+
+
+def with_parts(text: str, expected: object, found: object) -> str:
+    """The text, and behind it what was expected and found, as far as that is given."""
+    parts = [f"{word} {part}" for word, part in (("expected", expected), ("found", found)) if part is not None]
+    return f"{text}: {', '.join(parts)}" if parts else text
 
 
 def _rebuild(kind: type[CdcError], state: dict[str, object]) -> CdcError:
@@ -86,6 +88,19 @@ class UnknownTableError(DefinitionError):
 
     table: str = ""
     beside_known: bool = False
+
+
+class OtherKeyError(DefinitionError):
+    """A row of an earlier table with the name of a typed one, which had another key. `table`: the name."""
+
+    table: str = ""
+
+    def begin_at(self, begins: Position) -> None:
+        """Its remedy says where the table with the key of now begins."""
+        self.remedy = (
+            "This is an earlier table of the same name with another key: read it in the generic form (--table), or "
+            f"begin where the table of now does: --from {begins} (startingOffsets in Spark)."
+        )
 
 
 class CorruptError(CdcError):

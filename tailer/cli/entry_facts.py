@@ -70,8 +70,8 @@ class FaultFacts(msgspec.Struct, frozen=True, tag="fault", tag_field="is"):
     start: int
     length: int
     error: str
-    expected: str
-    found: str
+    expected: str | None
+    found: str | None
 
 
 class TableFacts(msgspec.Struct, tag="table", tag_field="is"):
@@ -118,9 +118,8 @@ def entry_facts(file: SegmentFile, header: Header, names: TableNames) -> Iterato
         try:
             yield from _section_entries(file, header, section, ids)
         except CorruptError as error:
-            yield FaultFacts(
-                file.segment, section.start, section.plain_length, error.what, f"{error.expected}", f"{error.found}"
-            )
+            expected, found = (None if part is None else str(part) for part in (error.expected, error.found))
+            yield FaultFacts(file.segment, section.start, section.plain_length, error.what, expected, found)
 
 
 def record_facts(segment: int, begin: int, payload: bytes) -> EntryFacts:

@@ -21,7 +21,9 @@ from tailer.options.images import ImageOptions
 from tailer.options.log_place import LogPlace
 from tailer.options.snapshot import FROM, SnapshotOptions
 from tailer.options.tail import TailOptions
+from tailer.sinks.outlet import TableWaits
 from tailer.sinks.outlets import open_outlet
+from tailer.state.waiting import WaitingTable
 from tailer.tail.deliver import deliver
 from tailer.tail.follow import Say
 from tailer.tail.images.delivery import ImageDelivery
@@ -131,6 +133,33 @@ class _Shown:
         tell_left_out(self._typed, say)
 
 
+class _ToldWaiting:
+    """Tells each node's consumer which tables' images wait in the target for a person, whenever that changes."""
+
+    def __init__(self, delivery: ImageDelivery, run: ImageRun) -> None:
+        self._delivery, self._run = delivery, run
+        self._tails: list[Tail] = []
+        self._told: list[TableWaits] = []
+
+    def begin(self, tail: Tail) -> None:
+        """A node's log is open."""
+        self._told = list(self._delivery.waiting())
+        self._tails.append(tail)
+        tail.tell_waiting([WaitingTable(*each) for each in self._told])
+
+    def look(self) -> None:
+        """Now and then while nodes run: also what timers have due, and what the outlet has in hand for long."""
+        look(self._run.timers, self._delivery)
+        self.tell()
+
+    def tell(self) -> None:
+        now = list(self._delivery.waiting())
+        if now != self._told:
+            self._told = now
+            for tail in self._tails:
+                tail.tell_waiting([WaitingTable(*each) for each in now])
+
+
 def _into_outlet(
     nodes: Sequence[FollowedLog],
     places: Sequence[tuple[str, LogPlace]],
@@ -152,14 +181,20 @@ def _into_outlet(
     made = image_run(places, options, images, delivery.give, say, once=once, reach=delivery.reach, rereads=rereads)
     try:
         with closing(delivery), made as run, _beside(run, nodes, snapshot, values, say) as beside:
+            waiting = _ToldWaiting(delivery, run)
+
+            def begin(tail: Tail) -> None:
+                waiting.begin(tail)
+                beside.begin(tail)
 
             def give(values: dict[str, Any]) -> Deliver:
-                return _to_images(run, values, say, told, delivery, begin=beside.begin)
+                return _to_images(run, values, say, told, delivery, begin=begin)
 
             try:
-                run_beside(nodes, give, values, watched, stopping, lambda: look(run.timers, delivery), beside)
+                run_beside(nodes, give, values, watched, stopping, waiting.look, beside)
             finally:
                 delivery.finish()
+                waiting.tell()
             delivery.report_end()
     except StoppedError:
         say(STOPPED)

@@ -102,18 +102,20 @@ def run_nodes(
 
 
 class RunsBeside(Protocol):
-    """What runs beside the nodes, and goes where their rows go. `begins`: the run begins with it, and with --once is
-    over when it is."""
+    """What runs beside the nodes, and goes where their rows go."""
 
     at_target: TurnLock
 
-    @property
-    def begins(self) -> bool: ...
+    def waits(self) -> bool:
+        """Whether a run with --once goes on until it is done, and then to the ends of the logs."""
 
     def look(self) -> None:
         """Now and then, and at the end; raises what ended it."""
 
     def is_done(self) -> bool: ...
+
+    def report_end(self) -> None:
+        """Raises where what it did is not complete."""
 
 
 def run_beside(
@@ -125,7 +127,7 @@ def run_beside(
     look: Callable[[], None],
     beside: RunsBeside,
 ) -> None:
-    """Run all nodes; with --once until what a run begins with is at its end, and then to theirs."""
+    """Run all nodes; with --once until what is beside them is done, if it is waited for, and then to their ends."""
 
     def meanwhile() -> None:
         look()
@@ -134,7 +136,7 @@ def run_beside(
     def ended() -> bool:
         return stopping() or beside.is_done()
 
-    if values["once"] and beside.begins:
+    if values["once"] and beside.waits():
         going_on = {**values, "once": False}
         run_nodes(nodes, give(going_on), going_on, watched, ended, meanwhile, beside.at_target)
         beside.look()
@@ -144,6 +146,7 @@ def run_beside(
         nodes = [replace(node, options=replace(node.options, start="earliest")) for node in nodes]
     run_nodes(nodes, give(values), values, watched, stopping, meanwhile, beside.at_target)
     beside.look()
+    beside.report_end()
 
 
 def _become_owner(logs: Sequence[tuple[LogPlace, Path | None]]) -> None:

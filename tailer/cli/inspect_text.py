@@ -7,6 +7,7 @@ from typing import Final
 
 from tailer.cli.entry_facts import EntryFacts, FaultFacts, TableFacts, TableNames
 from tailer.cli.segment_facts import SegmentFacts, SidecarFacts, TailFacts
+from tailer.errors import with_parts
 from tailer.position import Position
 from tailer.sinks.text import aligned, printable, size_text
 
@@ -74,7 +75,7 @@ def entry_line(entry: EntryFacts | FaultFacts, names: TableNames) -> str:
     """Position (as `--from` takes it), size, tables; or what is wrong there."""
     position = Position(entry.segment, entry.start)
     if isinstance(entry, FaultFacts):
-        return f"  {position}  {entry.error}: expected {entry.expected}, found {entry.found} ({entry.length} bytes)"
+        return f"  {position}  {with_parts(entry.error, entry.expected, entry.found)} ({entry.length} bytes)"
     tables = [printable(names.get(table, table)) for table in entry.tables]
     if entry.record is not None:
         words = [entry.record, *tables]

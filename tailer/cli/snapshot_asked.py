@@ -25,9 +25,10 @@ def snapshot_elsewhere(folder: Path, tables: tuple[str, ...], show: Show) -> lis
     before = _held(folder)
     asked = ask(folder, tables)
     reply = _reply(folder, asked)
-    if reply.reason:
-        raise UsageError(f"the process that has the state of images: {reply.reason}", file=str(folder))
     while True:
+        said = replied(folder, asked)
+        if said is not None and said.reason:
+            raise UsageError(f"the process that has the state of images: {said.reason}", file=str(folder))
         with reading(folder) as seen:
             found = [snapshot_of(seen, id) for id in reply.tables]
         news = [each for each in found if each is not None and each.id not in before]

@@ -117,6 +117,9 @@ def _consumer(each: ConsumerStatus, now: float) -> Iterator[str]:
     yield f"lag {late}; holds {_segments(each.holds.segments)}, {size_text(each.holds.bytes)}"
     if each.away is not None:
         yield f"its target has been away for {max(0.0, now - each.away.since):.0f} s: {each.away.error}"
+    for table in each.waiting:
+        since = f"for {max(0.0, now - table.since):.0f} s"
+        yield f"{table.images} images of {table.table} have waited in its target {since}: {table.reason}"
     if each.pending:
         yield f"LOST {_segments(len(each.pending))} to clean --force"
     counts = ((each.quarantined, "quarantined"), (each.lost, "losses accepted"))

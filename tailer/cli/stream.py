@@ -113,11 +113,11 @@ def _check_places(values: dict[str, Any]) -> None:
     given = {name: values[name] is not None for name in ("out", "url", "into")}
     if given["out"] != (to in ("parquet", "delta", "iceberg") and not by_name):
         expected = "with --to parquet, delta or iceberg (there instead of --into), and only there"
-        raise UsageError("--path", expected=expected, found=str(values["out"]))
+        raise UsageError("--path", expected=expected, found=values["out"])
     if given["into"] != (to == "jdbc" or by_name):
-        raise UsageError("--into", expected="with --to jdbc or iceberg, and only there", found=str(values["into"]))
+        raise UsageError("--into", expected="with --to jdbc or iceberg, and only there", found=values["into"])
     if given["url"] != (to == "jdbc"):
-        raise UsageError("--url", expected="with --to jdbc, and only there", found=str(values["url"]))
+        raise UsageError("--url", expected="with --to jdbc, and only there", found=values["url"])
     if (to == "jdbc" or by_name) and values["checkpoint"] is None:
         raise UsageError(
             f"--to {to} --into needs --checkpoint",

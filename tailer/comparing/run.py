@@ -12,7 +12,7 @@ import msgspec
 from tailer.comparing.looks import Looks, Result
 from tailer.comparing.partition import Clustering, Difference
 from tailer.comparing.served import ServedTable
-from tailer.errors import UsageError
+from tailer.errors import DefinitionError, UsageError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of, place_of, read_identity
 from tailer.image_state.mend_requests import MendRow
@@ -23,7 +23,7 @@ from tailer.images.tables import KnownTable
 from tailer.options.token_range import TokenRange, token_range
 from tailer.rebuild.changes import OWN, row_key
 from tailer.rebuild.table import DataColumn
-from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, open_session
+from tailer.schema.server import TIMEOUT_SECONDS, Server, Session, is_refused_query, open_session
 from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_place import place_of as place_on_server
 from tailer.schema.server_rows import Consistency, raw
@@ -75,12 +75,29 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
                 yield seen.store
 
         looks = Looks(now, table, asked, lambda: int(time.time()), lambda: time.sleep(settle_seconds))
-        result = looks.all(ranges)
+        with _refused(name):
+            result = looks.all(ranges)
     with reading(folder) as seen:
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     rows = tuple(dict.fromkeys(row for each in result.found for row in _rows(table, each)))
     return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable)
+
+
+@contextmanager
+def _refused(name: str) -> Iterator[None]:
+    """DefinitionError where the server refuses to read the table as images know it."""
+    try:
+        yield
+    except Exception as error:
+        if not is_refused_query(error):
+            raise
+        raise DefinitionError(
+            f"{name} cannot be compared: the server refuses to read it by the definition that its images have",
+            found=str(error),
+            remedy="If it was altered a moment ago, compare again when `follow --image` has merged that. Else give "
+            "`follow --image` the definition of now, with --server HOST or --schema FILE, and compare again.",
+        ) from error
 
 
 def _place(session: Session, server: Server) -> ServerPlace:

@@ -210,6 +210,19 @@ class DefinitionHistory:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
         return (_stands(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
 
+    def key_begins(self, table: str) -> Position | None:
+        """Where the newest table of a name was created, or got the types of its key; None where nothing tells of it."""
+        key, begins = None, None
+        for event in self._events:
+            for known in event.changed.values():
+                if known.name == table:
+                    types = [column.type for column in (*known.partition_key, *known.clustering)]
+                    now = None if known.dropped else (known.id, types)
+                    if now is not None and now != key:
+                        begins = event.at
+                    key = now
+        return begins
+
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
         if id not in self._native:

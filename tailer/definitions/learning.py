@@ -232,6 +232,10 @@ class Definitions:
         ages, native = self._history.column_ages(newest.id), self._history.is_native(newest.id)
         return typed_table(newest, earlier, options, ages, native=native)
 
+    def key_begins(self, table: str) -> Position | None:
+        """Where the newest table of a name begins, or the newest key of it; None where nothing defines it."""
+        return self._history.key_begins(table)
+
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""
         version = self._history.version

@@ -62,6 +62,9 @@ RETRIES: Final = Metric("cdc_tail_target_retries_total", "counter", _RUN, "Tries
 AWAY: Final = Metric(
     "cdc_tail_target_away_seconds", "gauge", _RUN, "For how long the target has been away; 0: it is not"
 )
+WAITING: Final = Metric(
+    "cdc_tail_target_waiting_images", "gauge", _RUN, "Images of tables of the target that wait for a person"
+)
 HELD: Final = Metric(
     "cdc_tail_held_back", "gauge", _RUN, "1 where rows of later segments wait for one that is not finished"
 )
@@ -80,7 +83,8 @@ FOLDER_CAP: Final = Metric(
 
 FOLLOWER: Final = (
     READY, LAG_SECONDS, LAG_BYTES, LAG_SEGMENTS, STALLED, TO_READ, TO_DELIVERED, ROWS, DELIVERED_ROWS, COMMITS, LOSSES,
-    QUARANTINED, REFUSED_ROWS, RETRIES, AWAY, HELD, TURNED, FOLDER_READABLE, FOLDER_BYTES, FOLDER_SEGMENTS, FOLDER_CAP,
+    QUARANTINED, REFUSED_ROWS, RETRIES, AWAY, WAITING, HELD, TURNED, FOLDER_READABLE, FOLDER_BYTES, FOLDER_SEGMENTS,
+    FOLDER_CAP,
 )  # fmt: skip
 """Of `follow`, for each node; those of `stream` are some of these, and its own."""
 

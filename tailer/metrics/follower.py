@@ -126,6 +126,8 @@ class Follower:
         yield Sample(m.REFUSED_ROWS, self._labels, self._refused)
         yield Sample(m.RETRIES, self._labels, self._retries)
         yield Sample(m.AWAY, self._labels, 0 if away is None else now - away)
+        waiting = 0 if tail is None else sum(table.images for table in tail.waiting)
+        yield Sample(m.WAITING, self._labels, waiting)
         yield Sample(m.HELD, self._labels, held)
         yield Sample(m.TURNED, self._labels, self._age())
         yield from folder_samples(self._labels, seen, behind, now - self._moved)

@@ -15,10 +15,10 @@ def newer(known: Table, told: Table) -> Table:
 def _age(table: Table) -> tuple[int, ...]:
     """Columns and fields are only ever added: one that is dropped stays as such.
 
-    The sum of the times of drops and second ADDs decides next, not the newest: DROP ... USING TIMESTAMP may give a
-    column a time before another one's. A column that is live again has the time at which it was added; one that
-    has a `dropped_time` alone was not seen to be added again: it is older than the drop.
+    The sum of the times at which columns were dropped and added again decides next, not the newest. These are the
+    times of the statements: DROP ... USING TIMESTAMP may give a column any `dropped_time`. A live column that has a
+    `dropped_time` alone was not seen to be added again: it is older than the drop.
     """
     columns, types = table.definition.columns, table.definition.types
-    changed = [column.added_time or column.dropped_time or 0 for column in columns]
+    changed = [column.added_time or column.dropped_at or column.dropped_time or 0 for column in columns]
     return len(columns), sum(map(len, types.values())), sum(changed), sum(c.dropped for c in columns)

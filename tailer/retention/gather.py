@@ -56,6 +56,7 @@ from tailer.state.journal_records import LossRecord, SegmentEndRecord
 from tailer.state.log_folder import log_state, state_folder
 from tailer.state.quarantine import kept_in, quarantine_path
 from tailer.state.remembered import recalled
+from tailer.state.waiting import WaitingTable, waiting_of
 
 
 class StateLook:
@@ -116,7 +117,12 @@ class StateLook:
         pending = [segment for segment in taken if not all(each.past(segment) for each in own)]
         running = is_running(self.state, name)
         away = target_away(self.state, name)
-        return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending, away)
+        try:
+            waiting = waiting_of(self.state, name)
+        except CdcError as error:
+            self.problems.append(error.sentence())
+            waiting = list[WaitingTable]()
+        return ConsumerLook(content, running, self._quarantined(name), self.losses[name], pending, away, waiting)
 
     def _quarantined(self, name: str) -> dict[str, int]:
         """Entries in a consumer's quarantine, by node."""

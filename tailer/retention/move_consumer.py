@@ -29,6 +29,7 @@ from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
+from tailer.state.waiting import write_waiting
 from tailer.system_errors import told
 
 
@@ -58,6 +59,7 @@ def forget_held(state: Path, name: str) -> None:
         lost = {other: ids for other, ids in record.lost.items() if other != name}
         write_cleaned(state, msgspec.structs.replace(record, lost=lost))
     _pass_on(state, name)
+    write_waiting(state, name, ())
     # Before its file: what is not let go of by then is with the next attempt.
     spool = spool_folder(state, name)
     with told("cannot remove the rows of its snapshot", spool, writes=True):

@@ -16,6 +16,7 @@ from tailer.state.away import Away
 from tailer.state.consumers import ConsumerFile, NodeState
 from tailer.state.holds import HoldFile
 from tailer.state.offset import NodeOffset
+from tailer.state.waiting import WaitingTable
 
 CAP_MAX: Final = 4096 * MIB
 CAP_SHARE: Final = 8
@@ -57,7 +58,8 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     """One consumer on one node. `delivered`: handed out; `committed`: known to be done, and what retention counts from.
 
     `moved`: seconds since the epoch. `lost`: losses it has accepted; `pending`: segments that `clean --force` took from
-    it, which it will report. `away`: its run finds its target away; null where it does not.
+    it, which it will report. `away`: its run finds its target away; null where it does not. `waiting`: tables whose
+    images wait in its target for a person.
     """
 
     consumer: str
@@ -75,6 +77,7 @@ class ConsumerStatus(msgspec.Struct, frozen=True):
     lost: int
     pending: list[int]
     away: Away | None = None
+    waiting: list[WaitingTable] = []
 
 
 class ReadStatus(msgspec.Struct, frozen=True, tag="read", tag_field="is"):
@@ -168,6 +171,7 @@ class ConsumerLook(NamedTuple):
     lost: int
     pending: Collection[int]
     away: Away | None = None
+    waiting: Sequence[WaitingTable] = ()
 
 
 def read_status(hold: HoldFile) -> ReadStatus:
@@ -237,6 +241,7 @@ def consumer_statuses(look: ConsumerLook, segments: Sequence[HeldSegment], now: 
             lost=look.lost,
             pending=sorted(look.pending),
             away=look.away,
+            waiting=list(look.waiting),
         )
         for node, state in sorted(content.nodes.items())
     ]

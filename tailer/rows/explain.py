@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tailer.errors import DefinitionError, UnknownTableError
+from tailer.errors import DefinitionError, OtherKeyError, UnknownTableError
 from tailer.position import Position
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
@@ -26,8 +26,8 @@ _NEW_COLUMN: Final = (
     "(--on-schema-change ignore; onSchemaChange=ignore in Spark)."
 )
 _OTHER_KEY: Final = (
-    "This is a table of the same name with another key: read it in the generic form (--table), "
-    "or begin behind it (--from)."
+    "This is an earlier table of the same name with another key: read it in the generic form (--table), "
+    "or begin where `cdc-tail schema` says that the table of now is known since (--from; startingOffsets in Spark)."
 )
 
 _WHAT: Final = {
@@ -91,11 +91,13 @@ class Misfit(NamedTuple):
 
 def explain_misfit(misfit: Misfit, table: str, place: Place) -> DefinitionError:
     """The error of that entry: the table is no longer what the typed form was made for."""
-    return DefinitionError(
-        f"{table} has {misfit.what}, for which this run's typed form has no place: its definition has changed",
-        at=place.of(misfit.entry),
-        remedy=_OTHER_KEY if misfit.in_key else _NEW_COLUMN,
-    )
+    what = f"{table} has {misfit.what}, for which this run's typed form has no place: its definition has changed"
+    at = place.of(misfit.entry)
+    if not misfit.in_key:
+        return DefinitionError(what, at=at, remedy=_NEW_COLUMN)
+    error = OtherKeyError(what, at=at, remedy=_OTHER_KEY)
+    error.table = table
+    return error
 
 
 def _table_name(stopped: Stopped, prepared: Prepared) -> str:

@@ -13,6 +13,8 @@ from tailer.schema.usertypes import Lookup, closure, resolvable
 
 _KINDS: Final = cast(tuple[ColumnKind, ...], get_args(ColumnKind))
 _DATA_KINDS: Final = ("static", "regular")
+_NOW_US: Final = 60_000_000
+"""DROP without a timestamp gives the column the time of now, and its row is written that much later at most."""
 
 
 class _Layered(NamedTuple):
@@ -182,6 +184,7 @@ def _live(name: str, row: _Layered, drop: _Layered | None) -> Column | None:
         dropped_time=_dropped_time(drop),
         raw=_raw(name, row.value("column_name_bytes")),
         added_time=_added_time(row, drop),
+        dropped_at=_dropped_at(drop),
     )
 
 
@@ -194,12 +197,26 @@ def _dropped(name: str, row: _Layered | None, drop: _Layered | None, lookup: Loo
     if kind not in _DATA_KINDS or not isinstance(text, str):
         return None
     raw = _raw(name, row.last("column_name_bytes")) if row is not None else ""
-    return Column(name, cast(ColumnKind, kind), text, dropped=True, dropped_time=_dropped_time(drop), raw=raw)
+    return Column(
+        name,
+        cast(ColumnKind, kind),
+        text,
+        dropped=True,
+        dropped_time=_dropped_time(drop),
+        raw=raw,
+        dropped_at=_dropped_at(drop),
+    )
 
 
 def _dropped_time(drop: _Layered | None) -> int | None:
     time = drop.value("dropped_time") if drop is not None else None
     return time if isinstance(time, int) else None
+
+
+def _dropped_at(drop: _Layered | None) -> int | None:
+    """When DROP wrote its row, where that is not about the time that it gave the column."""
+    time, written = _dropped_time(drop), drop.written("dropped_time") if drop is not None else BASE_TS
+    return written if time is not None and written > BASE_TS and abs(written - time) > _NOW_US else None
 
 
 def _added_time(row: _Layered, drop: _Layered | None) -> int | None:

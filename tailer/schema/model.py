@@ -16,7 +16,8 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `dropped` columns are kept: entries written before the drop still carry them; cells at or before `dropped_time` (µs)
     are void for whoever rebuilds the table. A column dropped and added again is one live column with a `dropped_time`
-    and, where the log or a server says it, the `added_time` (µs) at which it was added again.
+    and, where the log or a server says it, the `added_time` (µs) at which it was added again. `dropped_at`: when the
+    column was dropped (µs), where `dropped_time` is another time because DROP had one (USING TIMESTAMP).
     `raw` is the name's bytes as hex digits where they are not the UTF-8 of `name` (names given through Thrift).
     """
 
@@ -29,6 +30,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     dropped_time: int | None = None
     raw: str = ""
     added_time: int | None = None
+    dropped_at: int | None = None
 
     @property
     def name_bytes(self) -> bytes:

@@ -222,6 +222,13 @@ def open_session(server: Server) -> Iterator[Session]:
             cluster.shutdown()
 
 
+def is_refused_query(error: Exception) -> bool:
+    """Whether a server refuses a query for what it asks: a column or a table that it does not have."""
+    from cassandra import InvalidRequest
+
+    return isinstance(error, InvalidRequest)
+
+
 def _cluster(server: Server) -> Any:
     """The driver's `Cluster` of this very node."""
     from cassandra.auth import PlainTextAuthProvider

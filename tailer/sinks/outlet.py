@@ -103,6 +103,25 @@ class ReportsEnd(Protocol):
         ...
 
 
+class TableWaits(NamedTuple):
+    """A table of the source whose images wait in the target for a person: how many, since when (seconds since the
+    epoch), and why."""
+
+    table: str
+    images: int
+    since: float
+    reason: str
+
+
+@runtime_checkable
+class ReportsWaiting(Protocol):
+    """An outlet that sets images of a table aside until a person has done something."""
+
+    def waiting(self) -> Sequence[TableWaits]:
+        """Which tables' images wait now."""
+        ...
+
+
 class Outlet(Protocol):
     """Takes one node's rows in log order, or the images of all nodes in the order in which they came, and makes them
     durable together with the position behind them.

@@ -103,6 +103,8 @@ class QuerySnapshot:
         assert base is not None, "it is active"
         # Before the number of pieces is looked at: then there are no more.
         ended = self._run.ended
+        if ended:
+            self._run.report_end()
         with self._lock:
             upto = _upto(spool, base.n, budget)
             end = ended and upto == spool.known.last

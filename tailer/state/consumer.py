@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from tailer.options.names import check_name
@@ -26,6 +27,7 @@ from tailer.state.consumers import (
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.remembered import Remembered, recalled
+from tailer.state.waiting import WaitingTable, write_waiting
 
 
 class KeptConsumer(ABC):
@@ -96,6 +98,10 @@ class Consumer(KeptConsumer):
             os.close(self._lock)
             raise
         self.away = AwayNote(self._lock, lock_path(state, name))
+
+    def tell_waiting(self, tables: Sequence[WaitingTable]) -> None:
+        """Which tables' images wait for a person, for who asks for status."""
+        write_waiting(self._state, self.name, tables)
 
     def _write(self, kept: ConsumerFile) -> None:
         write_consumer(self._state, kept)

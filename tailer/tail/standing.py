@@ -5,6 +5,8 @@ The lower half of `Tail`, which looks, plans and reads. Plans nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tailer.errors import CdcError
@@ -24,9 +26,11 @@ from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.typed import TypedOptions, TypedTable
 from tailer.segments.view import View
+from tailer.state.consumer import Consumer
 from tailer.state.consumers import NodeState
 from tailer.state.learnt import Learnt
 from tailer.state.offset import Memory, NodeOffset
+from tailer.state.waiting import WaitingTable
 from tailer.tail.beginning import Beginning
 from tailer.tail.holding import Holding
 from tailer.tail.kept import KeptPosition, Saving, Unsaved
@@ -47,6 +51,7 @@ class Standing:
         self.offset = NodeOffset()
         self.memory = Memory()
         self.typed = typed
+        self.waiting: tuple[WaitingTable, ...] = ()
         self.resumed = False
         self.named = NamedTables(parts)
         self.masked = MaskedTables(parts, self.named)
@@ -139,6 +144,12 @@ class Standing:
         """For who asks for status: what the rows go to cannot be reached; None: it can again."""
         if self._parts.consumer is not None:
             self._parts.consumer.away.tell(error)
+
+    def tell_waiting(self, tables: Sequence[WaitingTable]) -> None:
+        """Which tables' images wait in the target for a person. A node that serves its log is not told."""
+        self.waiting = tuple(tables)
+        if isinstance(self._parts.consumer, Consumer):
+            self._parts.consumer.tell_waiting(tables)
 
     def refuse_row(self, batch: AnyBatch, row: int, error: CdcError) -> None:
         """See `Faults.refuse_row`."""

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tailer.definitions.notices import StaleFlags
-from tailer.errors import CdcError, LossError
+from tailer.errors import CdcError, LossError, OtherKeyError
 from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
@@ -187,6 +187,11 @@ class Tail(Standing):
                     self._holding.go_on()
                     yield batch
                 break
+            except OtherKeyError as error:
+                begins = self._definitions.key_begins(error.table)
+                if begins is not None and error.at is not None and begins > error.at:
+                    error.begin_at(begins)
+                raise
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)
                 ((task, _),) = self._parts.batches.of([rest], self._shape(task.history_begins))

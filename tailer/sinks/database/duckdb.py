@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
 from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
-from tailer.sinks.database.names import listed, quoted, spelled
+from tailer.sinks.database.names import beside, listed, quoted, spelled
 from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
@@ -159,16 +159,57 @@ class DuckdbStore(Store):
         # A list as text; an expression stands in brackets, and is no column's name.
         return [*keys, *(tuple(_names_in(text)) for (text,) in indexes)]
 
+    def rename_column(self, table: str, before: str, after: str) -> None:
+        indexes = self._without_indexes(table)
+        super().rename_column(table, before, after)
+        self._with_indexes(table, indexes, {before: after})
+
+    def rename_table(self, table: str, after: str) -> None:
+        indexes = self._without_indexes(table)
+        super().rename_table(table, after)
+        self._with_indexes(after, indexes, {})
+
+    def _without_indexes(self, table: str) -> list[tuple[str, bool, list[str]]]:
+        """Drop the indexes that somebody made: DuckDB renames nothing of a table that has one. Name, whether it is
+        unique, and columns of each."""
+        schema, _, name = table.rpartition(".")
+        asked = (
+            "SELECT index_name, is_unique, expressions FROM duckdb_indexes() WHERE table_name = ? AND schema_name = ?"
+        )
+        asked += " AND database_name = current_database()"
+        found = [(index, unique, _names_in(text)) for index, unique, text in self.ask(asked, (name, schema or "main"))]
+        columns = {column.name for column in self.columns(table)}
+        drops = {index: f"DROP INDEX {spelled(beside(table, index))}" for index, _, _ in found}
+        for index, _, names in found:
+            if not columns.issuperset(names):
+                raise SinkError(
+                    f"DuckDB renames nothing of table {table} of {self.name} while it has the index {index}, which is "
+                    "of an expression",
+                    remedy=f"Run: {drops[index]}; make it again when this is done.",
+                )
+        for drop in drops.values():
+            self.run(drop)
+        return found
+
+    def _with_indexes(
+        self, table: str, indexes: Sequence[tuple[str, bool, list[str]]], renamed: Mapping[str, str]
+    ) -> None:
+        for index, unique, names in indexes:
+            columns = listed(tuple(renamed.get(name, name) for name in names))
+            self.run(f"CREATE {'UNIQUE ' if unique else ''}INDEX {quoted(index)} ON {spelled(table)} ({columns})")
+
     def loosen(self, table: str, form: TargetForm, columns: Sequence[str]) -> None:
         """DuckDB changes no primary key: the table is made again."""
         described = self.ask(f"DESCRIBE {spelled(table)}")
         texts = [f"{quoted(name)} {type_}" for name, type_, *_ in described]
         made = f"{table}_cdc_tail"
+        indexes = self._without_indexes(table)
         names = listed(tuple(name for name, *_ in described))
         self.run(f"CREATE TABLE {spelled(made)} ({', '.join(texts)}, UNIQUE ({listed(form.keys)}))")
         self.run(f"INSERT INTO {spelled(made)} ({names}) SELECT {names} FROM {spelled(table)}")
         self.run(f"DROP TABLE {spelled(table)}")
         self.rename_table(made, table)
+        self._with_indexes(table, indexes, {})
 
     def holds(self, column: TargetColumn, type_there: str) -> bool:
         wanted = self.column_type(column)

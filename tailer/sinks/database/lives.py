@@ -14,10 +14,10 @@ import msgspec
 
 from tailer.errors import RefusedError, SinkError
 from tailer.schema.table_ids import created_before
-from tailer.sinks.database.names import free_name, one_of, shortened, spelled
+from tailer.sinks.database.names import beside, free_name, one_of, shortened, spelled, with_hash
 from tailer.sinks.database.positions import Positions
 from tailer.sinks.database.store import Store
-from tailer.sinks.database.tables_kept import KeptLife, TablesKept
+from tailer.sinks.database.tables_kept import OURS, KeptLife, TablesKept
 from tailer.sinks.image_node import apart
 from tailer.sinks.outlet import OutletKey
 
@@ -35,12 +35,33 @@ class Lives:
         self._keeps_earlier = keeps_earlier
 
     def base_of(self, keyspace: str, table: str) -> str:
-        """The name of the table that keeps the newest life of a source table."""
-        return shortened(one_of(self._into, keyspace, table), self._store.name_limit)
+        """The name of the table that keeps the newest life of a source table. A pattern can give several source tables
+        one name (SQLite and DuckDB ignore case): the first one has it, each other one the name with a hash of its own.
+        """
+        source = f"{keyspace}.{table}"
+        for _, life in self._known:
+            if life.source == source and life.into == self._into:
+                return life.base
+        name = shortened(one_of(self._into, keyspace, table), self._store.name_limit)
+        if "{" in self._into and self._is_taken(name, source):
+            return with_hash(name, source, self._store.name_limit)
+        return name
 
     def statics_of(self, target: str) -> str:
         """The table beside a kept one that has its static rows."""
-        return shortened(target + STATIC, self._store.name_limit)
+        name = shortened(target + STATIC, self._store.name_limit)
+        if any(self._fold(other) == self._fold(name) for other, _ in self._known):
+            return with_hash(name, name, self._store.name_limit)
+        return name
+
+    def _is_taken(self, name: str, source: str) -> bool:
+        """Whether the name is that of another source table, of its static rows, or of a table of ours."""
+        others = [target for target, life in self._known if life.source != source]
+        names = [*others, *map(self.statics_of, others), *(beside(self._into, own) for own in OURS)]
+        return self._fold(name) in map(self._fold, names)
+
+    def _fold(self, name: str) -> str:
+        return name.casefold() if self._store.folds else name
 
     def target_of(self, base: str, source: str, table_id: str) -> str | None:
         """The table that an image of this id belongs to; None where the life that it is of is kept nowhere."""
@@ -150,9 +171,9 @@ class Lives:
                 raise self._positions.refused(target, owner)
 
     def _check_source(self, base: str, source: str) -> None:
-        fold = str.casefold if self._store.folds else str
         for target, life in self._known:
-            if fold(target) != fold(base) or (target == base and life.source == source and life.into == self._into):
+            own = target == base and life.source == source and life.into == self._into
+            if own or self._fold(target) != self._fold(base):
                 continue
             if life.source != source or target != base:
                 raise SinkError(

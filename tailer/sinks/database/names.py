@@ -31,10 +31,15 @@ def one_of(into: str, keyspace: str, table: str) -> str:
 
 def shortened(table: str, limit: int) -> str:
     """The name in full; one longer than `limit` bytes is its beginning and a hash of all of it."""
-    schema, dot, name = table.rpartition(".")
-    if len(name.encode()) <= limit:
+    if len(table.rpartition(".")[2].encode()) <= limit:
         return table
-    digest = blake2b(name.encode(), digest_size=_HASH_LETTERS // 2).hexdigest()
+    return with_hash(table, table.rpartition(".")[2], limit)
+
+
+def with_hash(table: str, of: str, limit: int) -> str:
+    """The table's name, cut where it is too long, and a hash of a text."""
+    schema, dot, name = table.rpartition(".")
+    digest = blake2b(of.encode(), digest_size=_HASH_LETTERS // 2).hexdigest()
     begin = name.encode()[: limit - _HASH_LETTERS - 1].decode(errors="ignore")
     return f"{schema}{dot}{begin}_{digest}"
 

@@ -16,17 +16,13 @@ from tailer.sinks.database.columns import TargetForm, columns_text, form_of
 from tailer.sinks.database.held import HeldBatch
 from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.names import beside, check_table, one_of
-from tailer.sinks.database.positions import NAME
 from tailer.sinks.database.shape import check_key, fit_table, make_table
 from tailer.sinks.database.store import RowsRefusedError, Store
-from tailer.sinks.database.tables_kept import NAME as KEPT
-from tailer.sinks.database.waiting import NAME as WAITING
+from tailer.sinks.database.tables_kept import OURS
 from tailer.sinks.image_ids import IdentifiedImages
 from tailer.sinks.outlet import OutletContext, Place
 
 CHANGES: Final = "changes"
-OURS: Final = (NAME, KEPT, WAITING)
-"""Tables of ours beside those that are written to."""
 TABLE: Final = "table"
 
 

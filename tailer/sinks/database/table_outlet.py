@@ -22,7 +22,7 @@ from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
 from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.database.waiting import Waiting
-from tailer.sinks.outlet import OutletContext, Place
+from tailer.sinks.outlet import OutletContext, Place, TableWaits
 
 RETRY_SECONDS: Final = 60.0
 """How often a run tries to write the images of a stopped table."""
@@ -49,6 +49,7 @@ class TableOutlet(InHand[dict[str, Any]]):
         self._clock = clock
         self._stopped: dict[str, str] = {}
         """Why, by source table."""
+        self._told: dict[str, TableWaits] = {}
         self._tried = clock()
 
     def open(self) -> Place | None:
@@ -60,7 +61,8 @@ class TableOutlet(InHand[dict[str, Any]]):
             self._positions.make()
             self._known.make()
             self._check_same(kept, [])
-            self._stopped = {source: reason for source, (reason, _) in self._waiting.stopped().items()}
+            self._told = self._waiting.stopped()
+            self._stopped = {source: each.reason for source, each in self._told.items()}
         self._go_on()
         return None if kept is None else kept.place
 
@@ -90,9 +92,16 @@ class TableOutlet(InHand[dict[str, Any]]):
             except BaseException:
                 self._keeper.forget()
                 raise
+        if self._stopped.keys() & by_source.keys():
+            with self._store.transaction():
+                self._told = self._waiting.stopped()
         for line in said:
             self._context.say(line)
         self.settled()
+
+    def waiting(self) -> list[TableWaits]:
+        """Which tables' images wait, as of the last commit."""
+        return [self._told[source] for source in self._stopped if source in self._told]
 
     def report_end(self) -> None:
         """SinkError where a table is stopped: the run must not end as if all were well."""

@@ -13,11 +13,15 @@ import msgspec
 
 from tailer.schema.model import TableDefinition
 from tailer.sinks.database.names import spelled
+from tailer.sinks.database.positions import NAME as POSITIONS
 from tailer.sinks.database.store import Store
+from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.outlet import OutletKey
 from tailer.typed_decode import decode_json
 
 NAME: Final = "cdc_tail_tables"
+OURS: Final = (POSITIONS, NAME, WAITING)
+"""Tables of ours beside those that are written to."""
 VERSION: Final = 1
 
 _COLUMNS: Final = "(target {text} NOT NULL PRIMARY KEY, source {text} NOT NULL, known {text} NOT NULL)"

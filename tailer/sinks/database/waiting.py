@@ -6,22 +6,27 @@ They are written to it in the transaction that moves the position past them, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from tailer.sinks.database.names import beside, spelled
 from tailer.sinks.database.store import Store
-from tailer.sinks.outlet import OutletKey
+from tailer.sinks.outlet import OutletKey, TableWaits
+from tailer.versions import check_version
 
 NAME: Final = "cdc_tail_waiting"
+VERSION: Final = 1
+"""Of the form of a row; each row has it."""
 MOST_IMAGES: Final = 1_000_000
 """Of one source table; then the run ends."""
 MOST_BYTES: Final = 256 << 20
 
 _COLUMNS: Final = """(folder {text} NOT NULL, node {text} NOT NULL, consumer {text} NOT NULL, source {text} NOT NULL,
- number {whole} NOT NULL, bytes {whole} NOT NULL, reason {text} NOT NULL, image {text} NOT NULL,
+ number {whole} NOT NULL, version {whole} NOT NULL, since {whole} NOT NULL, bytes {whole} NOT NULL,
+ reason {text} NOT NULL, image {text} NOT NULL,
  PRIMARY KEY (folder, node, consumer, source, number))"""
 _AT_ONCE: Final = 2_000
 
@@ -29,18 +34,25 @@ _AT_ONCE: Final = 2_000
 class Waiting:
     """Of one consumer. `table`: beside which the table is."""
 
-    def __init__(self, store: Store, table: str, key: OutletKey) -> None:
-        self._store = store
+    def __init__(self, store: Store, table: str, key: OutletKey, wall: Callable[[], float] = time.time) -> None:
+        self._store, self._wall = store, wall
         self._plain = beside(table, NAME)
         self._table = spelled(self._plain)
         self._key = key
 
-    def stopped(self) -> dict[str, tuple[str, int]]:
-        """The source tables whose images wait: why, and how many."""
+    def stopped(self) -> dict[str, TableWaits]:
+        """The source tables whose images wait. RefusedError where a later version wrote one."""
         if not self._store.columns(self._plain):
             return {}
-        asked = f"SELECT source, min(reason), count(*) FROM {self._table} WHERE {self._where()} GROUP BY source"
-        return {source: (reason, count) for source, reason, count in self._store.ask(asked, self._key)}
+        asked = (
+            "SELECT source, count(*), min(since), min(reason), max(version) "
+            f"FROM {self._table} WHERE {self._where()} GROUP BY source"
+        )
+        found: dict[str, TableWaits] = {}
+        for source, count, since, reason, version in self._store.ask(asked, self._key):
+            check_version(int(version), VERSION, f"{self._plain} of {self._store.name}")
+            found[source] = TableWaits(source, int(count), float(since), reason)
+        return found
 
     def put(self, source: str, reason: str, images: Sequence[Mapping[str, Any]]) -> bool:
         """Let images wait behind those that do; whether there is room for them."""
@@ -55,10 +67,11 @@ class Waiting:
         texts = [msgspec.json.encode(image).decode() for image in images]
         if count + len(texts) > MOST_IMAGES or size + sum(map(len, texts)) > MOST_BYTES:
             return False
-        marks = ", ".join([self._store.mark] * 8)
+        marks, now = ", ".join([self._store.mark] * 10), int(self._wall())
         for number, text in enumerate(texts, last + 1):
             self._store.run(
-                f"INSERT INTO {self._table} VALUES ({marks})", (*self._key, source, number, len(text), reason, text)
+                f"INSERT INTO {self._table} VALUES ({marks})",
+                (*self._key, source, number, VERSION, now, len(text), reason, text),
             )
         return True
 

@@ -8,7 +8,7 @@ Knows no target.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 import msgspec
@@ -19,7 +19,7 @@ from tailer.images.image import arrow_schema
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
-from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
+from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd, ReportsWaiting, TableWaits
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
@@ -111,6 +111,11 @@ class ImageDelivery:
         outlet = self._at_hand.outlet
         if isinstance(outlet, ReportsEnd):
             outlet.report_end()
+
+    def waiting(self) -> Sequence[TableWaits]:
+        """Which tables' images wait in the target for a person."""
+        outlet = None if self._outgoing is None else self._outgoing.outlet
+        return outlet.waiting() if isinstance(outlet, ReportsWaiting) else ()
 
     def close(self) -> None:
         """Let go. What is not committed stands in the outbox."""

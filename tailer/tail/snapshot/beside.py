@@ -17,7 +17,7 @@ from tailer.image_state.asked import Asked, Reply
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Image
 from tailer.images.merged_tables import SECOND
-from tailer.images.questions import Question
+from tailer.images.questions import Question, Questions
 from tailer.images.tables import Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
@@ -37,6 +37,8 @@ from tailer.tail.turn_lock import TurnLock
 
 SETTLED_SECONDS: Final = 3 * MOST_SECONDS
 """Rows that are never still are not waited for any longer."""
+MEND_SECONDS: Final = 2 * SETTLED_SECONDS
+"""With --once the rows of `compare --mend` are waited for so long at most."""
 
 ASKED_SECONDS: Final = 1.0
 
@@ -65,7 +67,13 @@ class Beside:
         self._nodes = Nodes(servers)
         self._tables: Sequence[Table] = ()
         self._ended: float | None = None
+        self._asked_for: str | None = None
+        """The id of the request that the snapshot is of."""
         self._looked = clock()
+        self._known = False
+        """Whether the tables of a log are known."""
+        self._waited: float | None = None
+        """Since when rows of `compare --mend` are waited for."""
         if begins:
             self._nodes.check(self._run.stream.nodes)
         elif not servers:
@@ -81,6 +89,7 @@ class Beside:
     def begin(self, tail: Tail) -> None:
         """A node's log is open."""
         self._tables = chosen_tables(tail, unmasked=self.begins)
+        self._known = True
         if self._snapshot is not None:
             self._snapshot.begin(self._tables)
 
@@ -95,14 +104,40 @@ class Beside:
             if request is not None:
                 self._take(request)
             self._take_mends()
+            self._say_refused()
 
     def is_done(self) -> bool:
-        """Whether the snapshot is at its end, and what came of it as far as that comes to rest."""
-        if self._snapshot is None or not self._snapshot.ended:
+        """Whether the snapshot is at its end, and what came of it as far as that comes to rest; and whether the rows of
+        `compare --mend` were read again."""
+        if self._snapshot is None:
+            return self._known and self._is_mended()
+        if not self._snapshot.ended:
             return False
         self._ended = self._ended or self._clock()
         assert self._rereading is not None, "a snapshot has its servers"
         return self._rereading.settled() or self._clock() - self._ended > SETTLED_SECONDS
+
+    def waits(self) -> bool:
+        """Whether a run with --once has more to do than the logs: a snapshot, or rows of `compare --mend`."""
+        return self.begins or (self._rereading is not None and self._mends_open() > 0)
+
+    def _mends_open(self) -> int:
+        """Requests of `compare --mend` that are not taken, and rows of them that are still to be read again."""
+        rows = self._run.stream.read(lambda seen: sum(each.question.mends for each in Questions(seen.store).open()))
+        return rows + len(list(mend_requests.requests(self._folder)))
+
+    def _is_mended(self) -> bool:
+        now = self._clock()
+        self._waited = now if self._waited is None else self._waited
+        left = self._mends_open()
+        if left and now - self._waited > MEND_SECONDS:
+            self._say("rows of compare --mend are still to be read again: the next run with --server goes on with them")
+        return not left or now - self._waited > MEND_SECONDS
+
+    def report_end(self) -> None:
+        """UsageError where the snapshot lacks a table that its server refused."""
+        if self._snapshot is not None:
+            self._snapshot.report_end()
 
     def close(self) -> None:
         for each in (self._snapshot, self._rereading):
@@ -127,11 +162,23 @@ class Beside:
         self._snapshot = self._made(anew=True)
         self._snapshot.begin(tables)
         self._snapshot.start()
+        self._asked_for = request.id
         asked.reply(self._folder, Reply(request.id, tuple(each.definition.id for each in tables)))
+
+    def _say_refused(self) -> None:
+        """Whoever asked for a snapshot does not wait for a table that its server refuses."""
+        if self._asked_for is not None and self._snapshot is not None and self._snapshot.refused:
+            try:
+                self._snapshot.report_end()
+            except UsageError as error:
+                asked.reply(self._folder, Reply(self._asked_for, reason=error.sentence()))
+            self._asked_for = None
 
     def _take_mends(self) -> None:
         """Rows that `compare --mend` left are read again. A file is removed when that is durable in the state."""
-        for path, request in mend_requests.requests(self._folder) if self._rereading is not None else ():
+        if self._rereading is None or not self._known:
+            return
+        for path, request in mend_requests.requests(self._folder):
             table = next((each for each in self._tables if each.definition.id == request.table_id), None)
             if table is None:
                 self._say(f"{path} is not mended: its table is not followed, or masked; a server's rows are not masked")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Final
 
@@ -17,7 +17,7 @@ from tailer.image_state.one_transaction import Transaction
 from tailer.images import Image
 from tailer.images.guesses import SLACK_SECONDS
 from tailer.images.merged_tables import SECOND
-from tailer.images.questions import Open, Questions
+from tailer.images.questions import Open, Question, Questions
 from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
 from tailer.options.snapshot import SnapshotOptions
@@ -36,6 +36,9 @@ from tailer.types.parts import parts_of
 LOOK_SECONDS: Final = 1.0
 MOST_SECONDS: Final = 16
 """Between two answers about one row; more than what is not settled of it yet."""
+
+MEND_TRIES: Final = 10
+"""So often a row of `compare --mend` is asked for that is written again before each response counts."""
 
 _ASIDE_SECONDS_MAX: Final = 300.0
 """Between two tries of a table whose rows cannot be read."""
@@ -164,10 +167,17 @@ class Rereading:
                 token = token_of(each.question.partition)
                 answer = snapshot.answer(transaction, merging, token, until, self._events)
                 images += merging.merger.answered(each, rows, answer, merging.now_us)
+            restless.extend(_given_up(Questions(transaction.store), {each.question for each, _ in found}))
             return images
 
+        restless: list[Open] = []
         with self._guard():
             self._stream.work(work)
+        if restless:
+            self._say(
+                f"{len(restless)} rows of {table.facts.table.name} are not mended: they were written again before each "
+                f"of {MEND_TRIES} responses. Give `cdc-tail compare --mend` again when they are written less often."
+            )
 
     def _forget(self, due: Sequence[Open]) -> None:
         """Of a table that is gone nobody asks any more."""
@@ -178,6 +188,16 @@ class Rereading:
             return []
 
         self._stream.work(work)
+
+
+def _given_up(questions: Questions, asked: Collection[Question]) -> list[Open]:
+    """Those of `asked` that were to be mended and have had all their tries: they are read again as any other row."""
+    over = [each for each in questions.open() if each.question in asked]
+    over = [each for each in over if each.question.mends and each.tries >= MEND_TRIES]
+    for each in over:
+        questions.answered(each.question)
+        questions.ask(each.question._replace(mends=False), each.at)
+    return over
 
 
 def _tables(seen: Transaction) -> list[KnownTable]:

@@ -123,6 +123,14 @@ class RowsBeside:
             return False
         return self._begun.run.ended and self._takes.given == self._begun.spool.known.last
 
+    def waits(self) -> bool:
+        return self.begins
+
+    def report_end(self) -> None:
+        """UsageError where the snapshot lacks a table that its server refused."""
+        if self._begun is not None:
+            self._begun.run.report_end()
+
     def finish(self) -> None:
         """What was given is where rows go when this returns, and in the spool no more."""
         self._takes.finish()

@@ -29,7 +29,10 @@ RETRY_SECONDS: Final = 5.0
 TOLD_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.1
 _REFUSED_SECONDS: Final = 60.0
-"""A table that its server refuses to read for so long is another one than the log tells of."""
+"""A table that its server refuses to read for so long is another one than the log tells of: it is left aside."""
+
+
+_REMEDY: Final = "It is read when the run begins again, if the server lets it by then; or leave the table out: {}."
 
 
 class _Part(NamedTuple):
@@ -66,6 +69,9 @@ class SnapshotRun:
         self._parts: list[_Part] = []
         self._told = self._last = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="cdc-tail-snapshot", daemon=True)
+        self._refused_since: dict[str, float] = {}
+        self.refused: dict[str, UsageError] = {}
+        """Tables, by name, of which this run reads no more: what the server says of them."""
         self.ended = False
 
     def start(self) -> None:
@@ -81,6 +87,14 @@ class SnapshotRun:
         """Raises what ended it."""
         if self._failed is not None:
             raise self._failed
+
+    def report_end(self) -> None:
+        """UsageError where a table was left aside: what came of the snapshot is not all of it."""
+        for name, error in self.refused.items():
+            raise UsageError(
+                f"the snapshot of {', '.join(self.refused)} is not complete; {name}: {error.sentence()}".rstrip("."),
+                remedy=_REMEDY.format(" ".join(f"--exclude {each}" for each in self.refused)),
+            )
 
     def close(self) -> None:
         """Let go: what is at hand is merged, or read again by a later run."""
@@ -111,7 +125,8 @@ class SnapshotRun:
     def _open(self) -> bool:
         """Plan what is to be read; whether there is anything."""
         settle = self._options.snapshot_settle
-        tables = [self._target.table(table, self._nodes, settle) for table in self._tables]
+        chosen = [table for table in self._tables if table.name not in self.refused]
+        tables = [self._target.table(table, self._nodes, settle) for table in chosen]
         for each in tables if not self._options.partial else ():
             each.check()
         begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables if not each.is_gone()]
@@ -151,13 +166,45 @@ class SnapshotRun:
 
     def _reader(self, servers: list[Server]) -> None:
         """In a thread of its own: one range after the other, of the first server that answers."""
+        at_hand: list[_Part] = []
+
+        def refused(error: UsageError) -> bool | None:
+            return self._put_off(at_hand[0].table.now.table, error) if at_hand else None
+
+        def work() -> None:
+            self._of_server(servers[0], at_hand)
+
         try:
             while not self._ending.is_set() and self._parts:
-                self._until_it_answers(lambda: self._of_server(servers[0]), lambda: servers.append(servers.pop(0)))
+                self._until_it_answers(work, lambda: servers.append(servers.pop(0)), refused)
         except BaseException as error:
             self._fail(error)
 
-    def _until_it_answers(self, work: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
+    def _put_off(self, name: str, error: UsageError) -> bool:
+        """The server refuses to read a table: of one that was altered the log tells a moment later. Read the others
+        first, and after a while this one not any more. Whether there is another one to go on with."""
+        with self._lock:
+            since = self._refused_since.setdefault(name, time.monotonic())
+            mine = [each for each in self._parts if each.table.now.table == name]
+            others = [each for each in self._parts if each.table.now.table != name]
+            gives_up = time.monotonic() - since > _REFUSED_SECONDS
+            self._parts = others if gives_up else [*mine, *others]
+            is_first = gives_up and name not in self.refused
+            if gives_up:
+                self.refused[name] = error
+        if is_first:
+            remedy = _REMEDY.format(f"--exclude {name}")
+            self._say(f"the snapshot of {name} is not complete, the other tables go on: {error.sentence()} {remedy}")
+        return gives_up or any(each.table.now.table not in self._refused_since for each in others)
+
+    def _until_it_answers(
+        self,
+        work: Callable[[], None],
+        otherwise: Callable[[], None] = lambda: None,
+        put_off: Callable[[UsageError], bool | None] = lambda error: None,
+    ) -> None:
+        """`put_off`: called when the server refuses what it is asked; whether there is something else to go on with,
+        None where that was not about one table."""
         refused = None
         while not self._ending.is_set():
             try:
@@ -166,25 +213,33 @@ class SnapshotRun:
             except SystemFailedError as error:
                 otherwise()
                 self._say(f"the snapshot waits: {error.sentence()}")
-            except UsageError:
-                # Of a table that was altered the log tells a moment later.
+            except UsageError as error:
+                goes_on = put_off(error)
+                if goes_on:
+                    return
                 refused = refused or time.monotonic()
-                if time.monotonic() - refused > _REFUSED_SECONDS:
+                if goes_on is None and time.monotonic() - refused > _REFUSED_SECONDS:
                     raise
             self._ending.wait(RETRY_SECONDS)
 
-    def _of_server(self, server: Server) -> None:
+    def _of_server(self, server: Server, at_hand: list[_Part]) -> None:
+        """`at_hand`: in which the part is that is being read."""
+        at_hand.clear()
         with open_session(server) as session:
             held = raw(session)
             while not self._ending.is_set() and (part := self._next()) is not None:
+                at_hand[:] = [part]
                 low, high = part.range
                 try:
                     for read in self._pieces(part, held):
                         low = read
                 except BaseException:
                     with self._lock:
-                        self._parts.append(part._replace(range=(low, high)))
+                        if part.table.now.table not in self.refused:
+                            self._parts.append(part._replace(range=(low, high)))
                     raise
+                self._refused_since.pop(part.table.now.table, None)
+                at_hand.clear()
 
     def _next(self) -> _Part | None:
         with self._lock:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import pickle
 
+from tailer.rebuild.newest import newer
+from tailer.rebuild.table import Table
 from tailer.schema.cql_file import parse_cql
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition, TypeField
@@ -88,6 +90,24 @@ def test_a_deletion_covers_its_own_timestamp_and_a_tie_is_won_by_the_greater_byt
     assert shape(state.definitions[ID_A])["w"] == "-regular int"
     state.apply([column("t", "v", data("blob"), 100)])
     assert shape(state.definitions[ID_A])["v"] == "regular text", "`text` is the greater of the two"
+
+
+def test_a_drop_with_a_timestamp_of_its_own_is_newer_than_what_was_before_it() -> None:
+    """ALTER TABLE … DROP … USING TIMESTAMP writes any `dropped_time`; its own row has the time of the statement."""
+    second = 1_000_000
+    state = SchemaState()
+    known = [state.apply(create("t", ID_A, 100 * second, SIMPLE))[ID_A]]
+    for at, time in ((200, 199 * second + 999_000), (400, 7), (600, 9_000 * second)):
+        dropped = {"kind": "regular", "type": "text", "dropped_time": time}
+        drop = [
+            gone("columns", ["t", "v"], at * second),
+            put("dropped_columns", "ks", ["t", "v"], dropped, at * second),
+        ]
+        add = [column("t", "v", SIMPLE["v"], (at + 100) * second), heading("t", ID_A, (at + 100) * second)]
+        known += [state.apply([*drop, heading("t", ID_A, at * second)])[ID_A], state.apply(add)[ID_A]]
+    assert [next(c.dropped for c in each.columns if c.name == "v") for each in known] == [False, *[True, False] * 3]
+    for older, later in itertools.combinations(map(Table.of, known), 2):
+        assert newer(older, later).definition == newer(later, older).definition == later.definition
 
 
 def test_a_dropped_column_keeps_the_type_it_had_and_one_added_again_is_live() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tailer.errors import UsageError
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -60,11 +62,15 @@ def piece(low: int, high: int, tokens: list[int]) -> ReadPiece:
     return ReadPiece(low, high, split(found), 100, 0, reading)
 
 
-def into(folder: Path, places: Iterator[dict[str, Place]]) -> InSpool:
+def spool_in(folder: Path) -> Spool:
     spool = Spool(folder)
     if spool.now is None:
         spool.begin("")
-    made = InSpool(spool, Lock(), ["n1"], lambda: next(places))
+    return spool
+
+
+def into(folder: Path, places: Iterator[dict[str, Place]]) -> InSpool:
+    made = InSpool(spool_in(folder), Lock(), ["n1"], lambda: next(places))
     made.define([TABLE])
     return made
 
@@ -172,6 +178,60 @@ def test_no_server_is_asked_of_what_was_read_to_its_end(tmp_path: Path) -> None:
     run._thread.join()
     run.check()
     assert run.ended
+
+
+def test_a_table_that_the_server_refuses_is_left_aside_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is read; the next run reads it, or goes on without it, as the sentence says."""
+    other = Table.of(TableDefinition("0" * 31 + "2", "ks", "u", COLUMNS, cdc=True))
+    nodes: Any = OneRange()
+    nodes.release = "5.0.9"
+    refused, asked = {"ks.t"}, list[str]()
+
+    class Reading(TableReading):
+        table = ""
+
+        def pieces(self, low: int, high: int, until: int, most: int) -> Iterator[ReadPiece]:
+            asked.append(self.table)
+            if self.table in refused:
+                raise UsageError("the server refuses what it is asked", found="Undefined column name x", remedy="So?")
+            yield piece(low, high, [])
+
+    def made(session: Any, plan: Any, *more: Any) -> Reading:
+        reading = Reading(session, plan, *more)
+        reading.table = plan.table.name
+        return reading
+
+    monkeypatch.setattr("tailer.tail.snapshot.run.TableReading", made)
+    monkeypatch.setattr("tailer.tail.snapshot.run.open_session", lambda server: nullcontext(None))
+    monkeypatch.setattr("tailer.tail.snapshot.run.raw", lambda session: session)
+    monkeypatch.setattr("tailer.tail.snapshot.run._REFUSED_SECONDS", 0.3)
+    monkeypatch.setattr("tailer.tail.snapshot.run.RETRY_SECONDS", 0.1)
+
+    def run(*tables: Table) -> tuple[SnapshotRun, list[str]]:
+        target = InSpool(spool_in(tmp_path), Lock(), ["n1"], lambda: {"n1": (1, 10)})
+        target.define(tables)
+        said = list[str]()
+        made = SnapshotRun(target, nodes, SnapshotOptions(snapshot_settle=0.0), None, said.append)
+        made.begin(tables)
+        made.start()
+        made._thread.join(30)
+        made.check()
+        assert made.ended
+        return made, said
+
+    first, said = run(TABLE, other)
+    told = "the snapshot of ks.t is not complete"
+    assert [line for line in said if line.startswith(told)] != []
+    assert [line for line in said if line.startswith("snapshot of ks.u: ")] != []
+    with pytest.raises(UsageError, match=rf"{told}.*Undefined column name x.*--exclude ks\.t") as raised:
+        first.report_end()
+    assert raised.value.code == 2
+    run(other)[0].report_end()
+    refused.clear()
+    asked.clear()
+    again, said = run(TABLE, other)
+    again.report_end()
+    assert ({*asked}, [line.partition(":")[0] for line in said]) == ({"ks.t"}, ["snapshot of ks.t"])
 
 
 def test_nor_of_a_table_that_was_dropped(tmp_path: Path) -> None:

@@ -140,6 +140,27 @@ def test_a_table_of_the_same_name_with_another_key_is_told_apart(tmp_path: Path)
     assert [(row["k"], row["v"]) for row in rows(tailer.open(log.folder.path, table="ks.t").read(behind))] == [("x", 5)]
 
 
+def test_the_remedy_leads_behind_all_earlier_tables(tmp_path: Path) -> None:
+    """Three tables of one name with three keys: the position of the last one is named, and rows come from there on."""
+    lives = [
+        Table(simple_table("ks", "t", number).id, "ks", "t", (Column("k", "partition_key", type_, 0), TABLE.columns[2]))
+        for number, type_ in enumerate(("int", "blob", "text"), 1)
+    ]
+    mutations: list[Any] = []
+    for number, life in enumerate(lives):
+        row = Row((), Liveness(TS + 9), None, (("v", Cell(i32(number), TS + 9, like_row=1)),))
+        mutations += [create_table(life, TS + 10 * number), (Update(life, b"abcd", (row,)),)]
+        if life is not lives[-1]:
+            mutations.append(drop_table(life, TS + 10 * number + 5))
+    log = Log(tmp_path / "cdc_raw", *mutations)
+    with pytest.raises(tailer.DefinitionError, match="another key") as stopped:
+        rows(tailer.open(log.folder.path, table="ks.t").read())
+    begin = stopped.value.remedy.partition("--from ")[2].partition(" ")[0]
+    assert [(row["k"], row["v"]) for row in rows(tailer.open(log.folder.path, table="ks.t").read(begin))] == [
+        ("abcd", 2)
+    ]
+
+
 def test_a_value_out_of_range_stops_or_goes_into_quarantine(tmp_path: Path) -> None:
     table = replace(TABLE, columns=(*TABLE.columns[:2], Column("d", "regular", "decimal")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from tailer.sinks.outlets import open_outlet
 from tests.helpers.cli import run_cli
 from tests.helpers.data_files import GIVEN, refuse
 from tests.unit.sinks.database.followed import log, words
-from tests.unit.sinks.database.targets import Sqlite, Target
+from tests.unit.sinks.database.targets import Duckdb, Sqlite, Target
 
 KEY = OutletKey("5f4e", "images", "c")
 ID, OTHER = "0" * 31 + "1", "0" * 31 + "2"
@@ -84,10 +85,10 @@ class Kept:
     def image(self, op: str, after: Any, key: Any = None, *, changed: Sequence[str] = (), **more: Any) -> Image:
         """`key`: pk, and ck of a row that has one."""
         pk, *ck = key if isinstance(key, tuple) else (key,)
-        told = {"table": "t", "id": ID, "complete": True, "static": False, **more}
+        told = {"keyspace": "ks", "table": "t", "id": ID, "complete": True, "static": False, **more}
         named = {"pk": pk, **({"ck": ck[0]} if ck else {})}
         return Image(
-            "ks", told["table"], str(UUID(told["id"])),
+            told["keyspace"], told["table"], str(UUID(told["id"])),
             None if key is None else 7, None if key is None else json.dumps({"pk": pk}),
             json.dumps({"ck": ck[0]}) if ck else None, told["static"], None, op, None,  # type: ignore[arg-type]
             None if after is None else json.dumps({**named, **after}), tuple(changed), 5, next(self.seq), None,
@@ -313,6 +314,38 @@ def test_two_tables_of_the_source_are_not_one(target: Target) -> None:
     assert kept.rows("v") == [(1,)]
 
 
+@pytest.mark.parametrize(
+    ("into", "first", "second"),
+    [
+        ("{keyspace}_{table}", ("ks", "T"), ("KS", "t")),
+        ("{keyspace}_{table}", ("ks", "a_b"), ("ks_a", "b")),
+        ("all_{table}", ("ks", "t"), ("other", "t")),
+        ("{keyspace}_{table}", ("ks", "t"), ("ks", "t_static")),
+        ("{keyspace}_{table}", ("ks", "t_static"), ("ks", "t")),
+        ("{keyspace}_{table}", ("ks", "t"), ("cdc_tail", "waiting")),
+    ],
+)
+def test_source_tables_of_one_name_have_a_table_each(
+    target: Target, into: str, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    kept = Kept(target, into=into)
+    for at, (table_id, (keyspace, table)) in enumerate(zip((ID, OTHER), (first, second), strict=True)):
+        kept.tables[table_id] = TableDefinition(table_id, keyspace, table, STATIC.columns)
+        for n in (1, 2):
+            # In runs of their own: the second one finds what the first one recorded.
+            of: dict[str, Any] = {"id": table_id, "keyspace": keyspace, "table": table}
+            kept.give(
+                kept.image("insert", {"s": f"s{at}"}, n, static=True, **of),
+                kept.image("insert", {"v": 10 * at + n}, (n, "a"), **of),
+            )
+    found = {source: name for name, source in target.ask("SELECT target, source FROM cdc_tail_tables")}
+    rows = [
+        sorted(target.ask(f'SELECT pk, s, v FROM "{found[f"{keyspace}.{table}"]}"'))
+        for keyspace, table in (first, second)
+    ]
+    assert rows == [[(1, "s0", 1), (2, "s0", 2)], [(1, "s1", 11), (2, "s1", 12)]]
+
+
 def test_who_may_keep_a_table(target: Target) -> None:
     kept = Kept(target)
     kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
@@ -384,6 +417,103 @@ def test_a_table_that_needs_a_person_is_stopped_alone(target: Target, statement:
     kept.give(kept.image("delete", None, (1, "b")))
     assert target.ask("SELECT ck, v FROM ks_t") == [("a", 3)]
     assert target.ask("SELECT count(*) FROM cdc_tail_waiting") == [(0,)]
+
+
+MADE = "CREATE TABLE ks_t (pk INTEGER, ck TEXT, v INTEGER, w {json})"
+NO_KEY = [
+    ({"sqlite", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck) WHERE v > 0"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, (lower(ck)))"),
+    ({"sqlite"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck COLLATE NOCASE)"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE UNIQUE INDEX other ON ks_t (pk, ck, v)"),
+    ({"sqlite", "duckdb", "postgresql"}, "CREATE INDEX other ON ks_t (pk, ck)"),
+]
+
+
+@pytest.mark.parametrize(("databases", "statement"), NO_KEY)
+def test_what_is_no_key_of_the_rows(target: Target, databases: set[str], statement: str) -> None:
+    """A partial index, one of an expression, of another collation (a and A are two keys), of more columns, not
+    unique: no row is kept from being there twice, and the sentence says what to run."""
+    if target.kind not in databases:
+        pytest.skip("this database has no such index")
+    target.run(MADE.format(json={"postgresql": "jsonb", "duckdb": "JSON", "sqlite": "TEXT"}[target.kind]), statement)
+    kept = Kept(target, into="{keyspace}_{table}")
+    with pytest.raises(SinkError, match=r"it has no unique key of pk, ck") as raised:
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("insert", {"v": 2}, (1, "A")))
+    target.run(str(raised.value).partition("Run: ")[2].partition("; or choose another table")[0])
+    if "NOCASE" in statement or "lower" in statement:
+        # That one still holds the two keys for one.
+        target.run("DROP INDEX other")
+    kept.give()
+    assert sorted(target.ask("SELECT pk, ck, v FROM ks_t")) == [(1, "A", 2), (1, "a", 1)]
+
+
+@pytest.mark.parametrize(
+    "index", ["CREATE UNIQUE INDEX other ON ks_t (ck, pk)", "CREATE UNIQUE INDEX o ON ks_t (pk, ck)"]
+)
+def test_a_key_that_a_person_made_in_any_order(target: Target, index: str) -> None:
+    """It is a key; a key column that is renamed is renamed in it, and the table of a life that ended has it still."""
+    target.run(MADE.format(json={"postgresql": "jsonb", "duckdb": "JSON", "sqlite": "TEXT"}[target.kind]), index)
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), kept.image("insert", {"v": 2, "w": None}, (1, "a")))
+    assert target.ask("SELECT pk, ck, v FROM ks_t") == [(1, "a", 2)]
+    renamed = definition(Column("name", "clustering", "text", 0), *PLAIN.columns[2:])
+    kept.give(kept.altered(renamed, "name"), kept.image("update", {"v": 3, "w": None}, (1, "a")))
+    assert target.ask("SELECT pk, name, v FROM ks_t") == [(1, "a", 3)]
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER)
+    kept.give(kept.image("drop", None), kept.image("insert", {"v": 9, "w": None}, (7, "b"), id=OTHER))
+    assert target.ask("SELECT pk, name, v FROM ks_t_before") == [(1, "a", 3)]
+    assert target.ask("SELECT pk, ck, v FROM ks_t") == [(7, "b", 9)]
+
+
+def test_an_index_of_an_expression_that_duckdb_cannot_rename_under(tmp_path: Path) -> None:
+    """The table is stopped alone, and what the sentence says leads on."""
+    target = Duckdb(tmp_path)
+    kept = Kept(target, into="{keyspace}_{table}")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    target.run("CREATE INDEX lowered ON ks_t ((lower(ck)))")
+    renamed = definition(Column("name", "clustering", "text", 0), *PLAIN.columns[2:])
+    with pytest.raises(
+        SinkError, match=r"wait in cdc_tail_waiting.*index lowered, which is of an expression"
+    ) as raised:
+        kept.give(kept.altered(renamed, "name"), kept.image("update", {"v": 3, "w": None}, (1, "a")))
+    target.run(str(raised.value).partition("Run: ")[2].partition("; make it again")[0])
+    kept.give()
+    assert target.ask("SELECT pk, name, v FROM ks_t") == [(1, "a", 3)]
+
+
+def test_status_shows_what_waits(target: Target, tmp_path: Path) -> None:
+    """Also when the run has ended; until the images are written."""
+    folder = log(tmp_path)
+    run = [*words(folder, target, into="kept"), "--mode", "table", "--image", "after"]
+    status = ["status", str(folder)]
+    target.run("CREATE TABLE kept (pk INTEGER, ck TEXT, v INTEGER)")
+    before = time.time()
+    ended = run_cli(run)
+    assert (ended.code, "CREATE UNIQUE INDEX" in ended.err) == (7, True), ended.err
+
+    def waiting() -> list[Any]:
+        shown = json.loads(run_cli([*status, "--output", "json"]).lines[0])
+        return [table for consumer in shown["consumers"] for table in consumer["waiting"]]
+
+    (table,) = waiting()
+    assert (table["table"], table["images"], "CREATE UNIQUE INDEX" in table["reason"]) == ("ks.t", 20, True)
+    assert before - 1 <= table["since"] <= time.time()
+    shown = run_cli([*status, "--output", "pretty"])
+    assert "20 images of ks.t have waited in its target for" in " ".join(shown.out.split()), shown
+    target.run('CREATE UNIQUE INDEX by_key ON kept ("pk", "ck")')
+    assert run_cli(run).code == 0
+    assert waiting() == []
+    assert target.ask("SELECT count(*) FROM kept") == [(20,)]
+
+
+def test_a_later_form_of_what_waits_is_refused(target: Target) -> None:
+    target.run("CREATE TABLE kept (pk INTEGER, v INTEGER)")
+    kept = Kept(target)
+    with pytest.raises(SinkError, match="wait in cdc_tail_waiting"):
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    target.run("UPDATE cdc_tail_waiting SET version = 99")
+    with pytest.raises(RefusedError, match="cdc_tail_waiting"):
+        kept.give()
 
 
 def test_a_table_that_is_given_up(target: Target) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -17,12 +18,15 @@ from tailer.images.image_rows import ImageRows
 from tailer.images.memory import MemoryStore
 from tailer.images.tables import definitions_in
 from tailer.rebuild import Table
-from tailer.schema.model import TableDefinition
+from tailer.schema.migration import Rule, migration_steps
+from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd
 from tailer.sinks.outlets import open_outlet
 from tests.helpers.data_files import GIVEN, refuse
-from tests.helpers.migrations import Source
+from tests.helpers.migrations import Col, Source
 from tests.unit.sinks.database.targets import Target
+from tests.unit.sinks.database.test_kept_table import Kept
+from tests.unit.sinks.database.test_kept_table import definition as table_of
 
 SEEDS = range(int(os.environ.get("CDC_TAIL_MIGRATION_SEEDS", "6")))
 STEPS = 60
@@ -120,3 +124,95 @@ def test_a_kept_table_is_what_select_shows(seed: int, target: Target) -> None:
             consumer.write()
             consumer.commit(chance)
             assert consumer.rows() == source.select(), done
+
+
+def _drop(source: Source, name: str, until: int = 0) -> None:
+    col = source.columns[name]
+    col.dropped, col.dropped_time, col.added_time = True, until or source.now, None
+
+
+def _again(source: Source, name: str, type_: str = "int") -> None:
+    col = source.columns[name]
+    col.dropped, col.added_time, col.type = False, source.now, type_
+
+
+def _nothing(source: Source) -> None:
+    """The table is as it was made."""
+
+
+def _with_static(source: Source) -> None:
+    source.columns["s"] = Col("int", static=True)
+
+
+def _rename_key(source: Source) -> None:
+    source.keys = ("pk", "name")
+
+
+def _add(source: Source) -> None:
+    source.columns["added"] = Col("int")
+
+
+BY_RULE: dict[Rule, tuple[Callable[[Source], None], Callable[[Source], None], set[str]]] = {
+    "new_life": (_nothing, Source.create, {"new_life"}),
+    "rename_key": (_nothing, _rename_key, {"rename_key"}),
+    "drop_column": (_nothing, lambda s: _drop(s, "v"), {"drop_column"}),
+    "readd_column": (lambda s: _drop(s, "v", s.now - 5_000_000), lambda s: _again(s, "v"), {"readd_column"}),
+    "retype_column": (lambda s: _drop(s, "v"), lambda s: _again(s, "v", "blob"), {"retype_column"}),
+    "change_fields": (_nothing, lambda s: s.fields.append("b"), {"change_fields"}),
+    "add_column": (_nothing, _add, {"add_column"}),
+    "add_first_static": (_nothing, _with_static, {"add_column", "add_first_static"}),
+    "drop_last_static": (_with_static, lambda s: _drop(s, "s"), {"drop_column", "drop_last_static"}),
+}
+"""What is before it, the migration, and the rules that it is by. `rewrite_keys` needs a type in the key: see below."""
+
+
+def test_each_rule_is_run_alone() -> None:
+    assert {*BY_RULE, "rewrite_keys"} == {*get_args(Rule)}
+
+
+@pytest.mark.parametrize("rule", BY_RULE)
+def test_a_rule_alone(rule: Rule, target: Target) -> None:
+    """The kept table is what SELECT shows, right behind the migration and behind more writes."""
+    before, migrate, rules = BY_RULE[rule]
+    chance = random.Random(7)
+    source = Source(chance)
+    source.keys, source.pk_type = ("pk", "ck"), "int"
+    source.columns = {"v": Col("int"), "u": Col("frozen<place>")}
+    if before is _with_static:
+        before(source)
+    consumer = Consumer(source, target)
+    for _ in range(15):
+        consumer.write()
+    if before is not _with_static:
+        before(source)
+        consumer.define()
+    consumer.commit(chance)
+    assert consumer.rows() == source.select()
+    old, lives = source.definition, source.lives
+    source.now += 1_000_000
+    migrate(source)
+    steps = migration_steps(old, source.definition, recreated=source.lives != lives)
+    assert {step.rule for step in steps} == rules
+    consumer.define()
+    consumer.write()
+    consumer.commit(chance)
+    assert consumer.rows() == source.select()
+    for _ in range(15):
+        consumer.write()
+    consumer.commit(chance)
+    assert consumer.rows() == source.select()
+
+
+def test_a_type_inside_the_clustering_key_is_changed(target: Target) -> None:
+    """`rewrite_keys` alone: the key's text is another one, and no row is there under the earlier one."""
+    kept = Kept(target)
+    columns = (Column("ck", "clustering", "frozen<place>", 0), Column("v", "regular", "int"))
+    old = table_of(*columns, types={"place": (TypeField("a", "int"),)})
+    new = table_of(*columns, types={"place": (TypeField("a", "int"), TypeField("b", "int"))})
+    assert {step.rule for step in migration_steps(old, new)} == {"rewrite_keys"}
+    kept.tables = {old.id: old}
+    kept.give(*(kept.image("insert", {"v": n}, (n, {"a": n})) for n in (1, 2)))
+    change = kept.altered(new, "ck")
+    kept.give(change, *(kept.image("update", {"v": n}, (n, {"a": n, "b": None})) for n in (1, 2)))
+    found = sorted((pk, json.loads(ck), v) for pk, ck, v in kept.rows("pk", "ck", "v"))
+    assert found == [(n, {"a": n, "b": None}, n) for n in (1, 2)]

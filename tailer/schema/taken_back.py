@@ -37,13 +37,13 @@ def shows(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> b
 def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaDelta]]) -> list[SchemaDelta]:
     """The response without what the log shows later. `later`: the changes of each of these entries, in log order.
 
-    A table that is dropped later is removed: the response has the one that was created under its name since. A column
-    that is added later is removed. One that is dropped later is there, with the type that `dropped_columns` knows (a
-    user-defined type is a tuple there). A table that is created later is removed, unless a file gives it. A key column
-    that is renamed later has its old name, if the entry renames one column only. Of flags of a table and fields of a
-    type the older values are not known: the response's own are kept with the lowest timestamp, so that every older row
-    of the log wins over them; `cdc` counts as true: whether the table captured then nobody knows, and a change too many
-    is a true one, while one too few is lost.
+    A table that is dropped later is removed: the response has the one that was created under its name since. A table
+    that is created later is removed, and so is a column that is added later. One that is dropped later is there, with
+    the type that `dropped_columns` knows (a user-defined type is a tuple there). A key column that is renamed later has
+    its old name, if the entry renames one column only. Of flags of a table and fields of a type the older values are
+    not known: the response's own are kept with the lowest timestamp, so that every older row of the log wins over them;
+    `cdc` counts as true: whether the table captured then nobody knows, and a change too many is a true one, while one
+    too few is lost.
     """
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
@@ -118,12 +118,11 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
 def _is_created(held: SchemaDelta, delta: SchemaDelta, changes: Sequence[SchemaDelta]) -> bool:
     """Whether changes of a log create the table that a response has (`held`, `delta`: the row of `tables` or `views`).
 
-    A response that is older than this CREATE is of an earlier table with the same id. What has no timestamps, a file,
-    lies below all that the log shows: what a CREATE lacks of it counts too.
+    A response that is older than this CREATE is of an earlier table with the same id.
     """
-    at, id = held.cells.get("id", (BASE_TS, None))
+    at, id = held.cells.get("id", (0, None))
     created, same = delta.cells["id"]
-    return id == same and at != BASE_TS and at >= created and creates(changes, str(id))
+    return id == same and (at == BASE_TS or at >= created) and creates(changes, str(id))
 
 
 def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterator[SchemaDelta]:

@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, begins, concern, creates, rows_of, shows, taken_back
+from tailer.schema.taken_back import Key, added_since, begins, concern, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -319,7 +319,9 @@ class DefinitionHistory:
             begun = begins(rows, record.deltas) if reported.at < _stands(record) else set()
             if begun:
                 counts = (d for d in self.in_force(reported.deltas, _stands(record)) if d.table != "types")
-                deltas = [delta for delta in counts if (delta.keyspace, *delta.clustering[:1]) in begun]
+                deltas: Iterable[SchemaDelta] = [d for d in counts if (d.keyspace, *d.clustering[:1]) in begun]
+                if reported.asked:
+                    deltas = added_since(deltas, record.deltas)
                 changed |= state.apply(deltas, response=reported.asked > 0)
         return changed
 

@@ -84,6 +84,21 @@ def begins(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> 
     return found
 
 
+def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta]) -> Iterator[SchemaDelta]:
+    """Of a response to a request what may count from a CREATE on that these changes of a log show: columns that are
+    added. What the server dropped or altered meanwhile may follow in the log, or counts from where the response was
+    taken; applied here it would change the meaning of the rows before."""
+    created = {
+        (delta.keyspace, delta.clustering[0])
+        for delta in changes
+        if delta.table in _HEADINGS and (id := delta.cells.get("id", (0, None))[1]) and creates(changes, str(id))
+    }
+    columns = {key_of(delta) for delta in changes if delta.table == "columns"}
+    for delta in response:
+        if (delta.keyspace, *delta.clustering[:1]) not in created or (delta.table == "columns" and key_of(delta) not in columns) or (delta.table in _HEADINGS and delta.cells.get("cdc", (0, None))[1] is True):
+            yield delta
+
+
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
     """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
     for delta in changes:

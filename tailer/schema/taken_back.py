@@ -95,7 +95,9 @@ def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta])
     }
     columns = {key_of(delta) for delta in changes if delta.table == "columns"}
     for delta in response:
-        if (delta.keyspace, *delta.clustering[:1]) not in created or (delta.table == "columns" and key_of(delta) not in columns) or (delta.table in _HEADINGS and delta.cells.get("cdc", (0, None))[1] is True):
+        is_column = delta.table == "columns" and key_of(delta) not in columns
+        captures = delta.table in _HEADINGS and delta.cells.get("cdc", (0, None))[1] is True
+        if is_column or captures or (delta.keyspace, *delta.clustering[:1]) not in created:
             yield delta
 
 

@@ -33,7 +33,9 @@ def test_data_files_of_all_nodes_images(logs: dict[str, Log], tmp_path: Path) ->
     ran = run_cli(words(logs, out))
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     rows = lines_of(out / "images")
-    assert sorted(row["after"]["ck"] for row in rows) == ["a", "b"]
+    # Once each node's log has shown the CREATE, an image reports that a row is complete.
+    assert sorted((row["after"]["ck"], row["op"]) for row in rows)[1::2] == [("a", "upsert"), ("b", "upsert")]
+    assert [row["complete"] for row in rows if row["op"] == "read"] == [True, True]
     assert list(rows[0]) == list(printed[0])
     (index,) = indexes(out / "images")
     assert (index["images"], index["typed"], index["tables"][0]["table"]) == (True, None, "ks.t")
@@ -45,7 +47,7 @@ def test_data_files_of_all_nodes_images(logs: dict[str, Log], tmp_path: Path) ->
     assert run_cli(words(logs, out)).code == 0
     last = lines_of(out / "images")[-1]
     assert (last["op"], last["before"], last["after"]["ck"]) == ("insert", None, "c")
-    assert len(lines_of(out / "images")) == 3
+    assert len(lines_of(out / "images")) == 5
     assert [each["number"] for each in indexes(out / "images")] == [1, 2]
 
 
@@ -54,7 +56,7 @@ def test_data_files_in_arrow(logs: dict[str, Log], tmp_path: Path) -> None:
     assert run_cli(words(logs, out, "--format", "arrow", image="after")).code == 0
     (index,) = indexes(out / "images")
     rows = pa.ipc.open_file(out / "images" / index["data"]).read_all().to_pylist()
-    assert sorted(json.loads(row["after"])["ck"] for row in rows) == ["a", "b"]
+    assert sorted(json.loads(row["after"])["ck"] for row in rows) == ["a", "a", "b", "b"]
     assert {row["before"] for row in rows} == {None}
 
 
@@ -62,9 +64,10 @@ def test_envelopes_with_both_sides(logs: dict[str, Log], tmp_path: Path) -> None
     out = tmp_path / "out"
     assert run_cli(words(logs, out, "--format", "debezium")).code == 0
     made = lines_of(out / "images")
-    assert sorted((each["before"], each["after"]["ck"]) for each in made) == [(None, "a"), (None, "b")]
-    # Until each node's log has shown the CREATE nobody knows whether the row was there.
-    assert all(each["op"] == ("r" if each["source"]["partial"] else "c") for each in made)
+    told = [(each["after"]["ck"], each["before"] and each["before"]["ck"], each["op"]) for each in made]
+    # Until each node's log has shown the CREATE nobody knows whether the row was there; then it is reported complete.
+    assert sorted(told, key=repr) == [("a", "a", "r"), ("a", None, "r"), ("b", "b", "r"), ("b", None, "r")]
+    assert {each["source"]["partial"] for each in made if each["before"]} == {False}
 
 
 def test_files_of_images_are_shipped_as_they_are(logs: dict[str, Log], tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_another_state_into_the_same_folder(logs: dict[str, Log], tmp_path: Path
 
 def test_a_consumer_whose_images_went_to_standard_output(logs: dict[str, Log], tmp_path: Path) -> None:
     printed = ["follow", path_of(logs), "--once", "--consumer", "c", "--image", "both", "--output", "json"]
-    assert len(run_cli(printed).lines) == 2
+    assert len(run_cli(printed).lines) == 4
     refused = run_cli(words(logs, tmp_path / "out"))
     assert (refused.code, "given elsewhere already" in refused.err) == (6, True), refused.err
 

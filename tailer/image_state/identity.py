@@ -17,8 +17,9 @@ from tailer.sinks.outlet import Place
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
-VERSION: Final = 2
-"""With floors of a snapshot, which who does not know them would not heed; 1: without."""
+VERSION: Final = 3
+"""1: no snapshot was ever read; 2: with the ranges of a snapshot; 3: with tables that were created again, rows that
+become complete in batches, and rows that `compare --mend` asks for. An older program would leave these out."""
 
 _IDENTITY: Final = "identity"
 _NODE: Final = "node/"
@@ -77,13 +78,15 @@ def read_identity(transaction: Transaction, where: str) -> Identity | None:
 
 
 def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, where: str) -> Identity:
-    """The state of a consumer, which is begun where there is none. RefusedError for another one's."""
+    """The state of a consumer, which is begun where there is none. RefusedError for another one's.
+
+    A state of an earlier version has this one from here on: an earlier program must not go on with it.
+    """
     found = read_identity(transaction, where)
     if found is None:
-        found = Identity(uuid4().hex, consumer, now_us, tokens)
+        found = Identity(uuid4().hex, consumer, now_us, tokens, VERSION)
         transaction.put_about(_IDENTITY, msgspec.json.encode(found))
-    asked = Identity(found.id, consumer, found.started_us, tokens, found.v)
-    if asked != found:
+    if (found.consumer, found.tokens) != (consumer, tokens):
         raise RefusedError(
             "the state of images is another one's",
             file=where,
@@ -91,15 +94,10 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
             found=f"that of consumer {found.consumer}{_range(found.tokens)}",
             remedy="Give the same names and ranges again, or another folder with --image-state.",
         )
-    return found
-
-
-def begin_floors(transaction: Transaction, where: str) -> None:
-    """From now on there are floors in the state."""
-    found = read_identity(transaction, where)
-    assert found is not None, "it was begun"
     if found.v != VERSION:
-        transaction.put_about(_IDENTITY, msgspec.json.encode(msgspec.structs.replace(found, v=VERSION)))
+        found = msgspec.structs.replace(found, v=VERSION)
+        transaction.put_about(_IDENTITY, msgspec.json.encode(found))
+    return found
 
 
 def selection_of(transaction: Transaction) -> Selection | None:

@@ -17,8 +17,9 @@ from uuid import uuid4
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.on_disk import write_durably
+from tailer.state.consumers import replace_file
 from tailer.state.modes import read_file
+from tailer.system_errors import told
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
@@ -45,9 +46,15 @@ class MendRequest(msgspec.Struct, frozen=True):
 
 
 def leave(folder: Path, table_id: str, rows: tuple[MendRow, ...]) -> None:
-    """Leave a request beside a state."""
+    """Leave a request beside a state, durably. UsageError where this user may not write there."""
     data = msgspec.json.encode(MendRequest(VERSION, table_id, rows))
-    write_durably(folder / f"mend-{uuid4().hex}.json", _checksum(data) + b"\n" + data)
+    replace_file(folder / f"mend-{uuid4().hex}.json", _checksum(data) + b"\n" + data)
+
+
+def remove(path: Path) -> None:
+    """Remove a request that was taken, or that nobody can take."""
+    with told("cannot remove a request of compare --mend", path, writes=True):
+        path.unlink()
 
 
 def requests(folder: Path) -> Iterator[tuple[Path, MendRequest]]:

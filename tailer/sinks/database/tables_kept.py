@@ -18,11 +18,13 @@ from tailer.sinks.database.store import Store
 from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.outlet import OutletKey
 from tailer.typed_decode import decode_json
+from tailer.versions import check_version
 
 NAME: Final = "cdc_tail_tables"
 OURS: Final = (POSITIONS, NAME, WAITING)
 """Tables of ours beside those that are written to."""
 VERSION: Final = 1
+"""Of what is recorded of a table (`KeptLife.version`)."""
 
 _COLUMNS: Final = "(target {text} NOT NULL PRIMARY KEY, source {text} NOT NULL, known {text} NOT NULL)"
 
@@ -55,6 +57,10 @@ class KeptLife(msgspec.Struct, frozen=True):
     version: int = 0
 
 
+class _Form(msgspec.Struct):
+    version: int = 0
+
+
 class TablesKept:
     """`schema`: what stands before the names of its tables."""
 
@@ -72,10 +78,11 @@ class TablesKept:
         self.read()
 
     def read(self) -> None:
-        """What is recorded now: another process may share the tables."""
+        """What is recorded now: another process may share the tables. RefusedError where a later version wrote it."""
         found = dict(self._store.ask(f"SELECT target, known FROM {self._table}"))
         for target, text in found.items():
             if self._texts.get(target) != text:
+                check_version(decode_json(text, _Form).version, VERSION, f"{self._plain} of {self._store.name}")
                 self._known[target] = _current(target, decode_json(text, KeptLife))
         self._known = {target: self._known[target] for target in found}
         self._texts = found

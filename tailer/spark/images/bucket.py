@@ -30,11 +30,9 @@ from tailer.spark.images.maps import Maps
 from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
-VERSION: Final = 1
-"""Of all that is kept in the state: which bucket a partition is in, too."""
-
-WITH_FLOORS: Final = 2
-"""The version of a state into which a snapshot was read."""
+VERSION: Final = 3
+"""Of all that is kept in the state: which bucket a partition is in, too. 1 and 2 are older forms
+(`tailer.image_state.identity.VERSION`), which get this version with their next batch."""
 
 _ABOUT: Final = b"bucket"
 _AT_ONCE: Final = 1000
@@ -74,7 +72,7 @@ class Bucket:
         if not nodes <= self._about.followed:
             # What a node that joins logged before, nobody has merged.
             self._merger.lost(None, now_us)
-        self._keep(followed=self._about.followed | nodes)
+        self._keep(v=VERSION, followed=self._about.followed | nodes)
         self._aging = None
         if job.forget_after is not None:
             self._aging = Aging(self._store, now_us // SECOND, job.forget_after)
@@ -212,7 +210,6 @@ class Bucket:
             # What is there now was written behind the TRUNCATE, and the log tells all of that.
             return []
         images = self._define(self._table_of(change))
-        self._keep(v=WITH_FLOORS)
         known = self._merger.table(self._id)
         assert known is not None, "it was just defined"
         if known.facts.dropped:
@@ -234,7 +231,7 @@ class Bucket:
 
 def _known(packed: bytes) -> _About:
     """RefusedError for what a later version keeps."""
-    check_version(decode_msgpack(packed, Versioned).v, WITH_FLOORS, "the state of images", file="checkpoint")
+    check_version(decode_msgpack(packed, Versioned).v, VERSION, "the state of images", file="checkpoint")
     return decode_msgpack(packed, _About)
 
 

@@ -189,7 +189,7 @@ class Beside:
                 ]
                 self._run.stream.work(partial(_ask, questions))
                 self._say(f"{table.name}: {len(questions)} rows are read again from the server (compare --mend)")
-            path.unlink()
+            mend_requests.remove(path)
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import uuid4
 
-from tailer.image_state.identity import begin_floors, place_of
+from tailer.image_state.identity import place_of
 from tailer.image_state.one_transaction import Transaction
 from tailer.image_state.snapshots import put_snapshot, snapshot_of
 from tailer.images import Image
@@ -93,7 +93,6 @@ class TableInState:
                 plan = self._ranges.plan(tokens)
                 found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
                 put_snapshot(transaction, found)
-                begin_floors(transaction, self._stream.where)
             self.now = found
             return images
 

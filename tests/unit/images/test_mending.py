@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tailer.errors import RefusedError
+from tailer.errors import CdcError, RefusedError
 from tailer.image_state import mend_requests
 from tailer.image_state.mend_requests import MendRow
 from tailer.images.questions import Question
@@ -91,5 +91,12 @@ def test_a_request_is_a_file_that_is_checked(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="is damaged") as caught:
         list(mend_requests.requests(tmp_path))
     assert "compare --mend" in caught.value.sentence()
-    path.unlink()
+    mend_requests.remove(path)
     assert len(list(mend_requests.requests(tmp_path))) == 1
+
+
+def test_a_request_that_cannot_be_written_is_a_documented_error(tmp_path: Path) -> None:
+    folder = tmp_path / "no folder"
+    folder.write_bytes(b"")
+    with pytest.raises(CdcError, match="cannot write the state"):
+        mend_requests.leave(folder, ID, (MendRow(b"p", b"r", b""),))

@@ -516,6 +516,17 @@ def test_a_later_form_of_what_waits_is_refused(target: Target) -> None:
         kept.give()
 
 
+def test_a_later_form_of_what_is_recorded_is_refused(target: Target) -> None:
+    kept = Kept(target)
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    ((known,),) = target.ask("SELECT known FROM cdc_tail_tables WHERE target = 'kept'")
+    later = json.dumps({**json.loads(known), "version": 99, "keepers": "in another form"})
+    target.run(f"UPDATE cdc_tail_tables SET known = '{later}'")
+    with pytest.raises(RefusedError, match="cdc_tail_tables"):
+        kept.give()
+    assert target.ask("SELECT known FROM cdc_tail_tables") == [(later,)]
+
+
 def test_a_table_that_is_given_up(target: Target) -> None:
     target.run("CREATE TABLE ks_t (pk INTEGER, v INTEGER)")
     kept = Kept(target, into="{keyspace}_{table}")

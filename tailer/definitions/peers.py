@@ -23,9 +23,11 @@ read by its older type until that node can be asked, where its values decode by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError
+from tailer.framing.name import SegmentName
 from tailer.framing.section import NoSection
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
@@ -101,40 +103,43 @@ class _Peer:
 
     def records(self) -> list[SchemaRecord]:
         """All schema changes that its log shows now. Raises what keeps it from being read."""
-        log = self._opens()
+        log, ends = self._opens(), dict(self._read)
         try:
             journal = log.home.journal(writable=False)
             records = journal.read()
             searched = {r.of.segment: (r.of.end, r.of.at) for r in records if isinstance(r, LearntRecord)}
             known = Definitions(log.home.journal(writable=False), Selection(), tolerant=True)
             for segment, file in sorted(log.source.look().logs.items()):
-                begin = max(self._read.get(segment, (0, 0)), searched.get(segment, (0, 0)))
-                self._collect(log, file.name, segment, begin, known)
+                begin = max(ends.get(segment, (0, 0)), searched.get(segment, (0, 0)))
+                ends[segment] = self._collect(log, file.name, begin, known)
             before = known.history.records_of_log()
             known.learn_collected(None)
             fresh = [r for r in known.history.records_of_log() if r not in before]
         finally:
             log.source.close()
+        # Only now: what a read that failed half-way had found is read again.
+        self._read = ends
         self._found += [record for record in fresh if record not in self._found]
         told = [r for r in before if r.n not in journal.retracted]
         return [*told, *self._found]
 
-    def _collect(self, log: NodeLog, name: object, segment: int, begin: tuple[int, int], known: Definitions) -> None:
-        try:
-            with open_segment(log.source, name, self._keys) as file:  # type: ignore[arg-type]
-                header = file.header()
-                if header is None or header.native:
-                    return
-                start, at = begin if begin[0] else (header.length, header.length)
-                for section in file.sections(start, at):
-                    if isinstance(section, NoSection):
-                        break
-                    data, entries = file.entries(section)
-                    known.collect(segment, run_of(section, data, entries, native=False))
-                    self._read[segment] = section.end, section.next_at
-        except FileNotFoundError:
-            # Removed between the look and now.
-            return
+    def _collect(self, log: NodeLog, name: SegmentName, begin: tuple[int, int], known: Definitions) -> tuple[int, int]:
+        """Collect what a segment shows from a section on; where the next section begins: logical offset, and in the
+        file."""
+        end = begin
+        # The server may remove it after the folder was listed.
+        with suppress(FileNotFoundError), open_segment(log.source, name, self._keys) as file:
+            header = file.header()
+            if header is None or header.native:
+                return end
+            start, at = begin if begin[0] else (header.length, header.length)
+            for section in file.sections(start, at):
+                if isinstance(section, NoSection):
+                    break
+                data, entries = file.entries(section)
+                known.collect(name.segment, run_of(section, data, entries, native=False))
+                end = section.end, section.next_at
+        return end
 
 
 def _ids(records: Iterable[SchemaRecord]) -> set[str]:

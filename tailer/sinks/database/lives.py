@@ -49,16 +49,22 @@ class Lives:
 
     def statics_of(self, target: str) -> str:
         """The table beside a kept one that has its static rows."""
+        return self._statics(target, self._names())
+
+    def _names(self) -> frozenset[str]:
+        """The kept tables, as the database tells names apart."""
+        return frozenset(self._fold(target) for target, _ in self._known)
+
+    def _statics(self, target: str, names: frozenset[str]) -> str:
         name = shortened(target + STATIC, self._store.name_limit)
-        if any(self._fold(other) == self._fold(name) for other, _ in self._known):
-            return with_hash(name, name, self._store.name_limit)
-        return name
+        return with_hash(name, name, self._store.name_limit) if self._fold(name) in names else name
 
     def _is_taken(self, name: str, source: str) -> bool:
         """Whether the name is that of another source table, of its static rows, or of a table of ours."""
-        others = [target for target, life in self._known if life.source != source]
-        names = [*others, *map(self.statics_of, others), *(beside(self._into, own) for own in OURS)]
-        return self._fold(name) in map(self._fold, names)
+        others, names = [target for target, life in self._known if life.source != source], self._names()
+        statics = (self._statics(target, names) for target in others)
+        taken = (*others, *statics, *(beside(self._into, own) for own in OURS))
+        return self._fold(name) in map(self._fold, taken)
 
     def _fold(self, name: str) -> str:
         return name.casefold() if self._store.folds else name

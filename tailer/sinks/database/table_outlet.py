@@ -105,11 +105,12 @@ class TableOutlet(InHand[dict[str, Any]]):
 
     def report_end(self) -> None:
         """SinkError where a table is stopped: the run must not end as if all were well."""
-        for source, reason in self._stopped.items():
+        if self._stopped:
+            reasons = " ".join(f"{source}: {reason}" for source, reason in self._stopped.items())
             raise SinkError(
                 f"the images of {', '.join(self._stopped)} wait in {WAITING} of {self._store.name}",
-                remedy=f"{source}: {reason} They are written when the run begins again. To give them up, leave the "
-                f"table out (--exclude) and delete its rows of {WAITING}.",
+                remedy=f"{reasons} They are written when the run begins again. To give them up, leave the table out "
+                f"(--exclude) and delete its rows of {WAITING}.",
             )
 
     def _transact(
@@ -146,16 +147,18 @@ class TableOutlet(InHand[dict[str, Any]]):
                 with self._store.transaction():
                     self._store.alone(self._context.key)
                     self._known.read()
-                    count = 0
+                    count, said = 0, list[str]()
                     while images := self._waiting.take(source):
                         count += len(images)
-                        self._written(source, images)
+                        said += self._written(source, images)
             except _TableStoppedError as stop:
                 self._keeper.forget()
                 self._stopped[source] = str(stop.error)
                 self._context.say(f"images of {source} still wait in {WAITING} of {self._store.name}: {stop.error}")
             else:
                 del self._stopped[source]
+                for line in said:
+                    self._context.say(line)
                 self._context.say(
                     f"table of {source} in {self._store.name} goes on: {count} images that waited are written"
                 )

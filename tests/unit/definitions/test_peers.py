@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tailer.definitions import peers
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.outside import OutsideSources
 from tailer.definitions.peers import Peers
@@ -143,10 +146,10 @@ def test_a_node_that_could_not_be_asked_at_a_gap_is_asked_again(tmp_path: Path) 
     n2 = log(tmp_path / "n2", (N1, ALTERED[:2]), (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 200)]))
     n1.rename(tmp_path / "away")
     options, now = TailOptions(), [0.0]
-    peers = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
+    asked = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
     with Tail(tail_parts(node_log(n2, options), options, writes=False)) as tail:
         known = tail.parts.definitions
-        outside = OutsideSources(options, known, lambda: now[0], peers)
+        outside = OutsideSources(options, known, lambda: now[0], asked)
         while (step := tail.step()).moved:
             tail.advance(step)
 
@@ -168,3 +171,31 @@ def test_a_node_that_could_not_be_asked_at_a_gap_is_asked_again(tmp_path: Path) 
         outside.ask_behind_gap(Position(N2, 50))
         assert not outside.unsettled
         assert columns() == ["pk", "ck", "v", "w"]
+
+
+def test_a_read_that_fails_half_way_loses_nothing_of_what_it_had_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first segment was read when the second one could not be: the next request reads both again."""
+    n1 = log(tmp_path / "n1", (N1, ALTERED), (N2, [row(WITH_W, 4, {"v": i32(4)}, TS + 190)]))
+    n2 = log(tmp_path / "n2", (N1, ALTERED[:2]), (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 200)]))
+    options = TailOptions()
+    asked = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
+    opens = peers.open_segment
+
+    def fails_once(source: Any, name: Any, keys: Any) -> Any:
+        if name.segment == N2:
+            monkeypatch.setattr(peers, "open_segment", opens)
+            raise OSError(errno.EIO, "Input/output error")
+        return opens(source, name, keys)
+
+    monkeypatch.setattr(peers, "open_segment", fails_once)
+    with Tail(tail_parts(node_log(n2, options), options, writes=False)) as tail:
+        while (step := tail.step()).moved:
+            tail.advance(step)
+        known, at = tail.parts.definitions, Position(N2, 0)
+        assert asked.news(known, at) == []
+        assert asked.unreachable
+        (found,) = asked.news(known, at)
+    assert not asked.unreachable
+    assert any(delta.clustering == ("t", "w") for delta in found.deltas)

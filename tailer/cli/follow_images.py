@@ -133,8 +133,8 @@ class _Shown:
         tell_left_out(self._typed, say)
 
 
-class _ToldWaiting:
-    """Tells each node's consumer which tables' images wait in the target for a person, whenever that changes."""
+class _WaitingReporter:
+    """Writes which tables' images wait in the target for a person beside each node's consumer, when that changes."""
 
     def __init__(self, delivery: ImageDelivery, run: ImageRun) -> None:
         self._delivery, self._run = delivery, run
@@ -145,19 +145,19 @@ class _ToldWaiting:
         """A node's log is open."""
         self._told = list(self._delivery.waiting())
         self._tails.append(tail)
-        tail.tell_waiting([WaitingTable(*each) for each in self._told])
+        tail.report_waiting([WaitingTable(*each) for each in self._told])
 
     def look(self) -> None:
         """Now and then while nodes run: also what timers have due, and what the outlet has in hand for long."""
         look(self._run.timers, self._delivery)
-        self.tell()
+        self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         now = list(self._delivery.waiting())
         if now != self._told:
             self._told = now
             for tail in self._tails:
-                tail.tell_waiting([WaitingTable(*each) for each in now])
+                tail.report_waiting([WaitingTable(*each) for each in now])
 
 
 def _into_outlet(
@@ -181,7 +181,7 @@ def _into_outlet(
     made = image_run(places, options, images, delivery.give, say, once=once, reach=delivery.reach, rereads=rereads)
     try:
         with closing(delivery), made as run, _beside(run, nodes, snapshot, values, say) as beside:
-            waiting = _ToldWaiting(delivery, run)
+            waiting = _WaitingReporter(delivery, run)
 
             def begin(tail: Tail) -> None:
                 waiting.begin(tail)
@@ -194,7 +194,7 @@ def _into_outlet(
                 run_beside(nodes, give, values, watched, stopping, waiting.look, beside)
             finally:
                 delivery.finish()
-                waiting.tell()
+                waiting.report()
             delivery.report_end()
     except StoppedError:
         say(STOPPED)

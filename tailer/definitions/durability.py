@@ -1,6 +1,6 @@
 """Keyspaces with `durable_writes = false`: the server writes no change of theirs to its commit log, so none is read.
 
-Known from the log's own `system_schema.keyspaces` and from a server that is asked, whose word counts. Reads nothing.
+Known from the log's own `system_schema.keyspaces` and from a server's response; where they differ, the response counts.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class Durability:
         self._reported: set[str] = set()
         self._last: tuple[tuple[int, int], frozenset[str]] | None = None
 
-    def tell(self, keyspaces: Iterable[SchemaDelta]) -> None:
+    def note_response(self, keyspaces: Iterable[SchemaDelta]) -> None:
         """What a server says of its keyspaces now."""
         told = {delta.keyspace: delta.cells.get("durable_writes", (0, None))[1] is not False for delta in keyspaces}
         self._server = told or self._server
 
-    def only_news(self, changes: Iterable[SchemaDelta]) -> tuple[SchemaDelta, ...]:
+    def without_durable(self, changes: Iterable[SchemaDelta]) -> tuple[SchemaDelta, ...]:
         """A mutation's changes without those of keyspaces that are durable and were never anything else."""
-        return tuple(delta for delta in changes if delta.table != "keyspaces" or self._is_news(delta))
+        return tuple(delta for delta in changes if delta.table != "keyspaces" or self._is_reported(delta))
 
-    def _is_news(self, delta: SchemaDelta) -> bool:
+    def _is_reported(self, delta: SchemaDelta) -> bool:
         if delta.cells.get("durable_writes", (0, None))[1] is False:
             self._met.add(delta.keyspace)
         return delta.keyspace in self._met or delta.keyspace in self._history.state.not_durable

@@ -52,6 +52,7 @@ class DefinitionHistory:
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
         self._of_key: dict[str, list[int]] = {}
+        self._of_entry: dict[Position, DefinitionEvent] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._generation = 0
@@ -171,6 +172,10 @@ class DefinitionHistory:
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
+    def made_by(self, entry: Position) -> DefinitionEvent | None:
+        """The change that the entry which begins at a position made; None where it made none, or none is known."""
+        return self._of_entry.get(entry)
+
     def before(self, key: str, event: DefinitionEvent) -> TableDefinition | None:
         """The definition that an event replaced, by the key that it has in the event; None where there was none."""
         numbers = self._of_key.get(key, [])
@@ -202,13 +207,13 @@ class DefinitionHistory:
         if not creates(record.deltas, id):
             return False
         shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
-        before = [*(r.deltas for r in shown if _stands(r) < _stands(record))]
+        before = [*(r.deltas for r in shown if _shown_at(r) < _shown_at(record))]
         before += [other.deltas for other, _ in self._reported if other.at < record.at]
         return any(BASE_TS < _id_written(deltas, id) < _id_written(record.deltas, id) for deltas in before)
 
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return (_stands(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
+        return (_shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
 
     def key_begins(self, table: str) -> Position | None:
         """Where the newest table of a name was created, or got the types of its key; None where nothing tells of it."""
@@ -243,14 +248,14 @@ class DefinitionHistory:
     def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log shows behind it."""
         rows = rows_of(response)
-        later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _stands(r) > at)
+        later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _shown_at(r) > at)
         known = [r.deltas for r in later if r.n not in self._retracted and concern(rows, r.deltas)]
         return taken_back(response, known) if known else [*response]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""
         own = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return sorted((r for r in own if _stands(r) > at and r.n not in self._retracted), key=_stands)
+        return sorted((r for r in own if _shown_at(r) > at and r.n not in self._retracted), key=_shown_at)
 
     def records_of_log(self) -> list[SchemaRecord]:
         """The schema changes that the log shows itself, in order."""
@@ -268,7 +273,7 @@ class DefinitionHistory:
 
     def _reset(self) -> None:
         self._state = SchemaState()
-        self._events, self._positions, self._of_key = [], [], {}
+        self._events, self._positions, self._of_key, self._of_entry = [], [], {}, {}
         self._native, self._reported = {}, []
         self._generation += 1
         self._cached, self._valid = 0, {}
@@ -286,7 +291,10 @@ class DefinitionHistory:
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
-            self._events.append(DefinitionEvent(record.at, changed, record.source, record.n, _start(record)))
+            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record))
+            self._events.append(event)
+            if event.start is not None:
+                self._of_entry.setdefault(event.start, event)
             self._positions.append(record.at)
 
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
@@ -316,9 +324,9 @@ class DefinitionHistory:
         of the one before: the log may lack what was changed since."""
         changed: dict[str, TableDefinition] = {}
         for reported, rows in self._reported:
-            begun = begins(rows, record.deltas) if reported.at < _stands(record) else set()
+            begun = begins(rows, record.deltas) if reported.at < _shown_at(record) else set()
             if begun:
-                counts = (d for d in self.in_force(reported.deltas, _stands(record)) if d.table != "types")
+                counts = (d for d in self.in_force(reported.deltas, _shown_at(record)) if d.table != "types")
                 deltas: Iterable[SchemaDelta] = [d for d in counts if (d.keyspace, *d.clustering[:1]) in begun]
                 if reported.asked:
                     deltas = added_since(deltas, record.deltas)
@@ -329,7 +337,7 @@ class DefinitionHistory:
         """Whether a record of the log shows a change that something reported before it has too early."""
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
-        return any(other.at < _stands(record) and shows(rows, record.deltas) for other, rows in self._reported)
+        return any(other.at < _shown_at(record) and shows(rows, record.deltas) for other, rows in self._reported)
 
 
 def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:
@@ -338,7 +346,7 @@ def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:
     return max((time for time, value in cells if value == id), default=BASE_TS)
 
 
-def _stands(record: SchemaRecord) -> Position:
+def _shown_at(record: SchemaRecord) -> Position:
     """Where the log shows a record's changes."""
     return record.found or record.at
 

@@ -312,7 +312,7 @@ class Definitions:
             if index.stopped.status != Status.OK:
                 place = Place("", found.start.segment, [found.start.offset])
                 raise explain(index, found.payload, prepared, place)
-            return self.durability.only_news(deltas(neutral_rows(index, found.payload, prepared)))
+            return self.durability.without_durable(deltas(neutral_rows(index, found.payload, prepared)))
         except DefinitionError as error:
             placed = error if error.at is not None else _placed(error, found.start)
             if not self._tolerant:

@@ -187,7 +187,7 @@ class OutsideSources:
 
     def _ask_peers(self, peers: Peers, at: Position) -> bool:
         self._peers_asked = self._clock()
-        found = peers.news(self._known, at)
+        found = peers.additions(self._known, at)
         self._notices += peers.take_notices()
         return self._known.add_records(found) if found else False
 
@@ -205,7 +205,7 @@ class OutsideSources:
         asked = time.time_ns() // 1000
         answer = read_server(server)
         # What they say is no definition: it only decides what is reported.
-        self._known.durability.tell(delta for delta in answer if delta.table == "keyspaces")
+        self._known.durability.note_response(delta for delta in answer if delta.table == "keyspaces")
         return _Response(asked, [delta for delta in answer if delta.table != "keyspaces"])
 
 

@@ -57,7 +57,7 @@ class Peers:
         notices, self._notices = self._notices, []
         return notices
 
-    def news(self, known: Definitions, at: Position) -> list[SchemaRecord]:
+    def additions(self, known: Definitions, at: Position) -> list[SchemaRecord]:
         """The records that change a definition at a position of this tail's log, in the order of their timestamps."""
         own = known.history.shown_behind(at)
         shown = {delta for record in own for delta in map(_frozen, record.deltas)}

@@ -62,11 +62,13 @@ class Merger(MergedTables):
     ) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
-        `created`: its CREATE was seen, while every node was followed from before it; that may be told later than the
-        first definition. `cdc`: it is captured now. Gives
-        one `schema` image where its columns changed, and a `delete` of each row that lived by a dropped column alone;
-        before these what has expired. `node`: whose log has it; of a table that was created again with the same id that
-        decides of which incarnation it is. `begins`: what was written before may not have been captured.
+        `created`: its CREATE was seen, while every node was followed from before it; that may be known later than the
+        first definition. `cdc`: it is captured now. `node`: whose log has it; of a table that was created again with
+        the same id that decides of which incarnation it is. `begins`: what was written before may not have been
+        captured.
+
+        Gives one `schema` image where its columns changed, and an image of each row that reads differently by it;
+        before these what has expired.
         """
         return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node))
 

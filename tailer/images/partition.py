@@ -40,9 +40,9 @@ class Partition:
     """`at`: the second that is now; `read`: what was logged until then every node was read past, 0 where that is not
     known. Nothing is in the store before `save`.
 
-    `floor`: of its token, None for none. `covered`: whether all of its rows are known whole by that; `confirmed`:
-    whether they are because all of the table has become known. `guessed`: keys of
-    rows of which a server could tell more, among those that were looked at.
+    `floor`: of its token, None for none. `covered`: whether all of its rows are complete by that; `confirmed`: whether
+    they are because all of the table has become known. `guessed`: keys of rows of which a server could tell more, among
+    those that were read.
     """
 
     def __init__(

@@ -60,9 +60,9 @@ def place_of(session: Session, server: object) -> ServerPlace:
 
     Its tables are read one after the other: until two readings in succession are equal, so that all are of one moment.
     """
-    before = _place_now(session, server)
+    before = _read_place_once(session, server)
     for _ in range(READINGS):
-        found = _place_now(session, server)
+        found = _read_place_once(session, server)
         if found == before:
             return found
         before = found
@@ -75,7 +75,7 @@ def place_of(session: Session, server: object) -> ServerPlace:
     )
 
 
-def _place_now(session: Session, server: object) -> ServerPlace:
+def _read_place_once(session: Session, server: object) -> ServerPlace:
     local = next(iter(session.execute(_LOCAL, timeout=TIMEOUT_SECONDS)), None)
     if local is None or None in tuple(local):
         raise SystemFailedError(

@@ -99,8 +99,8 @@ class Consumer(KeptConsumer):
             raise
         self.away = AwayNote(self._lock, lock_path(state, name))
 
-    def tell_waiting(self, tables: Sequence[WaitingTable]) -> None:
-        """Which tables' images wait for a person, for who asks for status."""
+    def report_waiting(self, tables: Sequence[WaitingTable]) -> None:
+        """Write which tables' images wait for a person, for `status`."""
         write_waiting(self._state, self.name, tables)
 
     def _write(self, kept: ConsumerFile) -> None:

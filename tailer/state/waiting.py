@@ -1,4 +1,4 @@
-"""Which tables' images wait in a consumer's target for a person: a file beside the consumer's, for who asks for status.
+"""Which tables' images wait in a consumer's target for a person: a file beside the consumer's, which `status` reads.
 
 It stays when the run ends, as the images do. Decides nothing.
 """

@@ -145,11 +145,11 @@ class Standing:
         if self._parts.consumer is not None:
             self._parts.consumer.away.tell(error)
 
-    def tell_waiting(self, tables: Sequence[WaitingTable]) -> None:
-        """Which tables' images wait in the target for a person. A node that serves its log is not told."""
+    def report_waiting(self, tables: Sequence[WaitingTable]) -> None:
+        """Write which tables' images wait in the target for a person. A node that serves its log does not keep that."""
         self.waiting = tuple(tables)
         if isinstance(self._parts.consumer, Consumer):
-            self._parts.consumer.tell_waiting(tables)
+            self._parts.consumer.report_waiting(tables)
 
     def refuse_row(self, batch: AnyBatch, row: int, error: CdcError) -> None:
         """See `Faults.refuse_row`."""

@@ -102,7 +102,7 @@ class Told:
         DROP. `at`: where it begins."""
         if not any(row["op"] == "schema" for row in rows):
             return []
-        made = next((event for event in self._tail.parts.definitions.history.events if event.start == at), None)
+        made = self._tail.parts.definitions.history.made_by(at)
         return [] if made is None or at < self._reached else self._ended(merging, made, rows)
 
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
@@ -110,8 +110,7 @@ class Told:
         shown = [row for row in rows if row["op"] == "schema"]
         if not shown:
             return []
-        history = self._tail.parts.definitions.history
-        made = next((event for event in history.events if event.start == at), None)
+        made = self._tail.parts.definitions.history.made_by(at)
         if made is not None and at >= self._reached:
             self._at = made.at
         images: list[Image] = []

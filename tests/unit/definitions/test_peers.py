@@ -194,8 +194,8 @@ def test_a_read_that_fails_half_way_loses_nothing_of_what_it_had_found(
         while (step := tail.step()).moved:
             tail.advance(step)
         known, at = tail.parts.definitions, Position(N2, 0)
-        assert asked.news(known, at) == []
+        assert asked.additions(known, at) == []
         assert asked.unreachable
-        (found,) = asked.news(known, at)
+        (found,) = asked.additions(known, at)
     assert not asked.unreachable
     assert any(delta.clustering == ("t", "w") for delta in found.deltas)

@@ -81,7 +81,11 @@ class Keeper:
         if ready is not None and is_same and image["op"] != "schema":
             return ready[1]
         history = self._context.history(image["table_id"].replace("-", ""))
-        wanted, passed, at = self._wanted(life, image, history)
+        own = self._own(image, history)
+        if life.passed and life.definition is None:
+            # Version 0 recorded none: the table was written by the definition that is in force before this image.
+            life = msgspec.structs.replace(life, definition=own, passed=(_digest(own),))
+        wanted, passed, at = self._wanted(life, own, image, history)
         if life.passed and not self._store.columns(target):
             raise SinkError(
                 f"table {target} of {self._store.name} is gone, and the position of consumer "
@@ -95,22 +99,28 @@ class Keeper:
         )
         foreign: frozenset[str] = frozenset()
         if at < len(passed) - 1:
-            own = [definition for seq, definition in history if seq <= image["seq"]]
-            foreign = _differing(own[-1], wanted) if own else foreign
+            upto = [definition for seq, definition in history if seq <= image["seq"]]
+            foreign = _differing(upto[-1], wanted) if upto else foreign
         made = KeptTable(self._store, target, self._lives.statics_of(target), self._source(wanted, foreign))
         self._ready[target] = (wanted, made)
         return made
 
-    def _wanted(
-        self, life: KeptLife, image: Image, history: Sequence[tuple[int, TableDefinition]]
-    ) -> tuple[TableDefinition, tuple[str, ...], int]:
-        """The definition that the table is written by from this image on; the digests of all there were, and how far in
-        these this consumer is. Another consumer may have brought the table here before, or further."""
+    def _own(self, image: Image, history: Sequence[tuple[int, TableDefinition]]) -> TableDefinition:
+        """The definition that is in force before an image."""
+        before = [definition for seq, definition in history if seq < image["seq"]]
+        if before or history:
+            return before[-1] if before else history[0][1]
         newest = self._context.tables(image["table_id"].replace("-", ""))
         if newest is None:
             raise SinkError(f"no definition of {image['keyspace']}.{image['table']} is known, which has images")
-        before = [definition for seq, definition in history if seq < image["seq"]]
-        own = before[-1] if before else history[0][1] if history else newest
+        return newest
+
+    def _wanted(
+        self, life: KeptLife, own: TableDefinition, image: Image, history: Sequence[tuple[int, TableDefinition]]
+    ) -> tuple[TableDefinition, tuple[str, ...], int]:
+        """The definition that the table is written by from this image on; the digests of all there were, and how far in
+        these this consumer is. Another consumer may have brought the table here before, or further. `own`: see `_own`.
+        """
         passed, known = life.passed, life.definition
         if not passed or known is None:
             begun = dict(history).get(image["seq"], own) if image["op"] == "schema" else own
@@ -120,7 +130,7 @@ class Keeper:
             at = passed.index(_digest(own)) if _digest(own) in passed else len(passed) - 1
         if image["op"] != "schema":
             return known, passed, at
-        begun = dict(history).get(image["seq"], newest)
+        begun = dict(history).get(image["seq"], own)
         digest = _digest(begun)
         if digest in passed[at + 1 :]:
             return known, passed, passed.index(digest, at + 1)

@@ -516,6 +516,18 @@ def test_a_later_form_of_what_waits_is_refused(target: Target) -> None:
         kept.give()
 
 
+def test_a_key_is_renamed_in_a_table_of_an_earlier_program(target: Target) -> None:
+    """39bf74e recorded source, id and pattern alone: no definition."""
+    kept = Kept(target)
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    earlier = json.dumps({"source": "ks.t", "id": str(UUID(ID)), "into": "kept", "gone": [], "dropped": {}})
+    target.run(f"UPDATE cdc_tail_tables SET known = '{earlier}' WHERE target = 'kept'")
+    names = {"ck": "ck2"}
+    renamed = [msgspec.structs.replace(each, name=names.get(each.name, each.name)) for each in PLAIN.columns]
+    kept.give(kept.altered(msgspec.structs.replace(PLAIN, columns=tuple(renamed)), "ck2", "ck"))
+    assert kept.rows("pk", "ck2", "v") == [(1, "a", 1)]
+
+
 def test_a_later_form_of_what_is_recorded_is_refused(target: Target) -> None:
     kept = Kept(target)
     kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))

@@ -1,6 +1,6 @@
 """What is dropped and made again under its name, through the command: rows, typed rows, row images, a kept table.
 
-Each case is a log in steps, written by hand. It is read after each step, at once, and as two nodes of which one is late.
+Each case is a log in steps, written by hand. It is read after each step, at once, and as two nodes, one of them late.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
+from tailer.state.log_folder import state_folder
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     TS,
@@ -101,8 +101,8 @@ def new(table: Table, second: int) -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    """`steps`: the entries of each segment. `rows`: what each change sets. `now`: what SELECT gives at the end. `typed`:
-    columns that have another name in typed rows, by `pk` and name. The clustering key `ck` is always "a"."""
+    """`steps`: the entries of each segment. `rows`: what each change sets. `now`: what SELECT gives at the end.
+    `typed`: columns that have another name in typed rows, by `pk` and name. The key column `ck` is always "a"."""
 
     steps: Sequence[Sequence[bytes]]
     rows: Sequence[tuple[str, int | None, dict[str, Any]]]
@@ -197,13 +197,10 @@ def of_kept(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
 
 
-def extend(log: LogFolder, case: Case, upto: int) -> None:
-    for number, step in enumerate(case.steps[:upto]):
-        writer = segment_of(FIRST + number, [list(step)])
+def put_steps(log: LogFolder, steps: Sequence[Sequence[bytes]], first: int = FIRST) -> None:
+    for number, step in enumerate(steps):
+        writer = segment_of(first + number, [list(step)])
         log.put(writer, completed(writer))
-
-
-Read = Callable[[Path, str], Result]
 
 
 def in_steps(tmp_path: Path, case: Case, how: str, read: Callable[[str], Result]) -> list[str]:
@@ -213,8 +210,8 @@ def in_steps(tmp_path: Path, case: Case, how: str, read: Callable[[str], Result]
     stands = {"each": [(n, 0) for n in range(1, last + 1)], "once": [(last, 0)]}
     stands["late"] = [(1, 1), (last, 1), (last, last)]
     for first, second in stands[how]:
-        extend(one, case, first)
-        extend(two, case, second)
+        put_steps(one, case.steps[:first])
+        put_steps(two, case.steps[:second])
         place = f"n1={one.path},n2={two.path}" if second else f"n1={one.path}"
         result = read(place)
         # A kept table tells what was done to it.
@@ -275,5 +272,123 @@ def test_typed(tmp_path: Path, name: str, how: str) -> None:
     wanted = CASES[name].rows
     if how == "once":
         # One run has columns for both: the earlier one of another type under a name of its own.
-        wanted = [(op, pk, {CASES[name].typed.get((pk, key), key): v for key, v in row.items()}) for op, pk, row in wanted]
+        wanted = [
+            (op, pk, {CASES[name].typed.get((pk, key), key): v for key, v in row.items()}) for op, pk, row in wanted
+        ]
     assert found == wanted
+
+
+KEYSPACE = CASES["keyspace, same id"].steps
+
+
+def follow(log: LogFolder, *more: str, consumer: str = "c") -> Result:
+    return run_cli(["follow", f"n1={log.path}", "--once", "--output", "json", "--consumer", consumer, *more])
+
+
+PATHS: dict[str, tuple[str, ...]] = {"rows": (), "typed": ("--typed", "ks.t"), "images": ("--image", "after")}
+
+
+def told(result: Result) -> list[tuple[str, int | None, bool | None]]:
+    """Of each line what it does, the partition key, and whether an image is complete."""
+    found = []
+    for row in map(json.loads, result.lines):
+        key = row.get("pk") or (row.get("partition_key") or {}).get("pk")
+        found.append((row.get("op") or row.get("_op"), key, row.get("complete")))
+    return found
+
+
+def of_path(path: str, *rows: int) -> list[tuple[str, int | None, bool | None]]:
+    """The inserts of these keys; an image each, which is complete."""
+    return [("insert", pk, True if path == "images" else None) for pk in rows]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_name_of_a_dropped_consumer(tmp_path: Path, path: str) -> None:
+    """It begins anew. Images go on from their state, if that is not removed too: what it may lack is not complete."""
+    log = LogFolder(tmp_path / "cdc_raw")
+    put_steps(log, KEYSPACE[:1])
+    assert told(follow(log, *PATHS[path])) == of_path(path, 1)
+    put_steps(log, KEYSPACE)
+    assert run_cli(["consumers", log.path, "drop", "c"]).code == 0
+    if path == "images":
+        assert told(follow(log, *PATHS[path])) == [("drop", None, False), ("insert", 2, True)]
+        assert run_cli(["consumers", log.path, "drop", "c"]).code == 0
+        shutil.rmtree(state_folder(log.path) / "images" / "c")
+        assert told(follow(log, *PATHS[path])) == [("insert", 1, True), ("drop", None, True), ("insert", 2, True)]
+    else:
+        assert told(follow(log, *PATHS[path])) == of_path(path, 1, 2)
+    assert told(follow(log, *PATHS[path])) == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_name_of_a_node_for_another_log(tmp_path: Path, path: str) -> None:
+    """In a state of its own for both: what was between them is a loss."""
+    log, other = LogFolder(tmp_path / "a" / "cdc_raw"), LogFolder(tmp_path / "b" / "cdc_raw")
+    state = ["--state", str(tmp_path / "state")]
+    put_steps(log, KEYSPACE[:1])
+    put_steps(other, KEYSPACE, FIRST + 1000)
+    assert told(follow(log, *PATHS[path], *state)) == of_path(path, 1)
+    result = follow(other, *PATHS[path], *state)
+    assert (result.code, result.out) == (5, "")
+    assert f"segment {FIRST} was read and is gone" in result.err
+    # Beside each log it is another state.
+    assert told(follow(other, *PATHS[path])) == (
+        [("insert", 1, True), ("drop", None, True), ("insert", 2, True)] if path == "images" else of_path(path, 1, 2)
+    )
+
+
+def test_a_state_of_images_that_was_deleted(tmp_path: Path) -> None:
+    """Refused; the remedy of the sentence begins anew."""
+    log = LogFolder(tmp_path / "cdc_raw")
+    put_steps(log, KEYSPACE[:1])
+    assert told(follow(log, *PATHS["images"])) == of_path("images", 1)
+    shutil.rmtree(state_folder(log.path) / "images" / "c")
+    put_steps(log, KEYSPACE)
+    result = follow(log, *PATHS["images"])
+    assert (result.code, result.out) == (6, "")
+    assert "keeps no position of this consumer" in result.err
+    assert "begin anew: drop this one." in result.err
+    assert run_cli(["consumers", log.path, "drop", "c"]).code == 0
+    assert told(follow(log, *PATHS["images"])) == [("insert", 1, True), ("drop", None, True), ("insert", 2, True)]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_loss_before_it(tmp_path: Path, path: str) -> None:
+    """The table of now is known whole: its CREATE was read. Of the one before that may not be all."""
+    log = LogFolder(tmp_path / "cdc_raw")
+    put_steps(log, KEYSPACE[:1])
+    assert told(follow(log, *PATHS[path])) == of_path(path, 1)
+    for file in list(log.path.iterdir()):
+        file.unlink()
+    put_steps(log, [[*KEYSPACE[1], *KEYSPACE[2]]], FIRST + 2)
+    lost = follow(log, *PATHS[path])
+    assert (lost.code, lost.out) == (5, "")
+    accepted = follow(log, *PATHS[path], "--accept-loss")
+    assert (accepted.code, "Changes are lost" in accepted.err) == (0, True)
+    begins = [("drop", None, False)] if path == "images" else []
+    assert told(accepted) == [*begins, *of_path(path, 2)]
+
+
+@pytest.mark.parametrize("again", [PLAIN, BLOB], ids=["same columns", "other type"])
+def test_an_entry_in_quarantine_from_before_it(tmp_path: Path, again: Table) -> None:
+    """Its table was created in a segment that is gone. What --schema says counts, though the id has another life."""
+    old = PLAIN if again is PLAIN else WIDE
+    row = {"v": 1} if again is PLAIN else {"v": 1, "w": 5}
+    log, schema = LogFolder(tmp_path / "cdc_raw"), tmp_path / "schema.cql"
+    schema.write_text(
+        f"CREATE TABLE ks.t (pk int, ck text, v int, {'' if again is PLAIN else 'w int, '}PRIMARY KEY (pk, ck)) "
+        f"WITH ID = {PLAIN.id} AND cdc = true AND CLUSTERING ORDER BY (ck ASC);"
+    )
+    steps = [[put(old, 1, 1, **row)], [drop_keyspace(10), new(again, 20), put(again, 2, 21, v=2)]]
+    aside = ["--on-error", "quarantine"]
+    put_steps(log, steps[:1])
+    assert told(follow(log, *aside)) == []
+    assert told(follow(log, *aside, "--image", "after", consumer="images")) == []
+    put_steps(log, steps)
+    assert told(follow(log, *aside)) == of_path("rows", 2)
+    # The image's state saw neither the DROP nor what went before it whole.
+    assert told(follow(log, *aside, "--image", "after", consumer="images")) == [("upsert", 2, False)]
+    words = ["quarantine", log.path, "replay", "--consumer", "c", "--output", "json", "--schema", schema]
+    result = run_cli(words)
+    assert [json.loads(line)["columns"] for line in result.lines] == [row], result.err
+    assert run_cli(words).lines == []

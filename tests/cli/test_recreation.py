@@ -338,7 +338,8 @@ def test_the_name_of_a_node_for_another_log(tmp_path: Path, path: str) -> None:
 
 
 def test_a_state_of_images_that_was_deleted(tmp_path: Path) -> None:
-    """Refused; the remedy of the sentence begins anew."""
+    """Refused; the remedy of the sentence begins anew. The state that the refused run made knows of a consumer that was
+    elsewhere before: what is older than the CREATE that is read next is not complete."""
     log = LogFolder(tmp_path / "cdc_raw")
     put_steps(log, KEYSPACE[:1])
     assert told(follow(log, *PATHS["images"])) == of_path("images", 1)
@@ -349,7 +350,8 @@ def test_a_state_of_images_that_was_deleted(tmp_path: Path) -> None:
     assert "keeps no position of this consumer" in result.err
     assert "begin anew: drop this one." in result.err
     assert run_cli(["consumers", log.path, "drop", "c"]).code == 0
-    assert told(follow(log, *PATHS["images"])) == [("insert", 1, True), ("drop", None, True), ("insert", 2, True)]
+    images = told(follow(log, *PATHS["images"]))
+    assert ([key for _, key, _ in images], images[-1]) == ([1, None, 2], ("insert", 2, True))
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -29,6 +29,8 @@ def snapshot_elsewhere(folder: Path, tables: tuple[str, ...], show: Show) -> lis
         said = replied(folder, asked)
         if said is not None and said.reason:
             raise UsageError(f"the process that has the state of images: {said.reason}", file=str(folder))
+        # Without tables that the server does not have any more.
+        reply = said or reply
         with reading(folder) as seen:
             found = [snapshot_of(seen, id) for id in reply.tables]
         news = [each for each in found if each is not None and each.id not in before]

@@ -24,7 +24,17 @@ from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
 from tailer.images.settings import Settings
 from tailer.images.store import Store
-from tailer.images.tables import KnownTable, TableFacts, Tables, definitions_in, first_facts, incomplete, remember
+from tailer.images.tables import (
+    KnownTable,
+    TableFacts,
+    Tables,
+    definitions_in,
+    first_facts,
+    incomplete,
+    put_shown,
+    remember,
+    shown_by,
+)
 from tailer.images.truncation import truncate
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -156,16 +166,23 @@ class MergedTables:
                 self._tables.keep(again)
                 # Below the numbers of all its rows.
                 remember(self._store, known.facts.table.definition, table.definition, now - 1)
+                if node is not None:
+                    put_shown(self._store, known.id, node, now - 1)
             return
         facts = reported(known.facts, node, table)
         if facts is None:
             behind = known.facts.behind | {node} if node is not None else known.facts.behind
             self._tables.keep(msgspec.structs.replace(known.facts, behind=behind))
             return
-        yield from self._redefine(KnownTable(facts), table, created, cdc, now, cause, begins)
+        earlier = self._earlier(known, table, node)
+        told = newer(facts.table, table) if earlier is None else facts.table
+        yield from self._redefine(KnownTable(facts), told, created, cdc, now, cause, begins)
+        if node is not None and len(self._followed) > 1:
+            history = definitions_in(self._store, known.id)
+            put_shown(self._store, known.id, node, history[-1][0] if earlier is None and history else earlier or 0)
 
     def _redefine(
-        self, known: KnownTable, table: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool
+        self, known: KnownTable, told: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool
     ) -> Iterator[Image]:
         """The same of a table that is known, by the facts that `known` has by now."""
         old, facts = self._tables.of(known.id), known.facts
@@ -176,17 +193,19 @@ class MergedTables:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             # Rows that images reported as incomplete are not any more: `confirm` reports that.
             facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
-        told = facts.table if self._had_before(old, table) else newer(facts.table, table)
         facts = msgspec.structs.replace(facts, table=told, cdc=cdc)
         yield from self._by_definition(old, facts, cause, now)
         yield from self._confirm(CONFIRMED_AT_ONCE, now)
 
-    def _had_before(self, known: KnownTable, table: Table) -> bool:
-        """Whether a definition is an earlier one, which a node that is read late shows: RENAME leaves nothing
-        in a definition by which the two could be ordered. One node's log has them in order."""
-        if len(self._followed) == 1 or table.definition == known.facts.table.definition:
-            return False
-        return any(earlier == table.definition for _, earlier in definitions_in(self._store, known.id))
+    def _earlier(self, known: KnownTable, table: Table, node: str | None) -> int | None:
+        """Which of the definitions that are known already a node shows that is read late, by number; None for a new
+        one. RENAME leaves nothing in a definition by which two could be ordered, and a second one may lead back to the
+        first. But each node's log has them in order: it shows none of before the last one that it showed."""
+        if len(self._followed) == 1:
+            return None
+        behind = 0 if node is None else shown_by(self._store, known.id, node)
+        history = definitions_in(self._store, known.id)
+        return next((seq for seq, each in history if seq >= behind and each == table.definition), None)
 
     def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
         """The images of another definition, and of each row that reads differently by it."""

@@ -20,6 +20,7 @@ from tailer.typed_decode import msgpack_decoder
 
 _PREFIX: Final = b"table/"
 _HISTORY: Final = b"definition/"
+_SHOWN: Final = b"shown/"
 
 
 class TableFacts(msgspec.Struct, array_like=True):
@@ -168,6 +169,21 @@ def definitions_in(store: Store, table_id: str) -> list[tuple[int, TableDefiniti
     prefix = _HISTORY + table_id.encode() + b"/"
     found = store.metas(prefix)
     return [(int.from_bytes(key[-_SEQ_BYTES:], "big"), _DEFINITIONS.decode(value)) for key, value in found]
+
+
+def put_shown(store: Store, table_id: str, node: str, seq: int) -> None:
+    """Keep which of the definitions of a table, by the number of its `schema` image, a node's log showed last."""
+    if seq != shown_by(store, table_id, node):
+        store.put_meta(_shown(table_id, node), seq.to_bytes(_SEQ_BYTES, "big"))
+
+
+def shown_by(store: Store, table_id: str, node: str) -> int:
+    """As `put_shown`; 0 where that is not known, or the first one."""
+    return int.from_bytes(store.meta(_shown(table_id, node)) or b"", "big")
+
+
+def _shown(table_id: str, node: str) -> bytes:
+    return _SHOWN + table_id.encode() + b"/" + node.encode()
 
 
 def _history(table_id: str, seq: int) -> bytes:

@@ -6,6 +6,7 @@ It knows the driver, which is an extra and imported when a server is asked; so d
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ PORT: Final = 9042
 TIMEOUT_SECONDS: Final = 30.0
 READINGS: Final = 20
 """How often the schema is read again until two readings are equal."""
+
+_NO_TABLE: Final = re.compile(r"unconfigured table|(table|keyspace) \S+ does not exist", re.IGNORECASE)
+"""What 4.0, 4.1 and 5.0 say of a table, or a keyspace, that they do not have."""
 
 USER: Final = "CDC_TAIL_CQL_USER"
 PASSWORD: Final = "CDC_TAIL_CQL_PASSWORD"
@@ -227,6 +231,11 @@ def is_refused_query(error: Exception) -> bool:
     from cassandra import InvalidRequest
 
     return isinstance(error, InvalidRequest)
+
+
+def lacks_table(error: BaseException) -> bool:
+    """Whether an error of `open_session` says that the server does not have the table: it was dropped."""
+    return error.__cause__ is not None and _NO_TABLE.search(str(error.__cause__)) is not None
 
 
 def _cluster(server: Server) -> Any:

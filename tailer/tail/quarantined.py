@@ -35,6 +35,8 @@ from tailer.scan.index import Status
 from tailer.scan.record.head import IN_TRANSACTION
 from tailer.scan.record.kinds import kinds_of
 from tailer.schema.builtin import system_tables
+from tailer.schema.cql_file import read_cql
+from tailer.schema.follow import SchemaState
 from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
@@ -61,6 +63,11 @@ class KnownNow:
         self._masking = masking_of(masks, options.masks_and_key()[1])
         self._newest_of = known.newest_of
         self._at = DefinitionsAtSpans(known.history)
+        # Of a table with the id of an earlier one the history has the later one's alone.
+        given = SchemaState()
+        if options.schema_file is not None:
+            given.apply(read_cql(options.schema_file))
+        self._given = given.definitions
         self._native = {r.key: r.definition for r in journal.read() if isinstance(r, DefinitionRecord)}
 
     def newest_of(self, id: str) -> TableDefinition | None:
@@ -105,6 +112,9 @@ class KnownNow:
         for changed in later:
             known = {**known, **changed}
             yield known
+        given = _named_in(self._given, data)
+        if given.keys() - there.keys():
+            yield {**known, **given}
 
     def _read(self, record: Kept, data: bytes, definitions: DefinitionsById) -> Batch:
         place = Place(record.node, record.segment, [record.offset])

@@ -68,7 +68,8 @@ class Beside:
         self._tables: Sequence[Table] = ()
         self._ended: float | None = None
         self._asked_for: str | None = None
-        """The id of the request that the snapshot is of."""
+        """The id of the request that the snapshot is of, and its tables."""
+        self._asked_tables: Sequence[Table] = ()
         self._looked = clock()
         self._known = False
         """Whether the tables of a log are known."""
@@ -162,16 +163,21 @@ class Beside:
         self._snapshot = self._made(anew=True)
         self._snapshot.begin(tables)
         self._snapshot.start()
-        self._asked_for = request.id
+        self._asked_for, self._asked_tables = request.id, tables
         asked.reply(self._folder, Reply(request.id, tuple(each.definition.id for each in tables)))
 
     def _say_refused(self) -> None:
-        """Whoever asked for a snapshot does not wait for a table that its server refuses."""
+        """Whoever asked for a snapshot does not wait for a table that its server refuses, or does not have."""
         if self._asked_for is not None and self._snapshot is not None and self._snapshot.refused:
             try:
                 self._snapshot.report_end()
             except UsageError as error:
                 asked.reply(self._folder, Reply(self._asked_for, reason=error.sentence()))
+            else:
+                has = [each for each in self._asked_tables if each.name not in self._snapshot.gone]
+                reason = "" if has else "the server does not have the table any more"
+                ids = tuple(each.definition.id for each in has)
+                asked.reply(self._folder, Reply(self._asked_for, ids, reason=reason))
             self._asked_for = None
 
     def _take_mends(self) -> None:

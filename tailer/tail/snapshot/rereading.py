@@ -22,7 +22,7 @@ from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild.changes import OWN, token_of
-from tailer.schema.server import Session, open_session
+from tailer.schema.server import Session, lacks_table, open_session
 from tailer.schema.server_rows import raw
 from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
@@ -42,6 +42,9 @@ MEND_TRIES: Final = 10
 
 _ASIDE_SECONDS_MAX: Final = 300.0
 """Between two tries of a table whose rows cannot be read."""
+
+_GONE_TRIES: Final = 3
+"""A table that the servers do not have, so often in a row, was dropped: its rows are not asked for any more."""
 
 _BATCH: Final = 200
 """Rows that are asked for before their answers are merged."""
@@ -137,6 +140,10 @@ class Rereading:
         seconds = min(RETRY_SECONDS * 2 ** (tries - 1), _ASIDE_SECONDS_MAX)
         self._aside[table_id] = tries, self._stream.wall() + seconds
         name = next((t.facts.table.name for t in self._stream.read(_tables) if t.id == table_id), table_id)
+        if lacks_table(error) and tries >= _GONE_TRIES:
+            count = self._forget_table(table_id)
+            self._say(f"{name}: {count} rows are not read again: the server does not have the table ({error.found})")
+            return
         self._say(
             f"rows of {name} cannot be read again from their server, other tables' rows are: {error.sentence()} "
             f"They are asked for again in {seconds:.0f} s; until then their images say that they are not complete."
@@ -178,6 +185,14 @@ class Rereading:
                 f"{len(restless)} rows of {table.facts.table.name} are not mended: they were written again before each "
                 f"of {MEND_TRIES} responses. Give `cdc-tail compare --mend` again when they are written less often."
             )
+
+    def _forget_table(self, table_id: str) -> int:
+        """The server does not have it any more: nobody asks for its rows; how many they were."""
+        opened = self._stream.read(lambda seen: list(Questions(seen.store).open()))
+        due = [each for each in opened if each.question.table_id == table_id]
+        self._forget(due)
+        self._aside.pop(table_id, None)
+        return len(due)
 
     def _forget(self, due: Sequence[Open]) -> None:
         """Of a table that is gone nobody asks any more."""

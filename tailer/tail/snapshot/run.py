@@ -13,7 +13,7 @@ from tailer.jit.ready import bring
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
-from tailer.schema.server import Server, Session, open_session
+from tailer.schema.server import Server, Session, lacks_table, open_session
 from tailer.schema.server_rows import raw
 from tailer.sinks.text import size_text
 from tailer.snapshot.pace import Pace
@@ -30,7 +30,8 @@ TOLD_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.1
 _REFUSED_SECONDS: Final = 60.0
 """A table that its server refuses to read for so long is another one than the log tells of: it is left aside."""
-
+_GONE_SECONDS: Final = 15.0
+"""A table that no server has for so long was dropped, and the log does not show that yet."""
 
 _REMEDY: Final = "It is read when the run begins again, if the server lets it by then; or leave the table out: {}."
 
@@ -72,6 +73,8 @@ class SnapshotRun:
         self._refused_since: dict[str, float] = {}
         self.refused: dict[str, UsageError] = {}
         """Tables, by name, of which this run reads no more: what the server says of them."""
+        self.gone: set[str] = set()
+        """Those of them that the server does not have any more: without them the snapshot is complete."""
         self.ended = False
 
     def start(self) -> None:
@@ -90,10 +93,11 @@ class SnapshotRun:
 
     def report_end(self) -> None:
         """UsageError where a table was left aside: what came of the snapshot is not all of it."""
-        for name, error in self.refused.items():
+        left = {name: error for name, error in self.refused.items() if name not in self.gone}
+        for name, error in left.items():
             raise UsageError(
-                f"the snapshot of {', '.join(self.refused)} is not complete; {name}: {error.sentence()}".rstrip("."),
-                remedy=_REMEDY.format(" ".join(f"--exclude {each}" for each in self.refused)),
+                f"the snapshot of {', '.join(left)} is not complete; {name}: {error.sentence()}".rstrip("."),
+                remedy=_REMEDY.format(" ".join(f"--exclude {each}" for each in left)),
             )
 
     def close(self) -> None:
@@ -169,6 +173,8 @@ class SnapshotRun:
         at_hand: list[_Part] = []
 
         def refused(error: UsageError) -> bool | None:
+            # One that was created a moment ago another server may have.
+            servers.append(servers.pop(0))
             return self._put_off(at_hand[0].table.now.table, error) if at_hand else None
 
         def work() -> None:
@@ -187,12 +193,16 @@ class SnapshotRun:
             since = self._refused_since.setdefault(name, time.monotonic())
             mine = [each for each in self._parts if each.table.now.table == name]
             others = [each for each in self._parts if each.table.now.table != name]
-            gives_up = time.monotonic() - since > _REFUSED_SECONDS
+            gone = lacks_table(error)
+            gives_up = time.monotonic() - since > (_GONE_SECONDS if gone else _REFUSED_SECONDS)
             self._parts = others if gives_up else [*mine, *others]
             is_first = gives_up and name not in self.refused
-            if gives_up:
+            if is_first:
                 self.refused[name] = error
-        if is_first:
+                self.gone |= {name} if gone else set()
+        if is_first and gone:
+            self._say(f"the snapshot leaves {name} aside: the server does not have it any more ({error.found})")
+        elif is_first:
             remedy = _REMEDY.format(f"--exclude {name}")
             self._say(f"the snapshot of {name} is not complete, the other tables go on: {error.sentence()} {remedy}")
         return gives_up or any(each.table.now.table not in self._refused_since for each in others)

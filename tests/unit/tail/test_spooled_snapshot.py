@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+from cassandra import InvalidRequest
 
 from tailer.errors import UsageError
 from tailer.options.snapshot import SnapshotOptions
@@ -180,35 +182,22 @@ def test_no_server_is_asked_of_what_was_read_to_its_end(tmp_path: Path) -> None:
     assert run.ended
 
 
-def test_a_table_that_the_server_refuses_is_left_aside_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other one is read; the next run reads it, or goes on without it, as the sentence says."""
-    other = Table.of(TableDefinition("0" * 31 + "2", "ks", "u", COLUMNS, cdc=True))
-    nodes: Any = OneRange()
-    nodes.release = "5.0.9"
-    refused, asked = {"ks.t"}, list[str]()
+OTHER = Table.of(TableDefinition("0" * 31 + "2", "ks", "u", COLUMNS, cdc=True))
 
-    class Reading(TableReading):
-        table = ""
 
-        def pieces(self, low: int, high: int, until: int, most: int) -> Iterator[ReadPiece]:
-            asked.append(self.table)
-            if self.table in refused:
-                raise UsageError("the server refuses what it is asked", found="Undefined column name x", remedy="So?")
-            yield piece(low, high, [])
+@dataclass
+class Asked:
+    """A server that has no rows, and refuses to read some tables. `refused`: what it says, by table."""
 
-    def made(session: Any, plan: Any, *more: Any) -> Reading:
-        reading = Reading(session, plan, *more)
-        reading.table = plan.table.name
-        return reading
+    folder: Path
+    refused: dict[str, str]
+    names: list[str] = field(default_factory=list)
 
-    monkeypatch.setattr("tailer.tail.snapshot.run.TableReading", made)
-    monkeypatch.setattr("tailer.tail.snapshot.run.open_session", lambda server: nullcontext(None))
-    monkeypatch.setattr("tailer.tail.snapshot.run.raw", lambda session: session)
-    monkeypatch.setattr("tailer.tail.snapshot.run._REFUSED_SECONDS", 0.3)
-    monkeypatch.setattr("tailer.tail.snapshot.run.RETRY_SECONDS", 0.1)
-
-    def run(*tables: Table) -> tuple[SnapshotRun, list[str]]:
-        target = InSpool(spool_in(tmp_path), Lock(), ["n1"], lambda: {"n1": (1, 10)})
+    def run(self, *tables: Table) -> tuple[SnapshotRun, list[str]]:
+        """A run to its end, and what it says."""
+        nodes: Any = OneRange()
+        nodes.release = "5.0.9"
+        target = InSpool(spool_in(self.folder), Lock(), ["n1"], lambda: {"n1": (1, 10)})
         target.define(tables)
         said = list[str]()
         made = SnapshotRun(target, nodes, SnapshotOptions(snapshot_settle=0.0), None, said.append)
@@ -219,19 +208,57 @@ def test_a_table_that_the_server_refuses_is_left_aside_alone(tmp_path: Path, mon
         assert made.ended
         return made, said
 
-    first, said = run(TABLE, other)
+    def reading(self, session: Any, plan: Any, *more: Any) -> TableReading:
+        name, asked = plan.table.name, self
+
+        class Reading(TableReading):
+            def pieces(self, low: int, high: int, until: int, most: int) -> Iterator[ReadPiece]:
+                asked.names.append(name)
+                if name in asked.refused:
+                    raise InvalidRequest(asked.refused[name])
+                yield piece(low, high, [])
+
+        return Reading(session, plan, *more)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    made = Asked(tmp_path, {})
+    monkeypatch.setattr("tailer.tail.snapshot.run.TableReading", made.reading)
+    monkeypatch.setattr("tailer.schema.server._cluster", lambda server: MagicMock())
+    monkeypatch.setattr("tailer.tail.snapshot.run.raw", lambda session: session)
+    monkeypatch.setattr("tailer.tail.snapshot.run._REFUSED_SECONDS", 0.3)
+    monkeypatch.setattr("tailer.tail.snapshot.run._GONE_SECONDS", 0.3, raising=False)
+    monkeypatch.setattr("tailer.tail.snapshot.run.RETRY_SECONDS", 0.1)
+    return made
+
+
+def test_a_table_that_the_server_refuses_is_left_aside_alone(asked: Asked) -> None:
+    """The other one is read; the next run reads it, or goes on without it, as the sentence says."""
+    asked.refused = {"ks.t": "Undefined column name x"}
+    first, said = asked.run(TABLE, OTHER)
     told = "the snapshot of ks.t is not complete"
     assert [line for line in said if line.startswith(told)] != []
     assert [line for line in said if line.startswith("snapshot of ks.u: ")] != []
     with pytest.raises(UsageError, match=rf"{told}.*Undefined column name x.*--exclude ks\.t") as raised:
         first.report_end()
     assert raised.value.code == 2
-    run(other)[0].report_end()
-    refused.clear()
-    asked.clear()
-    again, said = run(TABLE, other)
+    asked.run(OTHER)[0].report_end()
+    asked.refused.clear()
+    asked.names.clear()
+    again, said = asked.run(TABLE, OTHER)
     again.report_end()
-    assert ({*asked}, [line.partition(":")[0] for line in said]) == ({"ks.t"}, ["snapshot of ks.t"])
+    assert ({*asked.names}, [line.partition(":")[0] for line in said]) == ({"ks.t"}, ["snapshot of ks.t"])
+
+
+@pytest.mark.parametrize("found", ["table t does not exist", "unconfigured table t", "keyspace ks does not exist"])
+def test_a_table_that_the_server_does_not_have_any_more_ends_no_run(asked: Asked, found: str) -> None:
+    """It was dropped, and the log does not show that yet. The sentences are those of Cassandra 4.0 to 5.0."""
+    asked.refused = {"ks.t": found}
+    run, said = asked.run(TABLE, OTHER)
+    run.report_end()
+    assert sorted(line.partition(":")[0] for line in said) == ["snapshot of ks.u", "the snapshot leaves ks.t aside"]
+    assert run.gone == {"ks.t"}
 
 
 def test_nor_of_a_table_that_was_dropped(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cassandra import InvalidRequest
 from msgspec.structs import replace
 
 from tailer.errors import UsageError
@@ -116,3 +118,27 @@ def test_a_table_that_cannot_be_read_does_not_hold_up_the_others(
     assert [each for each in stream.read(lambda seen: list(Questions(seen.store).open())) if each[0][0] == ID] == []
     assert len(said) == 1
     assert "other tables' rows are" in said[0]
+
+
+def test_rows_of_a_table_that_the_server_does_not_have_are_asked_for_no_more(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was dropped, and the log does not show that yet."""
+    monkeypatch.setattr(ImageStream, "stands", lambda self: True)
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.RETRY_SECONDS", 0.0)
+    rereading, _ = run_of(stream, monkeypatch)
+    said: list[str] = []
+    rereading._say = said.append
+
+    def of_table(self: Rereading, table: Any, due: Any, session: Any) -> None:
+        raise UsageError("the server refuses what it is asked") from InvalidRequest("table t does not exist")
+
+    monkeypatch.setattr(Rereading, "_of_table", of_table)
+    rereading.start()
+    deadline = time.monotonic() + 10
+    while questions(stream) and time.monotonic() < deadline:
+        rereading.check()
+        time.sleep(0.01)
+    rereading.close()
+    assert questions(stream) == 0
+    assert said[-1].startswith("ks.t: 1 rows are not read again: the server does not have the table")

@@ -86,3 +86,36 @@ def test_the_name_of_a_renamed_key_column_does_not_go_back(tmp_path: Path) -> No
     rows = {image["after"]["id"]: image["after"] for image in behind if image["after"]}
     assert {id: row["v"] for id, row in rows.items()} == {1: 2, 3: 3, 4: 4}
     assert all("pk" not in image["after"] for image in behind if image["after"])
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["one node late", "in step"])
+def test_a_key_column_that_is_renamed_and_renamed_back(tmp_path: Path, apart: bool) -> None:
+    """Each node shows three definitions, of which the last one is as the first."""
+    renamed = replace(PLAIN, columns=(replace(PLAIN.columns[0], name="id"), *PLAIN.columns[1:]))
+    there = encode_mutation(rename_column(PLAIN, PLAIN.columns[0], renamed.columns[0], TS + SECOND))
+    back = encode_mutation(rename_column(renamed, renamed.columns[0], PLAIN.columns[0], TS + 3 * SECOND))
+
+    def of(node: int) -> list[bytes]:
+        at = TS + node
+        rows = [insert(node, at, PLAIN, v=1), insert(node, at + 2 * SECOND, renamed, v=2)]
+        return [create_payload(PLAIN, TS), rows[0], there, rows[1], back, insert(node, at + 4 * SECOND, PLAIN, v=3)]
+
+    first, late = of(1), of(2)
+    if apart:
+        images = in_turn(tmp_path, first, late)
+    else:
+        runs = Runs({"n1": put(tmp_path / "n1", first[0]), "n2": put(tmp_path / "n2", late[0])}, tmp_path / "images")
+        for count in range(1, len(first) + 1):
+            put(tmp_path / "n1", *first[:count])
+            put(tmp_path / "n2", *late[:count])
+            runs = replace(runs, wall=lambda at=count: NOW + at)
+            runs.run()
+        images = runs.taker.images
+    assert [image["changed"] for image in images if image["op"] == "schema"] == [["id", "pk"], ["pk", "id"]]
+    rows = [image["after"] for image in images if image["after"]]
+    behind = [image["op"] for image in images].index("schema")
+    last = len(images) - 1 - [image["op"] for image in reversed(images)].index("schema")
+    assert all("id" in image["after"] for image in images[behind:last] if image["after"])
+    assert all("pk" in image["after"] for image in images[last:] if image["after"])
+    newest = {row.get("pk", row.get("id")): row["v"] for row in rows}
+    assert newest == {1: 3, 2: 3}

@@ -179,7 +179,7 @@ class MergedTables:
         told = facts.table if self._had_before(old, table) else newer(facts.table, table)
         facts = msgspec.structs.replace(facts, table=told, cdc=cdc)
         yield from self._by_definition(old, facts, cause, now)
-        yield from self._confirm(CONFIRMED_AT_ONCE, now)
+        yield from self._confirm(CONFIRMED_AT_ONCE, self.begin(now))
 
     def _had_before(self, known: KnownTable, table: Table) -> bool:
         """Whether a definition is an earlier one, which a node that is read late shows: RENAME leaves nothing
@@ -197,7 +197,9 @@ class MergedTables:
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
-            image = self._of_table(known, "schema", names, None, cause, now)
+            image = self._of_table(known, "schema", names, None, cause, self._above_rows(known, now))
+            # Which definition an image has is told by its number: rows of this one have higher numbers.
+            now = self.begin(image.seq + 1)
             remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
             yield image
         for name in self._names(known) if differs else ():
@@ -253,14 +255,18 @@ class MergedTables:
             images = self._truncated(table, node, place, time or 0, cause, now)
             self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
             return images
-        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
-        image = self._of_table(table, "drop", (), None, cause, max(now, max(numbers, default=0) + 1))
+        image = self._of_table(table, "drop", (), None, cause, self._above_rows(table, now))
         # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
         self.begin(image.seq + 2)
         facts = self._tables.of(table_id).facts
         self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)
         return [image]
+
+    def _above_rows(self, table: KnownTable, now: int) -> int:
+        """A number above those of all images of a table's rows."""
+        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
+        return max(now, max(numbers, default=0) + 1)
 
     def _of_table(
         self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int

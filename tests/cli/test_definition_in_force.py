@@ -5,8 +5,6 @@ Expected values are what was written into the log; a consumer that is caught up 
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -25,8 +25,8 @@ _NULL: Final = pa.scalar(None, BYTES)
 
 
 class Changes(ABC):
-    """The rows of a batch in columns. `tables`: newest definitions by table id; `versions`: all that they had. `letters`:
-    of Debezium, by `op`."""
+    """The rows of a batch in columns. `tables`: newest definitions by table id; `versions`: all that a table had.
+    `letters`: of Debezium, by `op`."""
 
     letters: Mapping[str, str] = {"insert": "c", "update": "u", "snapshot": "r", "truncate": "t"}
 

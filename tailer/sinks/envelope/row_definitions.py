@@ -49,4 +49,5 @@ def definitions_of(
 def _numbers(
     values: pa.Array, rows: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return values.fill_null(np.iinfo(np.int64).max).to_numpy(zero_copy_only=False)[rows]
+    known = values.take(pa.array(rows)).fill_null(np.iinfo(np.int64).max)
+    return np.asarray(known, np.int64)

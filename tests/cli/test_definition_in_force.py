@@ -5,12 +5,17 @@ Expected values are what was written into the log; a consumer that is caught up 
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailer.shipping import to_outlet
+from tailer.sinks.envelope.envelope import Envelope
+from tailer.sinks.envelope.options import EnvelopeOptions
+from tailer.sinks.outlet import Bounds, OutletContext
 from tests.cli.test_definition_faults import WIDE, Log, T, W, wide
 from tests.helpers.cli import run_cli
 from tests.helpers.data_files import lines_of
@@ -27,6 +32,9 @@ from tests.helpers.log_writer import (
     drop_column,
     i32,
 )
+from tests.helpers.outlets import MemoryOutlet, Target
+
+fastavro = pytest.importorskip("fastavro")
 
 W_TEXT = Column("w", "regular", "text")
 WITH_TEXT = replace(T, columns=(*T.columns, W_TEXT))
@@ -107,3 +115,43 @@ def test_an_image_is_written_by_the_definition_that_its_number_counts_for(log: L
     assert told[0] == ("int32", 7)
     assert told[-1] == ("string", "seven")
     assert (None, None) in told, "between the DROP and the ADD the table has no w"
+
+
+class Sent(MemoryOutlet):
+    """An outlet that sends messages as Kafka's does; `messages`: their schema of `after.w`, and its value."""
+
+    def __init__(self, context: OutletContext, messages: list[tuple[Any, Any]]) -> None:
+        super().__init__(Target(), context, Bounds(rows=1))
+        images = context.images is not None
+        options = EnvelopeOptions("debezium-avro")
+        self._envelope = Envelope(options, context.tables, context.typed, images=images, versions=context.versions)
+        self._messages = messages
+
+    def write(self, batch: Any) -> int:
+        for message in self._envelope.messages(batch.to_arrow(), 0):
+            found = fastavro.reader(io.BytesIO(message.value))
+            (record,) = found
+            (value,) = [each for kind in found.writer_schema["fields"][0]["type"] if isinstance(each := kind, dict)]
+            types = {each["name"]: each["type"] for each in value["fields"]}
+            self._messages.append((types.get("w"), (record["after"] or {}).get("w")))
+        return super().write(batch)
+
+
+@pytest.mark.parametrize("image", [(), ("--image", "both")])
+@pytest.mark.parametrize("apart", [True, False], ids=["a file each", "one file"])
+def test_shipped_files_have_the_definitions_of_their_rows(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: tuple[str, ...], apart: bool
+) -> None:
+    messages: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(to_outlet, "open_outlet", lambda to, values, context: Sent(context, messages))
+    for step in STEPS:
+        log.write(*step)
+        if apart:
+            follow(log, tmp_path / "out", "rows", *image)
+    follow(log, tmp_path / "out", "rows", *image)
+    result = run_cli(["ship", tmp_path / "out", "--once", "--to", "kafka", "--consumer", "s"])
+    assert (result.code, result.err) == (0, "")
+    whole = [each for each in messages if each[1] is not None]
+    assert whole[0] == (["null", "int"], 7)
+    assert whole[-1] == (["null", "string"], "seven")
+    assert len(whole) == 2

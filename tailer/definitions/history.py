@@ -92,7 +92,17 @@ class DefinitionHistory:
         if id in self._native:
             return [(record.at, record.definition) for record in self._native[id]]
         events = [self._events[number] for number in self._of_key.get(id, ())]
-        return [(event.start or event.at, event.changed[id]) for event in events]
+        made = [(event.start or event.at, event.changed[id]) for event in events]
+        changed = {event.n: event.changed[id] for event in events if event.n}
+        for segment, records in self._late.items():
+            # What was met behind the planner counts in its own segment from where it stood.
+            own = [(record.found or record.at, changed[record.n]) for record in records if record.n in changed]
+            if own:
+                end = Position(segment + 1, 0)
+                inside = [version for version in made if version[0] < end]
+                after = [(end, inside[-1][1])] if inside else []
+                made = [*sorted([*inside, *own], key=lambda version: version[0]), *after, *made[len(inside) :]]
+        return made
 
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""

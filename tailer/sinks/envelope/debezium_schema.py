@@ -2,8 +2,8 @@
 
     {"schema": {"type": "struct", "name": "cdc-tail.shop.orders.Envelope", …}, "payload": {"before": null, …}}
 
-A schema is by the table's definition: columns that were dropped since are not there. Every value is spelled anew, so it
-is slower than without.
+A schema is by the definition that was in force for the row: columns that were dropped before are not there. Every value
+is spelled anew, so it is slower than without.
 """
 
 from __future__ import annotations

@@ -97,6 +97,14 @@ def test_a_lagging_consumer_gets_the_same_messages_of_rows(log: Log, tmp_path: P
     assert far == near
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_lagging_consumer_of_the_typed_form_gets_the_same_messages(log: Log, tmp_path: Path, form: str) -> None:
+    """Of the column that was dropped the form has the values in a column of another name."""
+    near, far = both(log, tmp_path, f"{form} --typed ks.t")
+    assert len(far) == 2
+    assert far == near
+
+
 @pytest.mark.parametrize("form", FORMS[:2])
 def test_a_lagging_consumer_gets_the_same_messages_of_images(log: Log, tmp_path: Path, form: str) -> None:
     near, far = both(log, tmp_path, form, "--image", "both")

@@ -52,8 +52,8 @@ class Envelope:
     images, with those formats that IMAGE_FORMATS names.
 
     `tables` is asked for newest definitions by table id, `versions` for all that a table had: each row is written by
-    the one that was in force for it. Those of a typed form are of the one definition that the form has. Without a
-    definition a table's rows are messages too, as long as nothing in them was changed by element.
+    the one that was in force for it. Without a definition a table's rows are messages too, as long as nothing in them
+    was changed by element.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Envelope:
             return ImageChanges(batch, self._tables, self._versions)
         if self._typed is None:
             return GenericChanges(batch, self._tables, self._versions)
-        return TypedChanges(batch, self._tables, self._typed)
+        return TypedChanges(batch, self._tables, self._typed, self._versions)
 
 
 def with_tombstones(messages: Messages, deletes_row: pa.Array) -> Messages:

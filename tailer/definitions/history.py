@@ -87,6 +87,24 @@ class DefinitionHistory:
         count = bisect_left(numbers, bisect_right(self._positions, at))
         return self._events[numbers[count - 1]].changed[id] if count else None
 
+    def versions_of(self, id: str) -> list[tuple[Position, TableDefinition]]:
+        """All definitions that a table had, in order, each with where the first entry begins whose rows have it: rows
+        that tell of a change of definitions have the new one."""
+        if id in self._native:
+            return [(record.at, record.definition) for record in self._native[id]]
+        events = [self._events[number] for number in self._of_key.get(id, ())]
+        made = [(event.start or event.at, event.changed[id]) for event in events]
+        changed = {event.n: event.changed[id] for event in events if event.n}
+        for segment, records in self._late.items():
+            # What was met behind the planner counts in its own segment from where it stood.
+            own = [(record.found or record.at, changed[record.n]) for record in records if record.n in changed]
+            if own:
+                end = Position(segment + 1, 0)
+                inside = [version for version in made if version[0] < end]
+                after = [(end, inside[-1][1])] if inside else []
+                made = [*sorted([*inside, *own], key=lambda version: version[0]), *after, *made[len(inside) :]]
+        return made
+
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
         known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}

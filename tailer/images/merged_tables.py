@@ -195,7 +195,7 @@ class MergedTables:
             facts = facts if facts.whole or not facts.usual else msgspec.structs.replace(facts, confirmed=b"")
         facts = msgspec.structs.replace(facts, table=told, cdc=cdc)
         yield from self._by_definition(old, facts, cause, now)
-        yield from self._confirm(CONFIRMED_AT_ONCE, now)
+        yield from self._confirm(CONFIRMED_AT_ONCE, self.begin(now))
 
     def _earlier(self, known: KnownTable, table: Table, node: str | None) -> int | None:
         """Which of the definitions that are known already a node shows that is read late, by number; None for a new
@@ -216,7 +216,9 @@ class MergedTables:
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
-            image = self._of_table(known, "schema", names, None, cause, now)
+            image = self._of_table(known, "schema", names, None, cause, self._above_rows(known, now))
+            # Which definition an image has is told by its number: rows of this one have higher numbers.
+            now = self.begin(image.seq + 1)
             remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
             yield image
         for name in self._names(known) if differs else ():
@@ -272,14 +274,18 @@ class MergedTables:
             images = self._truncated(table, node, place, time or 0, cause, now)
             self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
             return images
-        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
-        image = self._of_table(table, "drop", (), None, cause, max(now, max(numbers, default=0) + 1))
+        image = self._of_table(table, "drop", (), None, cause, self._above_rows(table, now))
         # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
         self.begin(image.seq + 2)
         facts = self._tables.of(table_id).facts
         self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)
         return [image]
+
+    def _above_rows(self, table: KnownTable, now: int) -> int:
+        """A number above those of all images of a table's rows."""
+        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
+        return max(now, max(numbers, default=0) + 1)
 
     def _of_table(
         self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int

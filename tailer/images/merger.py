@@ -92,6 +92,7 @@ class Merger(MergedTables):
         for change in changes:
             if change["op"] == "schema":
                 images += self._schema_row(change, now)
+                now = self.begin(now)
                 continue
             table = self._tables.of(change["table_id"])
             if table.facts.dropped or change["node"] in table.facts.behind:

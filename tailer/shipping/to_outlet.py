@@ -20,6 +20,7 @@ from tailer.shipping.file_images import image_batches
 from tailer.shipping.file_rows import row_batches
 from tailer.sinks.base import Rows
 from tailer.sinks.files.series import DataFile
+from tailer.sinks.in_force import Version
 from tailer.sinks.outlet import ImagesForm, Outlet, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
 from tailer.typed_decode import decode_json
@@ -94,7 +95,10 @@ class _Node:
 
     def __init__(self, to: str, values: Mapping[str, Any], key: OutletKey, images: ImagesForm | None, say: Say) -> None:
         self._tables: dict[str, TableDefinition] = {}
-        context = OutletContext(key, self._tables.get, None, _refused, say, images=images)
+        self._versions: dict[str, tuple[Version, ...]] = {}
+        context = OutletContext(
+            key, self._tables.get, None, _refused, say, images=images, versions=lambda id: self._versions.get(id, ())
+        )
         self._outlet: Outlet = open_outlet(to, values, context)
         self._stands: At | None = None
         self._committing: At | None = None
@@ -131,9 +135,10 @@ class _Node:
 
     def _begin(self, file: DataFile) -> None:
         self._file, self._rows = file.index.number, 0
+        known = {each.definition.id: each for each in file.index.tables if each.definition is not None}
         self._tables.clear()
-        known = (each.definition for each in file.index.tables)
-        self._tables.update((each.id, each) for each in known if each is not None)
+        self._tables.update((id, each.definition) for id, each in known.items() if each.definition is not None)
+        self._versions = {id: each.versions for id, each in known.items()}
         make = image_batches if file.index.images else row_batches
         self._batches = make(file, self._outlet.name)
         stands = self._stands

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from tailer.errors import SystemFailedError
+from tailer.sinks.in_force import Versions, no_versions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -81,7 +82,8 @@ class OutletContext:
     `tables`: definitions by table id. `typed`: rows are of that typed form; None: of the generic one. `say` takes one
     line for the user. `more`: the columns that rows have behind all others. `images`: rows are images; None: change
     rows. `history`: the definitions that a table (by its id) had, each with the `seq` of the `schema` image that begins
-    it (0: the first one); empty if it never changed.
+    it (0: the first one); empty if it never changed. `versions`: all definitions that a table had, with the place of a
+    row or image from which each counts.
     """
 
     key: OutletKey
@@ -92,6 +94,7 @@ class OutletContext:
     more: tuple[str, ...] = ()
     images: ImagesForm | None = None
     history: Callable[[str], Sequence[tuple[int, TableDefinition]]] = _no_history
+    versions: Versions = no_versions
 
 
 @runtime_checkable

@@ -126,7 +126,7 @@ class Feed:
     def _context(self, key: OutletKey) -> OutletContext:
         tail = self.tail
         more = tail.options.extra_columns
-        return OutletContext(key, tail.definition, tail.typed, self._refuse, self._say, more)
+        return OutletContext(key, tail.definition, tail.typed, self._refuse, self._say, more, versions=tail.versions)
 
     def _read(self, task: ReadTask) -> Iterator[AnyBatch]:
         try:

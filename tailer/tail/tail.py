@@ -6,7 +6,7 @@ only through its reader, writes no row anywhere; `follow.py`, `deliver.py` and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,7 @@ from tailer.segments.run import Run
 from tailer.segments.segment import SegmentFile
 from tailer.segments.view import ids_of
 from tailer.segments.wake import Waker
+from tailer.sinks.in_force import Version
 from tailer.state.offset import NodeOffset
 from tailer.tail.created_again import CreatedAgain
 from tailer.tail.faults import NewDefinitionsError
@@ -55,6 +56,7 @@ class Tail(Standing):
     def __init__(self, parts: TailParts, typed: TypedTable | None = None) -> None:
         super().__init__(parts, typed)
         self._stale = StaleFlags(parts.options.selection)
+        self._versions: dict[str, tuple[tuple[int, int], list[Version]]] = {}
         self._waker: Waker | None = None
         self._absent: list[str] = []
         self._created_again = CreatedAgain(parts.definitions.history, parts.outside)
@@ -239,6 +241,15 @@ class Tail(Standing):
         """The newest definition of a table, by its id as 32 hex digits, as the rows have it."""
         newest = self._definitions.newest_of(table)
         return None if newest is None else self._parts.masks.shown(newest)
+
+    def versions(self, table: str) -> Sequence[Version]:
+        """The definitions that a table had, by its id as 32 hex digits, each with the place from which rows have it."""
+        history = self._definitions.history
+        known = self._versions.get(table)
+        if known is None or known[0] != history.version:
+            made = [Version(at, self._parts.masks.shown(held)) for at, held in history.versions_of(table)]
+            known = self._versions[table] = history.version, made
+        return known[1]
 
     def unfinished(self) -> list[int]:
         """Segments from the position on that may still grow, for all that was seen of them."""

@@ -39,8 +39,7 @@ class Registry(Protocol):
 
 
 class _Schemas(NamedTuple):
-    """Of a table: parsed schemas, what stands before a record, the columns' names in Avro, and those of the
-    columns that rows have behind all others."""
+    """Of a definition: parsed schemas, what stands before a record, and the columns' names in Avro."""
 
     fields: TableFields
     key: Any
@@ -48,7 +47,6 @@ class _Schemas(NamedTuple):
     key_head: bytes
     value_head: bytes
     names: Mapping[str, str]
-    more: tuple[str, ...]
 
 
 class DebeziumAvro:
@@ -63,17 +61,18 @@ class DebeziumAvro:
         self._registry = registry
         self._id_bytes = id_bytes
         self._tables = TableFieldsBook(AVRO)
-        self._known: dict[str, _Schemas] = {}
+        self._known: dict[tuple[TableFields, tuple[str, ...]], _Schemas] = {}
 
     def made(self, changes: Changes, at_ms: int) -> tuple[pa.Array, pa.Array]:
         """Keys and values of the rows. DefinitionError for a table that nothing defines, SinkError for a row that its
         definition does not fit or a schema that the registry refuses."""
-        tables = {id: self._schemas(id, fields, changes.more) for id, fields in self._tables.of(changes).items()}
+        fields = self._tables.of(changes)
+        tables = [self._schemas(each, changes.more) for each in fields.tables]
         ops = Parts(changes, "").op.cast(pa.string()).to_pylist()
         keys: list[bytes | None] = []
         values: list[bytes] = []
-        for row, op in zip(rows_of(changes), ops, strict=True):
-            table = tables[row.table_id]
+        for row, op, number in zip(rows_of(changes), ops, fields.number.tolist(), strict=True):
+            table = tables[number]
             try:
                 key = table.fields.key_values(row.partition, row.clustering) if row.partition else {}
                 keys.append(self._key(_renamed(key, table), table) if key else None)
@@ -105,10 +104,10 @@ class DebeziumAvro:
             "expires_at": row.expires_at, **row.extras,
         }  # fmt: skip
 
-    def _schemas(self, id: str, fields: TableFields, more: tuple[str, ...]) -> _Schemas:
-        known = self._known.get(id)
-        if known is None or known.fields is not fields or known.more != more:
-            known = self._known[id] = self._made(fields, more)
+    def _schemas(self, fields: TableFields, more: tuple[str, ...]) -> _Schemas:
+        known = self._known.get((fields, more))
+        if known is None:
+            known = self._known[fields, more] = self._made(fields, more)
         return known
 
     def _made(self, fields: TableFields, more: tuple[str, ...]) -> _Schemas:
@@ -122,7 +121,7 @@ class DebeziumAvro:
         else:
             topic = self._topics.of(definition.keyspace, definition.table)
             heads = self._head(f"{topic}-key", key), self._head(f"{topic}-value", value)
-        return _Schemas(fields, fastavro.parse_schema(key), fastavro.parse_schema(value), *heads, names, more)
+        return _Schemas(fields, fastavro.parse_schema(key), fastavro.parse_schema(value), *heads, names)
 
     def _head(self, subject: str, schema: Mapping[str, Any]) -> bytes:
         assert self._registry is not None

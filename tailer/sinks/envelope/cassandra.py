@@ -60,11 +60,11 @@ class Connector:
         keys: list[bytes | None] = []
         values: list[bytes] = []
         tables = self._tables.of(changes)
-        for row in rows_of(changes):
+        for row, table in zip(rows_of(changes), tables.by_row(), strict=True):
             try:
-                key = tables[row.table_id].key_values(row.partition, row.clustering) if row.partition else None
+                key = table.key_values(row.partition, row.clustering) if row.partition else None
                 keys.append(None if key is None else msgspec.json.encode(key))
-                after = None if key is None else _after(row, tables[row.table_id], key)
+                after = None if key is None else _after(row, table, key)
                 told = {"ts_ms": at_ms, "op": _op(row), "source": self._source(row), "after": after}
                 values.append(msgspec.json.encode(told))
             except (ValueError, KeyError) as error:

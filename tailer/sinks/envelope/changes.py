@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined, quoted
+from tailer.sinks.envelope.row_definitions import RowDefinitions, definitions_of
+from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.table_text import Tables
 
 BYTES: Final = pa.binary()
@@ -23,13 +25,15 @@ _NULL: Final = pa.scalar(None, BYTES)
 
 
 class Changes(ABC):
-    """The rows of a batch in columns. `tables`: definitions by table id. `letters`: of Debezium, by `op`."""
+    """The rows of a batch in columns. `tables`: newest definitions by table id; `versions`: all that a table had.
+    `letters`: of Debezium, by `op`."""
 
     letters: Mapping[str, str] = {"insert": "c", "update": "u", "snapshot": "r", "truncate": "t"}
 
-    def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
+    def __init__(self, batch: pa.RecordBatch, tables: Tables, versions: Versions = no_versions) -> None:
         self.batch = batch
-        self.tables = tables
+        self._tables = tables
+        self._versions = versions
 
     def __len__(self) -> int:
         return int(self.batch.num_rows)
@@ -91,6 +95,15 @@ class Changes(ABC):
         whole = pc.equal(op, "delete_partition")
         return pc.or_(one, pc.and_(whole, self._lone)) if pc.any(whole).as_py() else one
 
+    @cached_property
+    def definitions(self) -> RowDefinitions:
+        """The definition of each row: the one that was in force at its place."""
+        return definitions_of(self.column("table_id"), self._places(), self._tables, self._versions)
+
+    def _places(self) -> tuple[pa.Array, pa.Array]:
+        """Where the rows stand, as definitions begin (see `sinks.in_force`)."""
+        return self.column("segment"), self.column("offset")
+
     @property
     def ids(self) -> pa.Array:
         """What tells each message from all others."""
@@ -130,10 +143,9 @@ class Changes(ABC):
     @property
     def _lone(self) -> pa.Array:
         """Whether a partition of the row's table has one row at most: there are no clustering columns."""
-        known = self.column("table_id").dictionary_encode()
-        found = [self.tables(each.replace("-", "")) for each in known.dictionary.to_pylist()]
+        found, number = self.definitions
         lone = [each is not None and not each.clustering for each in found]
-        return pa.array(lone, pa.bool_()).take(known.indices)
+        return pa.array(lone, pa.bool_()).take(pa.array(number))
 
 
 class TextChanges(Changes):

@@ -2,8 +2,8 @@
 
     {"schema": {"type": "struct", "name": "cdc-tail.shop.orders.Envelope", …}, "payload": {"before": null, …}}
 
-A schema is by the table's definition: columns that were dropped since are not there. Every value is spelled anew, so it
-is slower than without.
+A schema is by the definition that was in force for the row: columns that were dropped before are not there. Every value
+is spelled anew, so it is slower than without.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailer.sinks.envelope.connect_values import CONNECT, JSON_TEXT, TEXT, conne
 from tailer.sinks.envelope.debezium import Parts, about
 from tailer.sinks.envelope.images import NUMBERS
 from tailer.sinks.envelope.row_values import rows_of
-from tailer.sinks.envelope.table_fields import TableFields, TableFieldsBook
+from tailer.sinks.envelope.table_fields import FieldsOfRows, TableFields, TableFieldsBook
 
 _NUMBER: Final = {"type": "int64", "optional": True}
 _FLAG: Final = {"type": "boolean", "optional": True}
@@ -63,9 +63,9 @@ class DebeziumWithSchema:
         definition does not fit, or that has a number which Connect's JSON cannot hold."""
         tables = self._tables.of(changes)
         keys, before, after = _payloads(changes, tables)
-        ids = changes.column("table_id").dictionary_encode()
-        schemas = [self._schemas(tables[id], changes.more) for id in ids.dictionary.to_pylist()]
-        of_key, of_value = (pa.array([pair[side] for pair in schemas], BYTES).take(ids.indices) for side in (0, 1))
+        schemas = [self._schemas(table, changes.more) for table in tables.tables]
+        numbers = pa.array(tables.number)
+        of_key, of_value = (pa.array([pair[side] for pair in schemas], BYTES).take(numbers) for side in (0, 1))
         parts = Parts(changes, self._about, flat=True)
         payload = ('{"before":', before, ',"after":', after, ',"source":', parts.source)
         key = joined('{"schema":', of_key, ',"payload":', keys, "}")
@@ -91,13 +91,12 @@ def schemas_of(table: TableFields, name: str, more: Sequence[str] = ()) -> tuple
     return msgspec.json.encode(struct(f"{begin}.Key", key)), msgspec.json.encode(struct(f"{begin}.Envelope", fields))
 
 
-def _payloads(changes: Changes, tables: Mapping[str, TableFields]) -> tuple[pa.Array, pa.Array, pa.Array]:
+def _payloads(changes: Changes, tables: FieldsOfRows) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Keys, and what was there before and after; null for no key."""
     keys: list[bytes | None] = []
     before: list[bytes] = []
     after: list[bytes] = []
-    for row in rows_of(changes):
-        table = tables[row.table_id]
+    for row, table in zip(rows_of(changes), tables.by_row(), strict=True):
         try:
             key = table.key_values(row.partition, row.clustering) if row.partition else {}
             keys.append(msgspec.json.encode(key) if key else None)

@@ -27,6 +27,7 @@ from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.sinks.envelope.registry import HttpRegistry
 from tailer.sinks.envelope.topics import TopicNames
 from tailer.sinks.envelope.typed import TypedChanges
+from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.table_text import Tables
 
 FORMATS: Final = ("rows", "debezium", "debezium-cassandra")
@@ -50,18 +51,26 @@ class Envelope:
     """Makes messages of batches. `typed`: rows are of that typed form; None: of the generic one. `images`: they are
     images, with those formats that IMAGE_FORMATS names.
 
-    `tables` is asked for definitions by table id. Without one a table's rows are messages too, as long as nothing in
-    them was changed by element.
+    `tables` is asked for newest definitions by table id, `versions` for all that a table had: each row is written by
+    the one that was in force for it. Without a definition a table's rows are messages too, as long as nothing in them
+    was changed by element.
     """
 
     def __init__(
-        self, options: EnvelopeOptions, tables: Tables, typed: TypedTable | None = None, *, images: bool = False
+        self,
+        options: EnvelopeOptions,
+        tables: Tables,
+        typed: TypedTable | None = None,
+        *,
+        images: bool = False,
+        versions: Versions = no_versions,
     ) -> None:
         if images and options.format not in IMAGE_FORMATS:
             raise UsageError("--format with --image", expected=" or ".join(IMAGE_FORMATS), found=options.format)
         self._images = images
         self._options = options
         self._tables = tables
+        self._versions = versions
         self._typed = typed
         self._format = _format(options)
 
@@ -89,10 +98,10 @@ class Envelope:
 
     def _changes(self, batch: pa.RecordBatch) -> Changes:
         if self._images:
-            return ImageChanges(batch, self._tables)
+            return ImageChanges(batch, self._tables, self._versions)
         if self._typed is None:
-            return GenericChanges(batch, self._tables)
-        return TypedChanges(batch, self._tables, self._typed)
+            return GenericChanges(batch, self._tables, self._versions)
+        return TypedChanges(batch, self._tables, self._typed, self._versions)
 
 
 def with_tombstones(messages: Messages, deletes_row: pa.Array) -> Messages:

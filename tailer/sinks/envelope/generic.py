@@ -38,15 +38,14 @@ class GenericChanges(TextChanges):
 
     @cached_property
     def _split(self) -> Split:
-        """By table: what a value means only the definition says."""
-        ids = self.column("table_id").dictionary_encode()
-        known = [multi_columns(self.tables(each.replace("-", ""))) for each in ids.dictionary.to_pylist()]
+        """By definition: what a value means only that says."""
+        found, number_of = self.definitions
+        known = [multi_columns(each) for each in found]
         columns = self.column("columns")
         if not any(known) and None not in known:
             return split(columns, {}, "")
         parts: list[Split] = []
         places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
-        number_of = ids.indices.to_numpy()
         for number, multi in enumerate(known):
             rows = np.flatnonzero(number_of == number)
             name = ".".join(str(each[int(rows[0])]) for each in self.names())

@@ -13,6 +13,7 @@ from tailer.rows.arrow_texts import joined
 from tailer.rows.image_ops import check_op
 from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_of, filled, json_texts, where
 from tailer.sinks.image_ids import IMAGE_ID, image_ids
+from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.list_texts import strings_json
 from tailer.sinks.table_text import Tables
 
@@ -34,14 +35,17 @@ class ImageChanges(TextChanges):
 
     letters = _LETTERS
 
-    def __init__(self, batch: pa.RecordBatch, tables: Tables) -> None:
-        super().__init__(batch, tables)
+    def __init__(self, batch: pa.RecordBatch, tables: Tables, versions: Versions = no_versions) -> None:
+        super().__init__(batch, tables, versions)
         for op in pc.unique(self.column("op")).to_pylist():
             check_op(op)
 
     def column(self, name: str) -> pa.Array:
         at = self.batch.schema.get_field_index(name)
         return pa.nulls(len(self), pa.string()) if at < 0 else self.batch.column(at)
+
+    def _places(self) -> tuple[pa.Array, pa.Array]:
+        return self.column("seq"), pa.repeat(0, len(self))
 
     @property
     def extras(self) -> list[tuple[str, pa.Array]]:

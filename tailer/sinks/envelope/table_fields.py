@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from tailer.errors import DefinitionError
 from tailer.position import Position
@@ -48,37 +49,52 @@ class TableFields:
         return {column.name: column.spell(value) for column, value in zip(self.key, found, strict=True)}
 
     def values(self, assigned: bytes) -> dict[str, Any]:
-        """The fields of other columns, spelled. What was written into one that was dropped since is void."""
+        """The fields of other columns, spelled. Those that the definition has not, or has as dropped, are left out."""
         found = fields_in(b"{" + assigned + b"}")
         return {column.name: column.spell(found[column.name]) for column in self.data if column.name in found}
 
 
+class FieldsOfRows(NamedTuple):
+    """`tables`: of each definition that the rows have. `number`: in `tables`, of each row's."""
+
+    tables: list[TableFields]
+    number: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def by_row(self) -> Iterator[TableFields]:
+        """Of each row."""
+        return (self.tables[number] for number in self.number.tolist())
+
+
 class TableFieldsBook:
-    """The tables of some rows, each made ready once for as long as its definition stays the same."""
+    """The tables of some rows, each definition made ready once."""
 
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
-        self._known: dict[str, TableFields] = {}
+        self._known: dict[str, list[TableFields]] = {}
 
-    def of(self, changes: Changes) -> Mapping[str, TableFields]:
-        """Those of the rows, by table id as rows have it. DefinitionError where nothing defines one."""
-        keyspace, table = changes.names()
-        ids = changes.column("table_id")
-        found: dict[str, TableFields] = {}
-        for id in ids.unique().to_pylist():
-            definition = changes.tables(id.replace("-", ""))
+    def of(self, changes: Changes) -> FieldsOfRows:
+        """Those of the rows. DefinitionError where nothing defines one."""
+        found, number = changes.definitions
+        made: list[TableFields] = []
+        for count, definition in enumerate(found):
             if definition is None:
-                row = ids.index(id).as_py()
+                keyspace, table = changes.names()
+                row = int(np.flatnonzero(number == count)[0])
                 raise DefinitionError(
                     f"nothing defines {keyspace[row]}.{table[row]}",
                     at=Position(changes.column("segment")[row].as_py(), changes.column("offset")[row].as_py()),
                     remedy="Give its definition: in this format each message goes by it.",
                 )
-            known = self._known.get(id)
-            if known is None or known.definition is not definition:
-                known = self._known[id] = self._fields(definition)
-            found[id] = known
-        return found
+            made.append(self._ready(definition))
+        return FieldsOfRows(made, number)
+
+    def _ready(self, definition: TableDefinition) -> TableFields:
+        known = self._known.setdefault(definition.id, [])
+        held = next((each for each in known if each.definition is definition or each.definition == definition), None)
+        if held is None:
+            held = self._fields(definition)
+            known.append(held)
+        return held
 
     def _fields(self, definition: TableDefinition) -> TableFields:
         key = [*definition.partition_key, *definition.clustering]

@@ -15,12 +15,17 @@ from tailer.rows.typed.form import Form, FormColumn, form_of
 from tailer.rows.typed.lines import json_lines, own_texts
 from tailer.schema.typed import META, TypedTable
 from tailer.sinks.envelope.changes import BYTES, NO_FIELDS, Changes, and_more, json_texts, where
+from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.table_text import Tables
 from tailer.sinks.typed_rows import bare, holds_texts
+from tailer.typed_decode import json_decoder
 from tailer.types import Shape, quote
 from tailer.types.cql import Native
 
 _WITHOUT_CLUSTERING: Final = pa.array(["delete_range", "delete_partition", "truncate", "schema"])
+_BY_COLUMN: Final = frozenset({"cells", "deltas"})
+"""Columns that hold JSON objects by column."""
+_fields_of: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _BETWEEN: Final = "\0"
 """Stands in no name of a column."""
 
@@ -28,17 +33,21 @@ _BETWEEN: Final = "\0"
 class TypedChanges(Changes):
     """A batch of one typed form."""
 
-    def __init__(self, batch: pa.RecordBatch, tables: Tables, typed: TypedTable) -> None:
+    def __init__(
+        self, batch: pa.RecordBatch, tables: Tables, typed: TypedTable, versions: Versions = no_versions
+    ) -> None:
         self._form: Form = form_of(typed)
         own = len(self._form.schema)
         names = [name.removeprefix(typed.prefix) for name in batch.schema.names[own:]]
         self._extras = list(zip(names, batch.columns[own:], strict=True))
         alone = pa.RecordBatch.from_arrays(batch.columns[:own], schema=self._form.schema) if names else batch
-        super().__init__(alone, tables)
+        super().__init__(alone, tables, versions)
+        self._own_names = {column.name: column.source for column in typed.columns if column.is_earlier}
         self._counters = {each.name for each in self._form.columns if each.type.shape is Shape.COUNTER}
 
     def column(self, name: str) -> pa.Array:
-        return self.batch.column(len(self._form.columns) + META.index(name))
+        values = self.batch.column(len(self._form.columns) + META.index(name))
+        return self._renamed(values) if name in _BY_COLUMN and self._own_names else values
 
     @property
     def extras(self) -> list[tuple[str, pa.Array]]:
@@ -85,6 +94,22 @@ class TypedChanges(Changes):
             parts += [f",{quote(self._form.typed.prefix + name)}:", json_texts(values)]
         return joined(pc.binary_slice(lines.view(BYTES), 0, -1), *parts, "}") if parts else lines
 
+    def _label(self, name: str) -> str:
+        """A column of the form by the name that it had in the table: messages are by the definition in force."""
+        return quote(self._own_names.get(name, name))
+
+    def _renamed(self, objects: pa.Array) -> pa.Array:
+        """JSON objects by column, likewise."""
+        return pa.array(
+            [None if each is None else self._renamed_text(each) for each in objects.to_pylist()], pa.string()
+        )
+
+    def _renamed_text(self, text: str) -> str:
+        found = _fields_of(text)
+        if self._own_names.keys().isdisjoint(found):
+            return text
+        return msgspec.json.encode({self._own_names.get(name, name): value for name, value in found.items()}).decode()
+
     @cached_property
     def _has_key(self) -> pa.Array:
         return pc.invert(pc.is_in(self.column("op"), pa.array(["truncate", "schema"])))
@@ -128,14 +153,14 @@ class TypedChanges(Changes):
             return pa.repeat(NO_FIELDS, len(self) if isinstance(rows, slice) else len(rows))
         parts: list[pa.Array | str] = []
         for name, text in zip(names, texts, strict=True):
-            parts += [f"{',' if parts else ''}{quote(name)}:", text]
+            parts += [f"{',' if parts else ''}{self._label(name)}:", text]
         return joined(*parts)
 
     def _deleted_counter(self, name: str, rows: slice | np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
         """A counter has no value that a row could tell, but null where it was deleted."""
         values = self.batch.column(self._form.schema.get_field_index(name))
         of_rows = values if isinstance(rows, slice) else values.take(pa.array(rows))
-        return pc.if_else(of_rows.is_null(), pa.scalar(f"{quote(name)}:null".encode(), BYTES), NO_FIELDS)
+        return pc.if_else(of_rows.is_null(), pa.scalar(f"{self._label(name)}:null".encode(), BYTES), NO_FIELDS)
 
 
 def _varies(sets: pa.Array) -> bool:

@@ -84,7 +84,7 @@ class EnvelopeWriter:
 
         self._lines = LinesWriter(out)
         images = context.images is not None
-        self._envelope = Envelope(options, context.tables, context.typed, images=images)
+        self._envelope = Envelope(options, context.tables, context.typed, images=images, versions=context.versions)
 
     def write(self, batch: Rows) -> int:
         return self._lines.write_lines(self._envelope.messages(batch.to_arrow(), int(time.time() * 1000)).lines())

@@ -18,6 +18,7 @@ import msgspec
 
 from tailer.errors import CorruptError
 from tailer.schema.model import TableDefinition
+from tailer.sinks.in_force import Version
 from tailer.sinks.outlet import OutletKey, Place
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
@@ -31,12 +32,16 @@ _INDEX_SUFFIX: Final = "idx.json"
 
 
 class TableRows(msgspec.Struct, frozen=True):
-    """A table of a data file, how many rows are of it, and its newest definition, null where nobody knew one."""
+    """A table of a data file, how many rows are of it, and its newest definition, null where nobody knew one.
+
+    `versions`: all definitions that it had, with the place from which each counts; empty if it had one only.
+    """
 
     table: str
     id: str
     rows: int
     definition: TableDefinition | None = None
+    versions: tuple[Version, ...] = ()
 
 
 class Key(msgspec.Struct, frozen=True):

@@ -163,7 +163,10 @@ class FilesOutlet:
         )
 
     def _table(self, name: TableName, rows: int) -> TableRows:
-        return TableRows(name.table, name.id, rows, self._context.tables(name.id.replace("-", "")))
+        digits = name.id.replace("-", "")
+        versions = self._context.versions(digits)
+        kept = tuple(versions) if len(versions) > 1 else ()
+        return TableRows(name.table, name.id, rows, self._context.tables(digits), kept)
 
     def _stands(self) -> Index | None:
         """The newest index. RefusedError for somebody else's."""

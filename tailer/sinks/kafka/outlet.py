@@ -57,7 +57,9 @@ class KafkaOutlet:
         self._names = TopicNames(values["topic"], context.key.node)
         options = options_of(values, NAME, context.key.node)
         self._images = context.images is not None
-        self._envelope = Envelope(options, context.tables, context.typed, images=self._images)
+        self._envelope = Envelope(
+            options, context.tables, context.typed, images=self._images, versions=context.versions
+        )
         self._clients = Clients(settings, Heard(self.name, context.say))
         self._connection: _Connection | None = None
         self._stands: Place | None = None

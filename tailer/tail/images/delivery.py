@@ -19,6 +19,7 @@ from tailer.images.image import arrow_schema
 from tailer.options.images import ImageOptions
 from tailer.sinks.base import Rows
 from tailer.sinks.image_node import image_node
+from tailer.sinks.in_force import versions_of_images
 from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, ReportsEnd, ReportsWaiting, TableWaits
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
@@ -72,7 +73,14 @@ class ImageDelivery:
         key = OutletKey(stream.identity, image_node(tokens and (tokens.first, tokens.last)), self._consumer)
         form = ImagesForm(self._images.before, arrow_schema)
         context = OutletContext(
-            key, stream.definition, None, _refuse, self._say, images=form, history=stream.definitions
+            key,
+            stream.definition,
+            None,
+            _refuse,
+            self._say,
+            images=form,
+            history=stream.definitions,
+            versions=lambda id: versions_of_images(stream.definitions(id)),
         )
         outlet = self._make(context)
         self._outgoing = Outgoing(outlet, self._patience, self._clock)

@@ -39,6 +39,8 @@ class Seen:
         """What the last image of each row said."""
         self.last: dict[Row, tuple[int, str | None]] = {}
         self.seqs: dict[int | None, int] = {}
+        self._begun = 0
+        """Rows of the newest definition have numbers from this one on."""
         self.definition = 0
         """Counts `schema` images, and losses: over one, `before` has the columns that are known now."""
         self._lost = 0
@@ -80,7 +82,13 @@ class Seen:
         wide = image.op in TABLE_WIDE
         assert wide == (image.partition_key is None), image
         whose = None if wide else json.loads(image.partition_key)["k"]
-        last = self.seqs.get(whose)
+        last, now_us = self.seqs.get(whose), max(now_us, self._begun)
+        least = now_us
+        if image.op == "schema":
+            # Above those of all rows of the definition before it.
+            known = [seq for name, seq in self.seqs.items() if name is not None and name not in self.forgotten]
+            least = max([now_us, *(seq + 1 for seq in known)])
+            self._begun = image.seq + 1
         if whose in self.forgotten:
             self.forgotten.discard(whose)
             assert image.prev_seq is None, image
@@ -88,7 +96,7 @@ class Seen:
             assert image.seq > (last or 0), f"the seq of another image, {last}: {image}"
         else:
             assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
-            assert image.seq == max(now_us, -1 if last is None else last + 1), image
+            assert image.seq == max(least, -1 if last is None else last + 1), image
         self.seqs[whose] = image.seq
 
     def _chain(self, image: Any) -> None:

@@ -161,3 +161,20 @@ def test_a_response_that_an_earlier_version_laid_under_the_log_makes_no_column_a
     history = DefinitionHistory([given((0, 0), base, 1, asked=0), CREATE, LATER_DROP])
     assert v_of(history, 7, 100) == (False, None)
     assert v_of(history, 9, 500) == (True, 45)
+
+
+def columns_of(history: DefinitionHistory) -> list[tuple[tuple[int, int], int]]:
+    """By each place of table t how many columns it has from there on."""
+    return [(tuple(at), len(held.columns)) for at, held in history.versions_of(ID_A)]  # type: ignore[misc]
+
+
+def test_versions_of_a_table_begin_where_the_entry_begins_that_changed_it() -> None:
+    sized = SchemaRecord(n=2, at=Position(7, 300), source="log", deltas=ALTER.deltas, size=40)
+    assert columns_of(DefinitionHistory([CREATE, sized, OTHER])) == [((7, 100), 2), ((7, 260), 3)]
+    assert DefinitionHistory([CREATE]).versions_of(ID_B) == []
+
+
+def test_versions_of_a_change_that_was_met_late() -> None:
+    """It counts in its own segment from where it stood, in later ones from where the planner was."""
+    late = SchemaRecord(n=2, at=Position(9, 40), source="log", deltas=ALTER.deltas, found=Position(7, 300))
+    assert columns_of(DefinitionHistory([CREATE, late])) == [((7, 100), 2), ((7, 300), 3), ((8, 0), 2), ((9, 40), 3)]

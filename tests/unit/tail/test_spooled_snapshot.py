@@ -14,6 +14,7 @@ import pytest
 from cassandra import InvalidRequest
 
 from tailer.errors import UsageError
+from tailer.image_state.asked import Reply, ask, replied
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -24,6 +25,7 @@ from tailer.snapshot.ranges import HeldRange
 from tailer.snapshot.raw_rows import split
 from tailer.snapshot.reading import ReadPiece, TableReading
 from tailer.snapshot.spool import Spool, read_piece
+from tailer.tail.snapshot.beside import Beside
 from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.spooled import InSpool
 from tests.oracle.jsontext import loads
@@ -259,6 +261,12 @@ def test_a_table_that_the_server_does_not_have_any_more_ends_no_run(asked: Asked
     run.report_end()
     assert sorted(line.partition(":")[0] for line in said) == ["snapshot of ks.u", "the snapshot leaves ks.t aside"]
     assert run.gone == {"ks.t"}
+    # Whoever asked for it waits for the other one alone.
+    beside, request = Beside.__new__(Beside), ask(asked.folder, ())
+    beside._folder, beside._snapshot = asked.folder, run
+    beside._asked_for, beside._asked_tables = request.id, (TABLE, OTHER)
+    beside._say_refused()
+    assert replied(asked.folder, request) == Reply(request.id, (OTHER.definition.id,))
 
 
 def test_nor_of_a_table_that_was_dropped(tmp_path: Path) -> None:

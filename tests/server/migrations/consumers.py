@@ -24,7 +24,7 @@ ONCE_SECONDS = 180
 SPARK_SECONDS = 1800
 SPARK_PYTHON = ROOT / os.environ.get("OLDEST", ".venv-spark40") / "bin" / "python"
 """Of the environment that has `delta-spark` (the Makefile makes it)."""
-_CHANGED_AT = re.compile(r"has changed at (\d+):(\d+)")
+_BEGINS_AT = re.compile(r"--from (\d+):(\d+)")
 MOST_STARTS = 4
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
@@ -192,7 +192,7 @@ def typed_rows(source: Source, table: str, work: Path) -> Typed:
             [*COMMAND, *words, *more], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
             env={**os.environ, **ENVIRONMENT},
         )  # fmt: skip
-        named = _CHANGED_AT.search(ran.stderr) if ran.returncode == 3 and "--from" in ran.stderr else None
+        named = _BEGINS_AT.search(ran.stderr) if ran.returncode == 3 else None
         if named is None:
             break
         begins = (int(named[1]), int(named[2]))

@@ -44,7 +44,7 @@ def test_a_file_and_its_index(tmp_path: Path) -> None:
     assert index["key"] == {"folder": "5f4e", "node": "n1", "consumer": "billing"}
     assert index["offset"] == {"j": 0, "s": 1700000000001, "o": 99}
     notes, orders = index["tables"]
-    assert notes == {"table": "shop.notes", "id": "00", "rows": 1, "definition": None}
+    assert notes == {"table": "shop.notes", "id": "00", "rows": 1, "definition": None, "versions": []}
     assert (orders["table"], orders["id"], orders["rows"]) == ("shop.orders", row()[3], 2)
     assert [(each["name"], each["kind"]) for each in orders["definition"]["columns"]] == [
         ("id", "partition_key"), ("at", "clustering")

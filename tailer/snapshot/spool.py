@@ -101,6 +101,16 @@ class Spool:
             for each in gone:
                 self.path(each).unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """Remove the files of pieces that are on record no more: a process was killed between the two. For the owner
+        alone, when it begins."""
+        if self.now is None:
+            return
+        held = {self.path(number).name for number in range(self.now.given + 1, self.now.last + 1)}
+        for path in self.folder.glob("piece-*"):
+            if path.name not in held:
+                path.unlink()
+
     def size(self, number: int) -> int:
         """Bytes of a piece that is there."""
         return self.known.sizes[number - self.known.given - 1]

@@ -67,6 +67,7 @@ class InSpool:
     def __init__(self, spool: Spool, lock: Lock, nodes: Sequence[str], places: Places) -> None:
         self.wall = time.time
         self.spool, self.lock = spool, lock
+        spool.sweep()
         self.nodes = tuple(nodes)
         self.places = places
         self._tables: dict[str, Table] = {}

@@ -57,6 +57,22 @@ def test_what_was_written_and_not_noted_is_written_again(tmp_path: Path) -> None
     assert keys(again, 1) == ['{"id":2}']
 
 
+def test_pieces_that_are_not_on_record_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process was killed when it had noted that pieces are taken, before it removed their files."""
+    spool = Spool(tmp_path)
+    spool.begin("")
+    for number in range(3):
+        spool.add([row(number)], TABLE)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+        spool.taken(2)
+    assert len(list(tmp_path.glob("piece-*"))) == 3
+    again = Spool(tmp_path)
+    again.sweep()
+    assert [path.name for path in tmp_path.glob("piece-*")] == ["piece-3.arrow"]
+    assert keys(again, 3) == ['{"id":2}']
+
+
 def test_another_one_takes_its_place(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     assert spool.now is None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_a_served_nodes_full_quarantine_is_3(
     log: LogFolder, server: AskedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not waited for as a node that is busy."""
-    monkeypatch.setattr("tailer.serve.consumers.QUARANTINE_BYTES_MAX", 900)
+    monkeypatch.setattr(import_module("tailer.serve.consumers"), "QUARANTINE_BYTES_MAX", 900)
     with served(log.path) as node:
         result = follow(node.url, "--output", "json", "--server", "db")
     assert (result.code, len(aside(log))) == (3, 1)

@@ -61,8 +61,9 @@ class Lives:
 
     def _is_taken(self, name: str, source: str) -> bool:
         """Whether the name is that of another source table, of its static rows, or of a table of ours."""
-        others, names = [target for target, life in self._known if life.source != source], self._names()
-        statics = (self._statics(target, names) for target in others)
+        others, names = {target: life for target, life in self._known if life.source != source}, self._names()
+        # A table that gets its first static column later finds the name taken, and chooses another one.
+        statics = (self._statics(target, names) for target, life in others.items() if _has_statics(life))
         taken = (*others, *statics, *(beside(self._into, own) for own in OURS))
         return self._fold(name) in map(self._fold, taken)
 
@@ -202,6 +203,11 @@ class _Tables:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and bool(self._store.columns(name))
+
+
+def _has_statics(life: KeptLife) -> bool:
+    columns = () if life.definition is None else life.definition.data_columns
+    return any(column.kind == "static" and not column.dropped for column in columns)
 
 
 def _without(keys: Sequence[OutletKey], key: OutletKey) -> tuple[OutletKey, ...]:

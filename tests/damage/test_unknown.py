@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tailer.options.tail import TailOptions
-from tailer.tail.tail import Tail
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     TS,
@@ -32,7 +30,6 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
-from tests.helpers.tails import tail_parts
 
 pytestmark = pytest.mark.damage
 
@@ -143,21 +140,20 @@ def test_the_logs_own_alter_before_it_makes_it_readable(tmp_path: Path) -> None:
 
 
 class TestNamedTables:
-    """With `--table` an unknown table is skipped and counted, unless an id of a wanted one occurs in the entry."""
+    """With `--table` an unknown table may be the wanted one, created again: it is passed over by its id alone."""
 
-    def test_an_unknown_table_alone_is_skipped(self, tmp_path: Path) -> None:
+    def test_an_unknown_table_stops(self, tmp_path: Path) -> None:
         log = Log(tmp_path / "cdc_raw", ODD["table"])
         result = log.follow("--table", "ks.known")
-        assert (result.code, values(result)) == (0, [1, 2]), result.err
+        assert (result.code, values(result)) == (3, [1])
+        assert f"{ID}:{log.odd.start}" in result.err
         assert log.kept == []
 
-    def test_it_is_counted(self, tmp_path: Path) -> None:
+    def test_it_goes_aside_by_its_id(self, tmp_path: Path) -> None:
         log = Log(tmp_path / "cdc_raw", ODD["table"], ODD["table"])
-        parts = tail_parts(log.folder.path, TailOptions(tables=("ks.known",)), writes=False)
-        with Tail(parts) as tail:
-            for task in tail.step().tasks:
-                assert sum(map(len, tail.read(task))) == 2
-            assert parts.reader.skipped[STRANGE.id.hex] == 2
+        result = log.follow("--table", "ks.known", "--quarantine-table", str(STRANGE.id))
+        assert (result.code, values(result)) == (0, [1, 2]), result.err
+        assert len(log.kept) == 2
 
     @pytest.mark.parametrize("form", ["first table", "second table"])
     def test_with_a_wanted_one_in_the_entry_it_is_not(self, form: str, tmp_path: Path) -> None:

@@ -8,18 +8,16 @@ bring it back.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from tailer.images.facts import TOMBSTONES, Copies, Fact, Facts
 from tailer.images.image import Image
 from tailer.images.marks import united
+from tailer.images.merged_tables import SECOND
 from tailer.images.packed import Row
 from tailer.images.partition import Partition
 from tailer.images.served import Answer, ServedRow, ServedRows, is_known, settled
 from tailer.rebuild.changes import OWN
 from tailer.rebuild.facts import Kind
-
-SECOND: Final = 1_000_000
 
 
 def is_older(part: Partition, keys: Collection[bytes], answer: Answer) -> bool:

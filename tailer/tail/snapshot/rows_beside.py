@@ -124,6 +124,7 @@ class RowsBeside:
         return self._begun.run.ended and self._takes.given == self._begun.spool.known.last
 
     def waits(self) -> bool:
+        """Whether a run with --once goes on until the snapshot is done."""
         return self.begins
 
     def report_end(self) -> None:

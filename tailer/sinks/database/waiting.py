@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ VERSION: Final = 1
 MOST_IMAGES: Final = 1_000_000
 """Of one source table; then the run ends."""
 MOST_BYTES: Final = 256 << 20
+"""The same of their bytes, without the first one."""
 
 _COLUMNS: Final = """(folder {text} NOT NULL, node {text} NOT NULL, consumer {text} NOT NULL, source {text} NOT NULL,
  number {whole} NOT NULL, version {whole} NOT NULL, since {whole} NOT NULL, bytes {whole} NOT NULL,
@@ -31,8 +32,20 @@ _COLUMNS: Final = """(folder {text} NOT NULL, node {text} NOT NULL, consumer {te
 _AT_ONCE: Final = 2_000
 
 
+class _End(NamedTuple):
+    number: int
+    version: int
+    since: int
+    bytes: int
+    reason: str
+
+
 class Waiting:
-    """Of one consumer. `table`: beside which the table is."""
+    """Of one consumer. `table`: beside which the table is.
+
+    `number` counts the images of a source table, `bytes` is the size of all of them up to this one: how many wait is
+    told by the first and the last row, however many there are.
+    """
 
     def __init__(self, store: Store, table: str, key: OutletKey, wall: Callable[[], float] = time.time) -> None:
         self._store, self._wall = store, wall
@@ -44,14 +57,15 @@ class Waiting:
         """The source tables whose images wait. RefusedError where a later version wrote one."""
         if not self._store.columns(self._plain):
             return {}
-        asked = (
-            "SELECT source, count(*), min(since), min(reason), max(version) "
-            f"FROM {self._table} WHERE {self._where()} GROUP BY source"
-        )
         found: dict[str, TableWaits] = {}
-        for source, count, since, reason, version in self._store.ask(asked, self._key):
-            check_version(int(version), VERSION, f"{self._plain} of {self._store.name}")
-            found[source] = TableWaits(source, int(count), float(since), reason)
+        source = self._next_source("")
+        while source is not None:
+            first, last = self._end(source, "ASC"), self._end(source, "DESC")
+            assert first is not None, "a source table that has images"
+            assert last is not None, "a source table that has images"
+            check_version(last.version, VERSION, f"{self._plain} of {self._store.name}")
+            found[source] = TableWaits(source, last.number - first.number + 1, float(first.since), last.reason)
+            source = self._next_source(source)
         return found
 
     def put(self, source: str, reason: str, images: Sequence[Mapping[str, Any]]) -> bool:
@@ -59,21 +73,35 @@ class Waiting:
         if not self._store.columns(self._plain):
             types = {"text": self._store.types["text"], "whole": self._store.types["int64"]}
             self._store.run(f"CREATE TABLE {self._table} {_COLUMNS.format(**types)}")
-        asked = (
-            f"SELECT coalesce(max(number), 0), count(*), coalesce(sum(bytes), 0) FROM {self._table} "
-            f"WHERE {self._where()} AND source = {self._store.mark}"
-        )
-        ((last, count, size),) = self._store.ask(asked, (*self._key, source))
+        first, last = self._end(source, "ASC"), self._end(source, "DESC")
+        number, size = (0, 0) if last is None else (last.number, last.bytes)
         texts = [msgspec.json.encode(image).decode() for image in images]
-        if count + len(texts) > MOST_IMAGES or size + sum(map(len, texts)) > MOST_BYTES:
+        taken, freed = (0, 0) if first is None else (first.number - 1, first.bytes)
+        added = sum(len(text.encode()) for text in texts)
+        if number - taken + len(texts) > MOST_IMAGES or size - freed + added > MOST_BYTES:
             return False
         marks, now = ", ".join([self._store.mark] * 10), int(self._wall())
-        for number, text in enumerate(texts, last + 1):
+        for text in texts:
+            number, size = number + 1, size + len(text.encode())
             self._store.run(
                 f"INSERT INTO {self._table} VALUES ({marks})",
-                (*self._key, source, number, VERSION, now, len(text), reason, text),
+                (*self._key, source, number, VERSION, now, size, reason, text),
             )
         return True
+
+    def _next_source(self, behind: str) -> str | None:
+        asked = f"SELECT min(source) FROM {self._table} WHERE {self._where()} AND source > {self._store.mark}"
+        found: str | None = self._store.ask(asked, (*self._key, behind))[0][0]
+        return found
+
+    def _end(self, source: str, order: Literal["ASC", "DESC"]) -> _End | None:
+        """The first or the last image of a source table."""
+        asked = (
+            f"SELECT number, version, since, bytes, reason FROM {self._table} "
+            f"WHERE {self._where()} AND source = {self._store.mark} ORDER BY number {order} LIMIT 1"
+        )
+        found = self._store.ask(asked, (*self._key, source))
+        return _End(*found[0]) if found else None
 
     def take(self, source: str) -> list[dict[str, Any]]:
         """The next images, in order, which wait no more; empty behind the last one."""

@@ -25,6 +25,7 @@ class DefinitionEvent(NamedTuple):
 
     By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
     `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
+    `learnt`: when the journal first had it (µs); 0 where that is not known.
     """
 
     at: Position
@@ -32,6 +33,7 @@ class DefinitionEvent(NamedTuple):
     source: str
     n: int
     start: Position | None = None
+    learnt: int = 0
 
 
 class DefinitionHistory:
@@ -309,7 +311,8 @@ class DefinitionHistory:
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
-            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record))
+            learnt = record.learnt if isinstance(record, SchemaRecord) else 0
+            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record), learnt)
             self._events.append(event)
             if event.start is not None:
                 self._of_entry.setdefault(event.start, event)

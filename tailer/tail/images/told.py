@@ -103,6 +103,8 @@ class Told:
         if not any(row["op"] == "schema" for row in rows):
             return []
         made = self._tail.parts.definitions.history.made_by(at)
+        for row in rows if made is not None else ():
+            row["learnt"] = made.learnt
         return [] if made is None or at < self._reached else self._ended(merging, made, rows)
 
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
@@ -166,6 +168,7 @@ class Told:
         for row in rows if event.start is None else ():
             row["event_id"] = None
         for row in rows:
+            row["learnt"] = event.learnt
             id = row["table_id"].replace(_DASH, "")
             earlier = before.get(id)
             again = earlier is not None and earlier.dropped and row["columns"] is not None
@@ -210,8 +213,9 @@ class Told:
         self._note_created(merging, id, at)
         created = merging.created(id)
         return merging.merger.define(
-            table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone
-        )
+            table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone,
+            learnt=self._learnt(merging, id, at),
+        )  # fmt: skip
 
     def _shown(self, merging: Merging, id: str, at: Position) -> list[Image]:
         """What the log has shown of a table by the entry that ends at a position."""
@@ -224,7 +228,17 @@ class Told:
         self._checked(known.facts.table.definition)
         # The definition of this entry, or a later one that another node's log showed. Not the journal's newest: rows
         # behind this entry are merged by the definitions of their positions, however far the log is known.
-        return merging.merger.define(known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us)
+        return merging.merger.define(
+            known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us,
+            learnt=self._learnt(merging, id, at),
+        )  # fmt: skip
+
+    def _learnt(self, merging: Merging, id: str, at: Position) -> int:
+        """When the journal had the definition of a table that counts at a position; 0 where the state begins behind
+        that definition: what was logged since then may not all be read."""
+        event = self._tail.parts.definitions.history.source_of(id, at)
+        start = offset_of_text(merging.followed[self._node].began, "the state of images").position
+        return 0 if event is None or event.at < start else event.learnt
 
     def _note_created(self, merging: Merging, id: str, at: Position) -> None:
         """Whether the log has shown a table's CREATE since it is followed: the last one up to a position."""

@@ -99,13 +99,15 @@ class Told:
 
     def ended(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
         """What ends before an entry that changes definitions: a table that it creates again, where the log lacks the
-        DROP. `at`: where it begins."""
+        DROP. `at`: where it begins. `rows` have from here on when the journal had the change (`learnt`)."""
         if not any(row["op"] == "schema" for row in rows):
             return []
         made = self._tail.parts.definitions.history.made_by(at)
-        for row in rows if made is not None else ():
+        if made is None:
+            return []
+        for row in rows:
             row["learnt"] = made.learnt
-        return [] if made is None or at < self._reached else self._ended(merging, made, rows)
+        return [] if at < self._reached else self._ended(merging, made, rows)
 
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
         """What is known behind an entry that changes definitions, and shows that by rows. `at`: where it begins."""

@@ -192,6 +192,14 @@ class DefinitionHistory:
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
+    def learnt(self, id: str, start: Position, at: Position) -> int:
+        """When the journal first had the last report of a table (µs), from the log or elsewhere, that counts from
+        between these positions; 0 where there is none. It need not have changed anything: what a later consumer
+        reported from the beginning on may say the same."""
+        between = (r for r in reversed(self._records) if start <= r.at <= at and r.n not in self._retracted)
+        told = (r for r in between if isinstance(r, SchemaRecord) and _names(r.deltas, id))
+        return next((r.learnt for r in told), 0)
+
     def made_by(self, entry: Position) -> DefinitionEvent | None:
         """The change that the entry which begins at a position made; None where it made none, or none is known."""
         return self._of_entry.get(entry)
@@ -359,6 +367,11 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
         return any(other.at < _shown_at(record) and shows(rows, record.deltas) for other, rows in self._reported)
+
+
+def _names(deltas: Iterable[SchemaDelta], id: str) -> bool:
+    """Whether changes have the row of a table in `tables`, or `views`."""
+    return any(delta.cells.get("id", (BASE_TS, None))[1] == id for delta in deltas)
 
 
 def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:

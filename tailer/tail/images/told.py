@@ -236,11 +236,10 @@ class Told:
         )  # fmt: skip
 
     def _learnt(self, merging: Merging, id: str, at: Position) -> int:
-        """When the journal had the definition of a table that counts at a position; 0 where the state begins behind
-        that definition: what was logged since then may not all be read."""
-        event = self._tail.parts.definitions.history.source_of(id, at)
+        """When the journal had the table that is defined at a position; 0 where only what counts from before the state
+        begins names it: what was logged since then may not all be read."""
         start = offset_of_text(merging.followed[self._node].began, "the state of images").position
-        return 0 if event is None or event.at < start else event.learnt
+        return self._tail.parts.definitions.history.learnt(id, start, at)
 
     def _note_created(self, merging: Merging, id: str, at: Position) -> None:
         """Whether the log has shown a table's CREATE since it is followed: the last one up to a position."""

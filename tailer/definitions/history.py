@@ -25,6 +25,7 @@ class DefinitionEvent(NamedTuple):
 
     By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
     `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
+    `learnt`: when the journal first had it (µs); 0 where that is not known.
     """
 
     at: Position
@@ -32,6 +33,7 @@ class DefinitionEvent(NamedTuple):
     source: str
     n: int
     start: Position | None = None
+    learnt: int = 0
 
 
 class DefinitionHistory:
@@ -190,6 +192,14 @@ class DefinitionHistory:
         events = reversed(self._events[:count])
         return next((event for event in events if any(held.id == id for held in event.changed.values())), None)
 
+    def learnt(self, id: str, start: Position, at: Position) -> int:
+        """When the journal first had the last report of a table (µs), from the log or elsewhere, that counts from
+        between these positions; 0 where there is none. It need not have changed anything: what a later consumer
+        reported from the beginning on may say the same."""
+        between = (r for r in reversed(self._records) if start <= r.at <= at and r.n not in self._retracted)
+        told = (r for r in between if isinstance(r, SchemaRecord) and _names(r.deltas, id))
+        return next((r.learnt for r in told), 0)
+
     def made_by(self, entry: Position) -> DefinitionEvent | None:
         """The change that the entry which begins at a position made; None where it made none, or none is known."""
         return self._of_entry.get(entry)
@@ -309,7 +319,8 @@ class DefinitionHistory:
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
-            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record))
+            learnt = record.learnt if isinstance(record, SchemaRecord) else 0
+            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record), learnt)
             self._events.append(event)
             if event.start is not None:
                 self._of_entry.setdefault(event.start, event)
@@ -356,6 +367,11 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
         return any(other.at < _shown_at(record) and shows(rows, record.deltas) for other, rows in self._reported)
+
+
+def _names(deltas: Iterable[SchemaDelta], id: str) -> bool:
+    """Whether changes have the row of a table in `tables`, or `views`."""
+    return any(delta.cells.get("id", (BASE_TS, None))[1] == id for delta in deltas)
 
 
 def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:

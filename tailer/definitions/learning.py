@@ -4,7 +4,8 @@ before the offset that needs them leaves (architecture section 5). Reads no segm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from types import MappingProxyType
@@ -58,10 +59,20 @@ class Definitions:
     """What is known of tables at each position; see the module.
 
     `tolerant`: what cannot be decoded is left out, with a notice. `schema_rows`: changes of definitions are rows.
+    `wall`: seconds since the epoch.
     """
 
-    def __init__(self, journal: Journal, selection: Selection, *, tolerant: bool, schema_rows: bool = False) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        selection: Selection,
+        *,
+        tolerant: bool,
+        schema_rows: bool = False,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._journal = journal
+        self._wall = wall
         self._selection = selection
         self._tolerant = tolerant
         records = journal.read()
@@ -282,7 +293,11 @@ class Definitions:
 
     def _add(self, records: Sequence[SchemaRecord | DefinitionRecord]) -> None:
         if records:
-            self._journal.append(records)
+            now = int(self._wall() * 1_000_000)
+            self._journal.append([
+                msgspec.structs.replace(each, learnt=now) if isinstance(each, SchemaRecord) else each
+                for each in records
+            ])  # fmt: skip
             self.sync()
 
     def _is_news(self, digest: bytes, at: Position, others: Mapping[bytes, Position] = MappingProxyType({})) -> bool:

@@ -40,12 +40,12 @@ def is_earlier_drop(facts: TableFacts, node: str | None, time: int | None) -> bo
 
 
 def created_again(
-    facts: TableFacts, table: Table, now_us: int, *, cdc: bool, captured: bool, nodes: Collection[str]
+    facts: TableFacts, table: Table, learnt: int, *, cdc: bool, captured: bool, nodes: Collection[str]
 ) -> TableFacts:
-    """The next incarnation of a dropped table. `nodes`: all that are followed."""
+    """The next incarnation of a dropped table. `learnt`: see `first_facts`. `nodes`: all that are followed."""
     begun = facts.epoch + 2
     whole = captured and facts.reached.issuperset(nodes)
-    made = first_facts(table, (facts.ended_at or now_us) + 1, now_us, created=whole, cdc=cdc, captured=captured)
+    made = first_facts(table, (facts.ended_at or learnt) + 1, learnt, created=whole, cdc=cdc, captured=captured)
     epoch = begun if captured else begun + 1
     return msgspec.structs.replace(
         made, epoch=epoch, begun=begun, seq=facts.seq, ended_at=facts.ended_at, reached=facts.reached,

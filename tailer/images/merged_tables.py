@@ -141,7 +141,8 @@ class MergedTables:
         # Of a table that was created again the logs that have shown its DROP show its CREATE too.
         again = known is not None and known.facts.ended_at is not None and not begins
         table = Table.of(definition, native=native)
-        return list(self._define(table, again, definition.cdc, now, cause, begins, node=change["node"]))
+        learnt = change.get("learnt", 0)
+        return list(self._define(table, again, definition.cdc, now, cause, begins, node=change["node"], learnt=learnt))
 
     def _define(
         self,
@@ -152,17 +153,22 @@ class MergedTables:
         cause: Cause,
         begins: bool = False,
         node: str | None = None,
+        learnt: int = 0,
     ) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
+        # The same for all consumers, however late they read.
+        by = min(learnt or now, now)
         if known is None:
             lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
-            since = max(self._settings.started_us, lost)
-            self._tables.keep(first_facts(table, since, now, created=created, cdc=cdc, captured=cdc and not begins))
+            # Of a table whose CREATE nobody saw it is not known whether it captured before.
+            alone = learnt and not created and len(self._followed) == 1
+            since = max(by if alone else self._settings.started_us, lost)
+            self._tables.keep(first_facts(table, since, by, created=created, cdc=cdc, captured=cdc and not begins))
             return
         if known.facts.dropped:
             if node in known.facts.reached:
                 captured = cdc and not begins
-                again = created_again(known.facts, table, now, cdc=cdc, captured=captured, nodes=self._followed)
+                again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
                 self._tables.keep(again)
                 # Below the numbers of all its rows.
                 remember(self._store, known.facts.table.definition, table.definition, now - 1)
@@ -176,19 +182,19 @@ class MergedTables:
             return
         earlier = self._earlier(known, table, node)
         told = newer(facts.table, table) if earlier is None else facts.table
-        yield from self._redefine(KnownTable(facts), told, created, cdc, now, cause, begins)
+        yield from self._redefine(KnownTable(facts), told, created, cdc, now, cause, begins, by)
         if node is not None and len(self._followed) > 1:
             history = definitions_in(self._store, known.id)
             put_shown(self._store, known.id, node, history[-1][0] if earlier is None and history else earlier or 0)
 
     def _redefine(
-        self, known: KnownTable, told: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool
+        self, known: KnownTable, told: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool, by: int
     ) -> Iterator[Image]:
-        """The same of a table that is known, by the facts that `known` has by now."""
+        """The same of a table that is known, by the facts that `known` has by now. `by`: when it was learnt."""
         old, facts = self._tables.of(known.id), known.facts
         created = created and (facts.ended_at is None or facts.reached >= self._followed)
         if begins or not (cdc and facts.cdc):
-            facts = incomplete(facts, now)
+            facts = incomplete(facts, by)
         elif created and facts.epoch == facts.begun:
             # Not all of its nodes had shown its CREATE before, and nothing was lost since.
             # Rows that images reported as incomplete are not any more: `confirm` reports that.

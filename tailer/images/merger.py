@@ -59,18 +59,20 @@ class Merger(MergedTables):
         now_us: int,
         node: str | None = None,
         begins: bool = False,
+        learnt: int = 0,
     ) -> list[Image]:
         """A table's newest definition, the first one or a changed one.
 
         `created`: its CREATE was seen, while every node was followed from before it; that may be known later than the
         first definition. `cdc`: it is captured now. `node`: whose log has it; of a table that was created again with
         the same id that decides of which incarnation it is. `begins`: what was written before may not have been
-        captured.
+        captured. `learnt`: when the journal of the node had it first (µs), where all since is read; 0 where that is not
+        known.
 
         Gives one `schema` image where its columns changed, and an image of each row that reads differently by it;
         before these what has expired.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node))
+        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node, learnt=learnt))
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""

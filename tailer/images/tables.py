@@ -61,15 +61,16 @@ class TableFacts(msgspec.Struct, array_like=True):
         return self.confirmed is None
 
 
-def first_facts(table: Table, since: int, now_us: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:
-    """Of a table's first definition. `since`: since when all is read (µs). `created`: its CREATE was seen. `captured`:
-    it was, as long as it is read."""
-    return TableFacts(table, cdc, created and captured, since) if captured else TableFacts(table, cdc, False, now_us, 2)
+def first_facts(table: Table, since: int, learnt: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:
+    """Of a table's first definition, which was in force at the server when it was `learnt` (µs). `since`: since when
+    all is read (µs). `created`: its CREATE was seen. `captured`: it was, as long as it is read."""
+    return TableFacts(table, cdc, created and captured, since) if captured else TableFacts(table, cdc, False, learnt, 2)
 
 
-def incomplete(facts: TableFacts, now_us: int) -> TableFacts:
-    """The same, where changes are missing: nothing that was known whole counts any more."""
-    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=now_us, confirmed=None)
+def incomplete(facts: TableFacts, until: int) -> TableFacts:
+    """The same, where changes until then (µs) are missing: nothing that was known whole counts any more."""
+    since = max(facts.complete_since, until)
+    return msgspec.structs.replace(facts, whole=False, epoch=facts.epoch + 1, complete_since=since, confirmed=None)
 
 
 class KnownTable:

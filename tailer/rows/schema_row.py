@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import UUID
+from zlib import crc32
 
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.rows.place import Place
@@ -13,8 +15,11 @@ from tailer.schema.record_definitions import is_native
 from tailer.schema.selection import Selection, is_system
 from tailer.schema.told import told_text
 
-FIRST_ROW = 1_000_000
+FIRST_ROW: Final = 1_000_000
 """Row numbers of schema rows begin here: the entry's own rows, where somebody asks for them, have the lower ones."""
+
+ROWS: Final = 1_000_000
+"""So many numbers there are. Those of snapshot rows are behind them."""
 
 
 def schema_batch(
@@ -31,7 +36,8 @@ def schema_batch(
     """
     rows: list[Row] = []
     at = place.of(0)
-    for number, (table_id, new) in enumerate(sorted(changed.items()), FIRST_ROW):
+    for number, table_id in sorted(_numbers(changed).items()):
+        new = changed[table_id]
         old = before.get(table_id)
         if old is None and is_native(table_id):
             earlier = [held for held in before.values() if held.id == new.id]
@@ -46,3 +52,15 @@ def schema_batch(
             at.segment, at.offset, number, f"{place.node}:{at.segment}:{at.offset}:{number}", None, None,
         ))  # fmt: skip
     return ChangeBatch.of(rows)
+
+
+def _numbers(tables: Iterable[str]) -> dict[int, str]:
+    """The row number of each table: by its key alone, for a consumer may not know of all tables that an entry changes.
+    Where two would have the same number, the one with the higher key has the next free one."""
+    found: dict[int, str] = {}
+    for table in sorted(tables):
+        at = crc32(table.encode()) % ROWS
+        while FIRST_ROW + at in found:
+            at = (at + 1) % ROWS
+        found[FIRST_ROW + at] = table
+    return found

@@ -54,7 +54,8 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     they stood, if that was behind the planner's position already: they count from there inside that segment alone.
     `again`: records there were when the same was given once more, to overrule what came in between; 0 the first time.
     `size`: of what the log says itself the bytes of its entry, which begins so many before its end; 0 for all others,
-    and for what earlier versions journaled.
+    and for what earlier versions journaled. `learnt`: when it was journaled first, in microseconds by that machine's
+    clock, so that all consumers have one time by which the server had made the change; 0 in earlier versions.
     """
 
     at: Position
@@ -64,6 +65,7 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     again: int = 0
     asked: int = 0
     size: int = 0
+    learnt: int = 0
 
 
 class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
@@ -276,10 +278,10 @@ _DECODER: msgspec.json.Decoder[AnyRecord] = json_decoder(AnyRecord, from_texts_o
 
 
 def content(record: AnyRecord) -> bytes:
-    """What makes two records equal: all but the number, and of definitions not who told them; 16 bytes."""
+    """What makes two records equal: all but the number, and of definitions not who told them, or when; 16 bytes."""
     bare = msgspec.structs.replace(record, n=0)
     if isinstance(bare, SchemaRecord):
-        bare = msgspec.structs.replace(bare, source="", asked=min(bare.asked, 1))
+        bare = msgspec.structs.replace(bare, source="", asked=min(bare.asked, 1), learnt=0)
     return blake2b(msgspec.json.encode(bare, enc_hook=to_texts), digest_size=16).digest()
 
 

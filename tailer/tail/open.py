@@ -117,7 +117,7 @@ def _parts(
 ) -> TailParts:
     journal = consumer.journal if consumer is not None else log.home.journal(writable=writes)
     masks, key = _masks(journal, consumer, options)
-    definitions = _definitions(journal, options)
+    definitions = _definitions(journal, options, clocks.wall)
     cleaned = log.home.cleaned()
     survey = _survey(log, options, cleaned, clocks.wall, found)
     reacher, learnt = _reaching(survey, definitions, options, clocks.since)
@@ -192,8 +192,10 @@ def _archived(log: NodeLog, options: TailOptions, writes: bool) -> Found:
     return find_archived(options.archive, state_folder(log.folder), own, writes=writes)
 
 
-def _definitions(journal: Journal, options: TailOptions) -> Definitions:
-    return Definitions(journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes)
+def _definitions(journal: Journal, options: TailOptions, wall: Callable[[], float]) -> Definitions:
+    return Definitions(
+        journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes, wall=wall
+    )
 
 
 def _survey(log: NodeLog, options: TailOptions, cleaned: Cleaned, wall: Callable[[], float], found: Found) -> Survey:

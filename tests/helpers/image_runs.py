@@ -18,8 +18,9 @@ from tailer.tail.deliver import deliver
 from tailer.tail.images.feed import ImageFeed
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.images.timers import Timers
+from tailer.tail.tail import Tail
 from tests.helpers.outlets import Killed
-from tests.helpers.tails import open_tail
+from tests.helpers.tails import tail_parts
 
 NOW = 1_800_000_000.0
 
@@ -133,7 +134,7 @@ class Runs:
             schema_changes=True,
             **options,
         )
-        with open_tail(self.logs[node], chosen) as tail:
+        with Tail(tail_parts(self.logs[node], chosen, wall=self.wall), None) as tail:
             timers = Timers(stream, self.said.append)
             feed = ImageFeed(tail, stream, timers, self.said.append, tokens=self.tokens)
             deliver(feed, once=True, say=self.said.append)

@@ -99,11 +99,15 @@ class Told:
 
     def ended(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
         """What ends before an entry that changes definitions: a table that it creates again, where the log lacks the
-        DROP. `at`: where it begins."""
+        DROP. `at`: where it begins. `rows` have from here on when the journal had the change (`learnt`)."""
         if not any(row["op"] == "schema" for row in rows):
             return []
         made = self._tail.parts.definitions.history.made_by(at)
-        return [] if made is None or at < self._reached else self._ended(merging, made, rows)
+        if made is None:
+            return []
+        for row in rows:
+            row["learnt"] = made.learnt
+        return [] if at < self._reached else self._ended(merging, made, rows)
 
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
         """What is known behind an entry that changes definitions, and shows that by rows. `at`: where it begins."""
@@ -166,6 +170,7 @@ class Told:
         for row in rows if event.start is None else ():
             row["event_id"] = None
         for row in rows:
+            row["learnt"] = event.learnt
             id = row["table_id"].replace(_DASH, "")
             earlier = before.get(id)
             again = earlier is not None and earlier.dropped and row["columns"] is not None
@@ -210,8 +215,9 @@ class Told:
         self._note_created(merging, id, at)
         created = merging.created(id)
         return merging.merger.define(
-            table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone
-        )
+            table, created=created, cdc=newest.cdc, now_us=merging.now_us, node=self._node, begins=gone,
+            learnt=self._learnt(merging, id, at),
+        )  # fmt: skip
 
     def _shown(self, merging: Merging, id: str, at: Position) -> list[Image]:
         """What the log has shown of a table by the entry that ends at a position."""
@@ -224,7 +230,16 @@ class Told:
         self._checked(known.facts.table.definition)
         # The definition of this entry, or a later one that another node's log showed. Not the journal's newest: rows
         # behind this entry are merged by the definitions of their positions, however far the log is known.
-        return merging.merger.define(known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us)
+        return merging.merger.define(
+            known.facts.table, created=True, cdc=known.facts.cdc, now_us=merging.now_us,
+            learnt=self._learnt(merging, id, at),
+        )  # fmt: skip
+
+    def _learnt(self, merging: Merging, id: str, at: Position) -> int:
+        """When the journal had the table that is defined at a position; 0 where only what counts from before the state
+        begins names it: what was logged since then may not all be read."""
+        start = offset_of_text(merging.followed[self._node].began, "the state of images").position
+        return self._tail.parts.definitions.history.learnt(id, start, at)
 
     def _note_created(self, merging: Merging, id: str, at: Position) -> None:
         """Whether the log has shown a table's CREATE since it is followed: the last one up to a position."""

@@ -12,6 +12,7 @@ import pytest
 from tests.server.migrations.checks import check
 from tests.server.migrations.consumers import Consumer, End, Source, Targets, made
 from tests.server.migrations.ledger import Accepted, Ledger
+from tests.server.migrations.model import TTL
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
 from tests.server.migrations.writes import Statement, Target
@@ -93,6 +94,24 @@ def test_a_write_that_no_consumer_has(ran: Ran) -> None:
         give(ran.consumer("rows", life), row(write_ts=78))
     expected = [f"acknowledged writes: rows {life}" for life in ("caught-up", "lagging", "restarted")]
     assert found(ran) == expected
+
+
+def test_a_collection_that_is_set_to_null_is_logged_one_microsecond_early(ran: Ran) -> None:
+    consumers = [ran.consumer("rows", life) for life in ("caught-up", "lagging", "restarted")]
+    for text, stamp, differs in (("v = null", 78, False), ("v = null", 77, True), ("v = {'a'}", 78, True)):
+        by = Accepted(1, f"UPDATE {TABLE} SET {text} WHERE id = 1", 79, 79)
+        ran.ledger.accept(Statement(by.text, (Target(TABLE, (("id", 1),)),)), by, True)
+        for consumer in consumers:
+            give(consumer, row(), row(write_ts=stamp, event_id="f"))
+        assert bool(found(ran)) is differs
+        ran.ledger.expected.pop()
+
+
+def test_a_kept_row_that_a_ttl_ended_may_stay_where_nothing_is_known(ran: Ran) -> None:
+    keep(ran, f"INSERT INTO m0_t VALUES ({min(TTL)}, NULL, NULL, 6, 0)")
+    assert found(ran) == []
+    keep(ran, "INSERT INTO m0_t VALUES (2, NULL, NULL, 6, 0)")
+    assert found(ran) == ["kept: kept"]
 
 
 def test_images_differ_but_not_by_their_numbers(ran: Ran) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta, put
@@ -83,6 +85,18 @@ def test_source_of_names_the_change_that_counts_at_a_position() -> None:
     assert oldest is not None
     assert (newest.n, oldest.n) == (2, 1)
     assert history.source_of(ID_A, START) is None
+
+
+def test_when_the_last_report_of_a_table_was_journaled() -> None:
+    """Also of one that changes nothing, because another one that was journaled later counts from before it."""
+    made = create("t", ID_A, 10, SIMPLE)
+    first, later = (replace(record(n, at, made), learnt=n) for n, at in ((1, (5, 0)), (2, (0, 0))))
+    history = DefinitionHistory([first, later])
+    assert [event.n for event in history.events] == [2]
+    assert history.learnt(ID_A, Position(1, 0), Position(5, 0)) == 1
+    assert history.learnt(ID_A, START, Position(4, 0)) == 2
+    assert history.learnt(ID_A, Position(1, 0), Position(4, 0)) == 0
+    assert history.learnt(ID_B, START, Position(9, 0)) == 0
 
 
 def test_columns_are_as_old_as_the_log_says() -> None:

@@ -12,7 +12,7 @@ from tailer.errors import CdcError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of
 from tailer.tail.images.timers import Timers
-from tests.helpers.image_runs import NOW, Runs
+from tests.helpers.image_runs import NOW, Runs, Taker
 from tests.helpers.log_writer import (
     Cell,
     Deletion,
@@ -271,3 +271,43 @@ def test_what_comes_too_late_is_told(tmp_path: Path) -> None:
     (said,) = [line for line in runs.said if "older than what was forgotten" in line]
     # The marker of the row, and its value.
     assert said.startswith("warning: 2 facts came")
+
+
+TOGGLED = [
+    create_payload(TABLE),
+    captured_payload(TABLE, cdc=False, ts=TS + 1),
+    captured_payload(TABLE, cdc=True, ts=TS + 2),
+]
+BELOW, ABOVE = TS + 3_000_000, TS + 7_000_000
+"""Timestamps before and after the time at which the first consumer learnt of the table."""
+
+
+@pytest.mark.parametrize(
+    "schema", [TOGGLED, [uncaptured(TABLE), TOGGLED[-1]], None], ids=["again", "later", "no CREATE"]
+)
+def test_a_deletion_is_complete_by_when_the_journal_learnt_of_the_capture(
+    tmp_path: Path, schema: list[bytes] | None
+) -> None:
+    """Not by when a consumer read it: one that begins later gives the same. Nobody saw what was written until then."""
+    options = {} if schema is not None else {"schema_file": defined(tmp_path)}
+    known = schema or [create_payload(OTHER)]
+    runs = one(tmp_path, *known, wall=lambda: NOW + 5)
+    runs.run(**options)
+    entries = [*known, delete(TABLE, BELOW, pk=2), delete(TABLE, ABOVE, pk=3)]
+    put(tmp_path / "n1", *entries)
+    live = replace(runs, wall=lambda: NOW + 8)
+    live.run(**options)
+    assert shown(live) == [("t", "delete", False), ("t", "delete", True)]
+    later = one(tmp_path, *entries, wall=lambda: NOW + 1000, consumer="later", folder=tmp_path / "later", taker=Taker())
+    later.run()
+    assert shown(later) == shown(live)
+
+
+def test_a_state_that_begins_behind_a_definition_knows_nothing_of_before(tmp_path: Path) -> None:
+    """What was written since the journal learnt of the table is not all read."""
+    options = {"schema_file": defined(tmp_path)}
+    one(tmp_path, create_payload(OTHER), wall=lambda: NOW + 5).run(**options)
+    put(tmp_path / "n1", delete(TABLE, ABOVE, pk=3), delete(TABLE, TS + 2_000_000_000, pk=3), segment=ONE + 1)
+    later = Runs({"n1": tmp_path / "n1" / "cdc_raw"}, tmp_path / "later", consumer="later", wall=lambda: NOW + 1000)
+    later.run(start=f"{ONE + 1}:0")
+    assert shown(later) == [("t", "delete", False), ("t", "delete", True)]

@@ -157,11 +157,12 @@ class _Checking:
             self._count(f"images {life}", len(images))
             for name, table in self._ran.tables.items():
                 dropped = self._ran.ledger.dropped_columns(name)
-                folded = Folded(table, dropped).take(by_id.get(table.id, ()))
+                # While a table does not capture, its rows change without an image.
+                folded = Folded(table, dropped, self._ran.ledger.lives[name].since).take(by_id.get(table.id, ()))
                 if folded.unknown_ops:
                     self._differ("fold", f"images {life}", name, f"ops that nobody knows: {folded.unknown_ops}")
                 # What is newer than a DROP of its column lives again after ADD: no image says of which age a value is.
-                unknown = FUTURE if dropped or life == "snapshot" else ()
+                unknown = FUTURE if dropped or life == "snapshot" or name in self._not_whole else ()
                 self._equal("fold", f"images {life}", table, folded.rows, folded.complete, unknown)
 
     # --- kept tables ---
@@ -194,7 +195,8 @@ class _Checking:
             key = tuple(values[name] for name in table.key)
             if key in found:
                 self._differ("kept", consumer.name, table.name, f"two rows of one key: {key}")
-            found[key], complete[key] = values, known(row)
+            # It says whether the row was known whole at its last image: the table may have ceased to capture since.
+            found[key], complete[key] = values, known(row) and table.name not in self._not_whole
         unknown = FUTURE if consumer.life == "snapshot" else ()
         self._equal("kept", consumer.name, table, found, complete, unknown)
 

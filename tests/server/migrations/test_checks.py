@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,17 @@ def test_what_is_not_known_may_be_null_and_nothing_else(ran: Ran) -> None:
     assert found(ran) == []
     keep(ran, "UPDATE m0_t SET v = 'b'")
     assert found(ran) == ["kept: kept"]
+
+
+def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran) -> None:
+    for time, captures in ((80, "false"), (90, "true")):
+        text = f"ALTER TABLE {TABLE} WITH cdc = {captures}"
+        ran.ledger.accept(Statement(text), Accepted(2, text, time, time), True)
+    ran.tables[TABLE] = replace(ran.tables[TABLE], rows={(1,): {**SHOWN, "v": "b"}})
+    assert found(ran) == []
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("images", life), image(), image(seq=4, write_ts=95))
+    assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
 
 
 def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:

@@ -15,6 +15,7 @@ from tests.server.migrations.consumers import Consumer, End, Source, Targets, ma
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
+from tests.server.migrations.spark_tables import plain
 from tests.server.migrations.writes import Statement, Target
 
 TABLE = "m0.t"
@@ -141,6 +142,10 @@ def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran)
     for life in ("caught-up", "lagging", "restarted"):
         give(ran.consumer("images", life), image(), image(seq=4, write_ts=95))
     assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
+
+
+def test_a_tuple_of_spark_is_a_list_in_the_servers_json() -> None:
+    assert plain({"c": {"_1": 1, "_2": "a"}, "u": {"f0": {"_1": None}}}) == {"c": [1, "a"], "u": {"f0": [None]}}
 
 
 def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:

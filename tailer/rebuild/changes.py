@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from tailer.errors import DefinitionError
@@ -182,13 +183,22 @@ def _cells(plan: Plan, stamp: Stamp, columns: Mapping[str, Any], cells: Mapping[
         own = cells.get(name, {})
         if _is_void(column, stamp, own):
             continue
-        try:
-            yield from list(_cell(column, stamp, value, own))
-        except (ValueError, KeyError, TypeError, ArithmeticError):
-            # What is not void is there again when the column is added again; a value of another type than it had when
-            # it was dropped can no longer be.
-            if not column.dropped:
-                raise
+        yield from _fitting(column, stamp, value, own)
+
+
+def _fitting(column: DataColumn, stamp: Stamp, value: Any, own: Mapping[str, Any]) -> list[Fact]:
+    """By the type that the column has, or else by one that it had: what a DROP did not cover keeps its bytes, which the
+    server reads by the type with which the column was added again."""
+    try:
+        return list(_cell(column, stamp, value, own))
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        for earlier in column.earlier:
+            with suppress(ValueError, KeyError, TypeError, ArithmeticError):
+                return list(_cell(earlier, stamp, value, own))
+        # A dropped column's value of a type that nobody tells of can no longer be there again.
+        if not column.dropped:
+            raise
+        return []
 
 
 def _cell(column: DataColumn, stamp: Stamp, value: Any, own: Mapping[str, Any]) -> Iterator[Fact]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import msgspec
 
+from tailer.errors import DefinitionError
 from tailer.rebuild.by_name import in_order
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import with_earlier
@@ -23,6 +25,8 @@ class Table(msgspec.Struct, frozen=True):
     """A definition, complete for rebuilding. `fields`: of each user-defined type every name that a field ever had.
 
     Changes made before a field was renamed have its old name; by its newest definition alone nobody can tell which.
+    `types`: of each column that was dropped and added again with another type the types that it had before. What the
+    DROP did not cover keeps its bytes, and its change row spells it in the type of its time.
     `native`: a native log's, whose columns and fields are their names: one that was removed is kept, as a dropped one.
     `ended`: by node the place in its log where the table was dropped that had the same id before. `born`: when this one
     was created (µs), where there was an earlier one. See `is_former`. `former`: ids of earlier tables of the name.
@@ -34,6 +38,7 @@ class Table(msgspec.Struct, frozen=True):
     ended: Mapping[str, tuple[int, int]] = {}
     born: int | None = None
     former: tuple[str, ...] = ()
+    types: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
     def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = (), *, native: bool = False) -> Table:
@@ -41,10 +46,12 @@ class Table(msgspec.Struct, frozen=True):
         if native:
             return cls(with_earlier(newest, earlier), native=True)
         fields: dict[str, dict[str, int]] = {}
+        had: set[tuple[str, str]] = set()
         for definition in (*earlier, newest):
             for name, members in definition.types.items():
                 fields.setdefault(name, {}).update({field.name: at for at, field in enumerate(members)})
-        return cls(newest, fields)
+            had |= {(column.name, column.type) for column in definition.data_columns}
+        return cls(newest, fields, types=_other_types(newest, had))
 
     def succeeded_by(self, newer: Table) -> Table:
         """The same table by a newer definition, with every name that either one knows."""
@@ -56,7 +63,10 @@ class Table(msgspec.Struct, frozen=True):
         born = max((time for time in (self.born, newer.born) if time is not None), default=None)
         former = tuple(sorted({*self.former, *newer.former}))
         ended = latest_places(self.ended, newer.ended)
-        return Table(newer.definition, fields, ended=ended, born=born, former=former)
+        had = {(name, each) for table in (self, newer) for name, types in table.types.items() for each in types}
+        had |= {(column.name, column.type) for column in self.definition.data_columns}
+        types = _other_types(newer.definition, had)
+        return Table(newer.definition, fields, ended=ended, born=born, former=former, types=types)
 
     def is_former(self, node: str, place: tuple[int, int], write_ts: int | None) -> bool:
         """Whether a change is of an earlier table with this id: what its node logged before the DROP; of a node whose
@@ -68,6 +78,16 @@ class Table(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.definition.name
+
+
+def _other_types(newest: TableDefinition, had: Collection[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Of the columns of the newest definition the types that they had (`had`: with names) but no longer have."""
+    now = {column.name: column.type for column in newest.data_columns}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, type_ in sorted(had):
+        if type_ != now.get(name, type_):
+            found[name] = (*found.get(name, ()), type_)
+    return found
 
 
 def latest_places(
@@ -92,7 +112,8 @@ class DataColumn:
     """A static or regular column. `path`: of the JSON that names an element its bytes; `path_key`: those by order;
     `encode_fields`: the values of a non-frozen UDT's fields, by their numbers.
 
-    What was written at or before `void` is void: the column was dropped then.
+    What was written at or before `void` is void: the column was dropped then. `earlier`: the column as it was with
+    other types.
     """
 
     name: str
@@ -105,6 +126,7 @@ class DataColumn:
     path: FromJson
     path_key: Order
     encode_fields: tuple[FromJson, ...] = ()
+    earlier: tuple[DataColumn, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +190,18 @@ def _key_column(column: Column, definition: TableDefinition) -> KeyColumn:
 
 
 def _data_column(column: Column, table: Table) -> DataColumn:
-    type_ = parse_type(column.type, table.definition.types)
+    return _of_type(column, column.type, table, tuple(_earlier(column, table)))
+
+
+def _earlier(column: Column, table: Table) -> Iterator[DataColumn]:
+    """The column as it was with other types. The server lets none with a user-defined type be added again."""
+    for type_ in table.types.get(column.name, ()):
+        with suppress(DefinitionError):
+            yield _of_type(column, type_, table)
+
+
+def _of_type(column: Column, cql: str, table: Table, earlier: tuple[DataColumn, ...] = ()) -> DataColumn:
+    type_ = parse_type(cql, table.definition.types)
     encode = _no_value if type_.shape is Shape.COUNTER else _encoder(type_, table)
     element, path, path_key = _elements(type_, table) if type_.complex else (encode, encode, bytes)
     fields = tuple(_encoder(part, table) for part in type_.arguments) if type_.shape is Shape.UDT else ()
@@ -183,6 +216,7 @@ def _data_column(column: Column, table: Table) -> DataColumn:
         path,
         path_key,
         fields,
+        earlier,
     )
 
 

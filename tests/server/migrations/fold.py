@@ -20,13 +20,14 @@ Image = Mapping[str, Any]
 
 
 class Folded:
-    """Of one table: `rows` with all their values by primary key, `complete` whether each is known whole."""
+    """Of one table: `rows` with all their values by primary key, `complete` whether each is known whole: `complete` of
+    an image is of its time, and counts where the row was written at `since` (µs) or later."""
 
-    def __init__(self, table: ServerTable, dropped: Sequence[tuple[int, str]]) -> None:
+    def __init__(self, table: ServerTable, dropped: Sequence[tuple[int, str]], since: int = 0) -> None:
         self.rows: dict[Key, Row] = {}
         self.complete: dict[Key, bool] = {}
         self.unknown_ops: set[str] = set()
-        self._table, self._dropped = table, list(dropped)
+        self._table, self._dropped, self._since = table, list(dropped), since
         self._regular: dict[str, Image] = {}
         self._static: dict[str, Image] = {}
 
@@ -95,7 +96,10 @@ class Folded:
             row[name] = value(shared.get(name), table.types[name])
         key = tuple(row[name] for name in table.key)
         self.rows[key] = row
-        self.complete[key] = image["complete"] and (static is None or static["complete"])
+        self.complete[key] = self._is_whole(image) and (static is None or self._is_whole(static))
+
+    def _is_whole(self, image: Image) -> bool:
+        return bool(image["complete"]) and (image["write_ts"] or 0) >= self._since
 
 
 def _values(key: Mapping[str, Any] | None) -> list[Any]:

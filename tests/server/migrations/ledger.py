@@ -29,7 +29,8 @@ class Accepted:
 
 @dataclass
 class Life:
-    """A table from its CREATE on. `captures`: it has `cdc = true`; `whole`: it had all the time."""
+    """A table from its CREATE on. `captures`: it has `cdc = true`; `whole`: it had all the time; if not, `since`: when
+    that was altered last (µs)."""
 
     table: str
     step: int
@@ -38,6 +39,7 @@ class Life:
     began: int
     """µs"""
     id: str = ""
+    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Ledger:
                 self._end(name)
         elif found := _TOGGLE.match(text):
             life = self.lives[found[1]]
-            life.captures, life.whole = found[2] == "true", False
+            life.captures, life.whole, life.since = found[2] == "true", False, done.first
 
     def _end(self, table: str) -> None:
         self.lives.pop(table, None)

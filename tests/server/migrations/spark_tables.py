@@ -108,8 +108,10 @@ def _frame(lines: Sequence[str]) -> Any:
 
 
 def plain(given: Any) -> Any:
-    """A value of Spark as the server's JSON has it."""
+    """A value of Spark as the server's JSON has it. A tuple is a struct there, with the fields `_1`, `_2`, …"""
     if isinstance(given, dict):
+        if given and list(given) == [f"_{at + 1}" for at in range(len(given))]:
+            return [plain(part) for part in given.values()]
         return {str(name): plain(part) for name, part in given.items()}
     if isinstance(given, list | tuple):
         return [plain(part) for part in given]

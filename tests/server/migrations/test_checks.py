@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.model import TTL
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
+from tests.server.migrations.spark_tables import plain
 from tests.server.migrations.writes import Statement, Target
 
 TABLE = "m0.t"
@@ -148,6 +150,33 @@ def test_what_is_not_known_may_be_null_and_nothing_else(ran: Ran) -> None:
     assert found(ran) == []
     keep(ran, "UPDATE m0_t SET v = 'b'")
     assert found(ran) == ["kept: kept"]
+
+
+def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran) -> None:
+    for time, captures in ((80, "false"), (90, "true")):
+        text = f"ALTER TABLE {TABLE} WITH cdc = {captures}"
+        ran.ledger.accept(Statement(text), Accepted(2, text, time, time), True)
+    ran.tables[TABLE] = replace(ran.tables[TABLE], rows={(1,): {**SHOWN, "v": "b"}})
+    assert found(ran) == []
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("images", life), image(), image(seq=4, write_ts=95))
+    assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
+
+
+def test_a_current_state_that_is_refused(ran: Ran) -> None:
+    refused = f"LossError: [CDC-5] Changes of {TABLE} may be missing: it did not capture (cdc = false) at 1:0"
+    ran.spark.append({"table": TABLE, "way": "current_state", "step": 3, "error": refused})
+    assert found(ran) == ["spark: Spark current_state"]
+    for time, captures in ((80, "false"), (90, "true")):
+        text = f"ALTER TABLE {TABLE} WITH cdc = {captures}"
+        ran.ledger.accept(Statement(text), Accepted(2, text, time, time), True)
+    assert found(ran) == []
+    ran.spark[0]["error"] = "DefinitionError: nothing defines it"
+    assert found(ran) == ["spark: Spark current_state"]
+
+
+def test_a_tuple_of_spark_is_a_list_in_the_servers_json() -> None:
+    assert plain({"c": {"_1": 1, "_2": "a"}, "u": {"f0": {"_1": None}}}) == {"c": [1, "a"], "u": {"f0": [None]}}
 
 
 def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:

@@ -86,6 +86,22 @@ def test_what_is_not_void_of_a_dropped_column_is_kept_for_when_it_is_added_again
     assert facts(Table.of(definition(gone)), change("update", 9, columns='{"v":"of another type"}')) == []
 
 
+def test_what_a_drop_did_not_cover_keeps_its_bytes_when_the_column_is_added_again_with_another_type() -> None:
+    """As the server shows it: the text 'hi' of the year 3000 is 0x6869 in a column that is a blob by now."""
+    text, blob = Column("v", "regular", "text"), Column("v", "regular", "blob", dropped_time=5, added_time=6)
+    row = change("update", 9, columns='{"v":"hi"}')
+    by_history = Table.of(definition(blob), [definition(text)])
+    assert facts(by_history, row) == [(Kind.CELL, b"", b"hi")]
+    assert facts(by_history, change("update", 9, columns='{"v":"0xff"}')) == [(Kind.CELL, b"", b"\xff")]
+    # A keeper goes from one definition to the next, and knows them all then.
+    gone = Column("v", "regular", "text", dropped=True, dropped_time=5)
+    told = successor(successor(Table.of(definition(text)), Table.of(definition(gone))), Table.of(definition(blob)))
+    assert facts(told, row) == [(Kind.CELL, b"", b"hi")]
+    assert successor(told, Table.of(definition(blob))) == told
+    with pytest.raises(DefinitionError, match="does not fit"):
+        facts(Table.of(definition(blob)), row)
+
+
 DROPPED = Table.of(msgspec.structs.replace(definition(V, U), dropped=True), ())
 
 

@@ -7,7 +7,7 @@ changed it. Opens nothing: records in, definitions out.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -225,10 +225,20 @@ class DefinitionHistory:
         """Where an event shows the CREATE of a table that is not dropped, the time before which its rows are of an
         earlier table with the same id: the log that is there lacks the DROP. None for all other events."""
         earlier = self.before(id, event) if id in event.changed else None
-        record = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
-        if earlier is None or earlier.dropped or not isinstance(record, SchemaRecord) or record.source != LOG:
+        record = self._record_of(event)
+        if earlier is None or earlier.dropped or record is None or record.source != LOG:
             return None
-        return _id_written(record.deltas, id) - 1 if self._is_second(record, id) else None
+        return _created(record.deltas, id) - 1 if self._is_second(record, id) else None
+
+    def created_in(self, id: str, event: DefinitionEvent) -> int | None:
+        """The time (µs) of the CREATE of a table that an event of the log shows; None where it shows none."""
+        record = self._record_of(event)
+        shows = record is not None and record.source == LOG and creates(record.deltas, id)
+        return _created(record.deltas, id) if record is not None and shows else None
+
+    def _record_of(self, event: DefinitionEvent) -> SchemaRecord | None:
+        found = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
+        return found if isinstance(found, SchemaRecord) else None
 
     def _is_second(self, record: SchemaRecord, id: str) -> bool:
         """Whether a record of the log shows the CREATE of a table, and there was an earlier one with the same id."""
@@ -237,7 +247,7 @@ class DefinitionHistory:
         shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
         before = [*(r.deltas for r in shown if _shown_at(r) < _shown_at(record))]
         before += [other.deltas for other, _ in self._reported if other.at < record.at]
-        return any(BASE_TS < _id_written(deltas, id) < _id_written(record.deltas, id) for deltas in before)
+        return any(BASE_TS < _created(deltas, id) < _created(record.deltas, id) for deltas in before)
 
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
@@ -374,10 +384,16 @@ def _names(deltas: Iterable[SchemaDelta], id: str) -> bool:
     return any(delta.cells.get("id", (BASE_TS, None))[1] == id for delta in deltas)
 
 
-def _id_written(deltas: Iterable[SchemaDelta], id: str) -> int:
-    """When a table was given its id."""
-    cells = (delta.cells.get("id", (BASE_TS, None)) for delta in deltas)
-    return max((time for time, value in cells if value == id), default=BASE_TS)
+def _created(deltas: Collection[SchemaDelta], id: str) -> int:
+    """When a table was created, where changes hold all of it.
+
+    Each ALTER writes the row of `tables` again, and a node that missed it logs the whole schema as it is now
+    (`SchemaKeyspace.convertSchemaToMutations`). The oldest column is as old as the table.
+    """
+    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
+    columns = (d for d in deltas if d.table == "columns" and (d.keyspace, *d.clustering[:1]) in names)
+    times = [delta.cells["kind"][0] for delta in columns if "kind" in delta.cells]
+    return min(times, default=BASE_TS)
 
 
 def _shown_at(record: SchemaRecord) -> Position:

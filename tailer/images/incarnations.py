@@ -4,6 +4,9 @@ A node's log shows the DROP at its position: what it logged before is of the ear
 of the new one. Nodes are read at different times, and the log of a node that was down shows no DROP. So until a node's
 log has shown the DROP, its cells are of the earlier incarnation where their timestamps are at most that of the DROP
 (the server removed them with the table), and all of them where its definition there is one of the earlier incarnation.
+
+A CREATE of a later time than the DROP shows as much as the DROP. Cells newer than the DROP let the next incarnation
+begin before any CREATE is shown: it is supposed. Where the logs of all nodes show the DROP, and no CREATE yet, it ends.
 """
 
 from __future__ import annotations
@@ -21,14 +24,24 @@ def dropped(facts: TableFacts, node: str | None, time: int) -> TableFacts:
     """The table after a DROP at `time` (µs), as a node's log shows it."""
     reached = frozenset() if node is None else frozenset({node})
     return msgspec.structs.replace(
-        facts, dropped=True, ended_at=time, reached=reached, previous=facts.table, behind=frozenset()
+        facts,
+        dropped=True,
+        ended_at=time,
+        reached=reached,
+        previous=facts.table,
+        behind=frozenset(),
+        supposed=False,
     )
 
 
 def shown_again(facts: TableFacts, node: str | None, time: int | None) -> TableFacts:
-    """The table where a node's log shows a DROP that is known already, or an earlier one."""
+    """The table where a node's log shows a DROP that is known already, or an earlier one; of a dropped table also a
+    later one."""
     if node is None or facts.ended_at is None or (time is not None and time < facts.ended_at):
         return facts
+    if facts.dropped and time is not None and time > facts.ended_at:
+        # It ended an incarnation that only other logs show: they have to show this DROP too.
+        return dropped(facts, node, time)
     return msgspec.structs.replace(facts, reached=facts.reached | {node}, behind=facts.behind - {node})
 
 
@@ -37,6 +50,23 @@ def is_earlier_drop(facts: TableFacts, node: str | None, time: int | None) -> bo
     if facts.ended_at is None or node is None:
         return False
     return node not in facts.reached if time is None else time <= facts.ended_at
+
+
+def shows_next(facts: TableFacts, node: str, made: int) -> bool:
+    """Whether a node's log, which has not shown the DROP, shows a CREATE of the time `made` (µs) behind it."""
+    return is_behind(facts, node) and facts.ended_at is not None and made > facts.ended_at
+
+
+def shown_created(facts: TableFacts, node: str, made: int | None) -> TableFacts:
+    """The table where a node's log shows a CREATE of the time `made` (µs).
+
+    All cells of before this time are of an earlier incarnation, until the node's log has shown as much.
+    """
+    if made is None or facts.ended_at is None or made <= facts.ended_at:
+        return facts
+    return msgspec.structs.replace(
+        facts, ended_at=made - 1, reached=facts.reached | {node}, behind=facts.behind - {node}
+    )
 
 
 def created_again(
@@ -51,6 +81,23 @@ def created_again(
         made, epoch=epoch, begun=begun, seq=facts.seq, ended_at=facts.ended_at, reached=facts.reached,
         previous=facts.previous,
     )  # fmt: skip
+
+
+def supposed_again(facts: TableFacts, table: Table, learnt: int) -> TableFacts:
+    """Likewise where only a node says so whose log has shown neither the DROP nor the CREATE."""
+    # It captures, or the node would not say anything. Whether it did so from its CREATE on, the CREATE shows.
+    again = created_again(facts, table, learnt, cdc=True, captured=True, nodes=())
+    return msgspec.structs.replace(again, whole=False, supposed=True)
+
+
+def is_unfounded(facts: TableFacts, nodes: Collection[str]) -> bool:
+    """Whether the logs of all nodes have shown the DROP behind which a table is supposed to be created again."""
+    return facts.supposed and facts.reached.issuperset(nodes)
+
+
+def is_of_next(facts: TableFacts, node: str | None, table: Table) -> bool:
+    """Whether a definition that a node's log shows cannot be one of a dropped table."""
+    return node is not None and facts.previous is not None and not _may_be_before(table, facts.previous)
 
 
 def reported(facts: TableFacts, node: str | None, table: Table) -> TableFacts | None:

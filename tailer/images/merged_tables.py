@@ -17,8 +17,13 @@ from tailer.images.incarnations import (
     created_again,
     dropped,
     is_earlier_drop,
+    is_of_next,
+    is_unfounded,
     reported,
     shown_again,
+    shown_created,
+    shows_next,
+    supposed_again,
 )
 from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
@@ -136,13 +141,26 @@ class MergedTables:
         if change["columns"] is None:
             return self._drop(change["table_id"], now, cause, change)
         definition, begins = told_definition(change["columns"]), capture_begins(change["columns"])
-        known = self._tables.get(definition.id)
+        known, images = self._tables.get(definition.id), list[Image]()
+        if known is not None:
+            images = self._show_created(known, change, now)
+            known = self._tables.of(definition.id)
         native = known is not None and known.facts.table.native
         # Of a table that was created again the logs that have shown its DROP show its CREATE too.
         again = known is not None and known.facts.ended_at is not None and not begins
         table = Table.of(definition, native=native)
         learnt = change.get("learnt", 0)
-        return list(self._define(table, again, definition.cdc, now, cause, begins, node=change["node"], learnt=learnt))
+        defined = self._define(table, again, definition.cdc, now, cause, begins, node=change["node"], learnt=learnt)
+        return [*images, *defined]
+
+    def _show_created(self, known: KnownTable, change: Mapping[str, Any], now: int) -> list[Image]:
+        """Take note of a CREATE whose time is known: it shows the DROP before it too, which the node's log may lack."""
+        node, made, images = change["node"], change.get("write_ts"), list[Image]()
+        if made is not None and shows_next(known.facts, node, made) and not known.facts.dropped:
+            place = change["segment"], change["offset"]
+            images = self._truncated(known, node, place, made - 1, Cause.of(change), now)
+        self._tables.keep(shown_created(self._tables.of(known.id).facts, node, made))
+        return images
 
     def _define(
         self,
@@ -169,11 +187,9 @@ class MergedTables:
             if node in known.facts.reached:
                 captured = cdc and not begins
                 again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
-                self._tables.keep(again)
-                # Below the numbers of all its rows.
-                remember(self._store, known.facts.table.definition, table.definition, now - 1)
-                if node is not None:
-                    put_shown(self._store, known.id, node, now - 1)
+                self._begin_again(known, again, node, now)
+            elif is_of_next(known.facts, node, table):
+                self._begin_again(known, supposed_again(known.facts, table, by), node, now)
             return
         facts = reported(known.facts, node, table)
         if facts is None:
@@ -182,10 +198,21 @@ class MergedTables:
             return
         earlier = self._earlier(known, table, node)
         told = newer(facts.table, table) if earlier is None else facts.table
+        if facts.supposed and node in facts.reached:
+            # The log that has shown the DROP tells what the table is; until now that was supposed, too.
+            facts, told = msgspec.structs.replace(facts, supposed=False), table
         yield from self._redefine(KnownTable(facts), told, created, cdc, now, cause, begins, by)
         if node is not None and len(self._followed) > 1:
             history = definitions_in(self._store, known.id)
             put_shown(self._store, known.id, node, history[-1][0] if earlier is None and history else earlier or 0)
+
+    def _begin_again(self, known: KnownTable, again: TableFacts, node: str | None, now: int) -> KnownTable:
+        """The next incarnation of a dropped table. `node`: whose log shows its definition."""
+        # Below the numbers of all its rows.
+        remember(self._store, known.facts.table.definition, again.table.definition, now - 1)
+        if node is not None:
+            put_shown(self._store, known.id, node, now - 1)
+        return self._tables.keep(again)
 
     def _redefine(
         self, known: KnownTable, told: Table, created: bool, cdc: bool, now: int, cause: Cause, begins: bool, by: int
@@ -278,15 +305,24 @@ class MergedTables:
             # What this node logged before is of the earlier incarnation, whatever timestamps it has.
             place = change["segment"], change["offset"]
             images = self._truncated(table, node, place, time or 0, cause, now)
-            self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
+            shown = self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
+            if is_unfounded(shown.facts, self._followed):
+                images.append(self._end(shown, now, cause))
+                ended = msgspec.structs.replace(self._tables.of(table_id).facts, dropped=True, supposed=False)
+                self._tables.keep(ended)
             return images
+        image = self._end(table, now, cause)
+        facts = self._tables.of(table_id).facts
+        self._tables.keep(dropped(facts, node, now if time is None else time))
+        return [image]
+
+    def _end(self, table: KnownTable, now: int, cause: Cause) -> Image:
+        """The image of a table that is dropped; its rows are cleared."""
         image = self._of_table(table, "drop", (), None, cause, self._above_rows(table, now))
         # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
         self.begin(image.seq + 2)
-        facts = self._tables.of(table_id).facts
-        self._tables.keep(dropped(facts, node, now if time is None else time))
         self._store.clear(table.id)
-        return [image]
+        return image
 
     def _above_rows(self, table: KnownTable, now: int) -> int:
         """A number above those of all images of a table's rows."""

@@ -18,6 +18,7 @@ from tailer.images.forgetting_by_turns import NO_GC_GRACE
 from tailer.images.image import Image
 from tailer.images.incarnations import (
     is_behind,
+    supposed_again,
     without_earlier,
 )
 from tailer.images.known import Known, known_of
@@ -97,7 +98,11 @@ class Merger(MergedTables):
                 now = self.begin(now)
                 continue
             table = self._tables.of(change["table_id"])
-            if table.facts.dropped or change["node"] in table.facts.behind:
+            if table.facts.dropped:
+                if not self._says_of_next(change, table):
+                    continue
+                table = self._begin_again(table, supposed_again(table.facts, table.facts.table, now), None, now)
+            if change["node"] in table.facts.behind:
                 continue
             truncates = truncation(change)
             if truncates is not None:
@@ -112,6 +117,13 @@ class Merger(MergedTables):
         for (table_id, partition), told in units.items():
             images += self._merge(self._tables.of(table_id), partition, told, now, marks)
         return images
+
+    def _says_of_next(self, change: Mapping[str, Any], table: KnownTable) -> bool:
+        """Whether a change of a dropped table is newer than the DROP, which the node's log has not shown."""
+        if not table.facts.reached or not is_behind(table.facts, change["node"]):
+            return False
+        made = self._changed(change, table)
+        return made is not None and bool(without_earlier(table.facts, made).facts)
 
     def _changed(self, change: Mapping[str, Any], table: KnownTable) -> Changed | None:
         """What a change row says. Where it does not fit the newest definition it is of an earlier one, and read late: a

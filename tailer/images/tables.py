@@ -34,6 +34,7 @@ class TableFacts(msgspec.Struct, array_like=True):
     A table that was dropped and created again with the same id has another incarnation, which begins at epoch `begun`.
     `ended_at`: the timestamp (µs) of the DROP that ended the one before; `reached`: the nodes whose log has shown that
     DROP; `previous`: the last definition of the one before; `behind`: nodes whose log showed a definition of it since.
+    `supposed`: only changes of nodes whose log has not shown the DROP say that there is a next incarnation.
 
     `confirmed`: where all of the table has become known, and its rows are told so in batches: the name of the last
     partition that was; None where that is not under way. `whole` is set at its end.
@@ -54,6 +55,7 @@ class TableFacts(msgspec.Struct, array_like=True):
     previous: Table | None = None
     behind: frozenset[str] = frozenset()
     confirmed: bytes | None = None
+    supposed: bool = False
 
     @property
     def usual(self) -> bool:

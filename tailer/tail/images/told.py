@@ -124,12 +124,14 @@ class Told:
         return images
 
     def _ended(self, merging: Merging, event: DefinitionEvent, rows: Iterable[dict[str, Any]]) -> list[Image]:
+        """See `ended`. A row that shows a CREATE gets its time, which change rows do not have."""
         history, images = self._tail.parts.definitions.history, list[Image]()
         for row in rows:
             if row["op"] == "schema" and row["columns"] is not None:
                 id = row["table_id"].replace(_DASH, "")
+                row["write_ts"] = history.created_in(id, event)
                 time, known = history.lost_drop(id, event), merging.merger.table(id)
-                if time is not None and known is not None and not known.facts.dropped:
+                if time is not None and known is not None and not (known.facts.dropped or known.facts.supposed):
                     drop = {**row, "columns": None, "write_ts": time, "event_id": None}
                     images += merging.merger.entry([drop], merging.now_us)
         return images

@@ -200,3 +200,15 @@ def test_what_comes_too_late_is_counted() -> None:
     assert (image.op, told.late) == ("insert", 2)
     told.batch([at("a", 30, insert(NOW + (HOURS + 2) * SECOND, v=1))], NOW + (HOURS + 3) * SECOND)
     assert told.late == 2
+
+
+def test_rows_of_a_node_whose_log_lacks_the_drop_are_of_the_next_table() -> None:
+    """It was down then; its CREATE comes before the other one's."""
+    told = Buckets([TABLE], "ab")
+    told.batch([*created("a", "b"), *(at(node, 10, insert(5, v=1)) for node in "ab")], NOW)
+    drop = {**created("a")[0], "columns": None, "write_ts": 50}
+    assert [image.op for image in told.batch([at("a", 20, drop)], NOW + 1)] == ["drop"]
+    rows = [at("b", 20, created("b")[0]), at("b", 30, insert(60, v=2)), at("b", 40, insert(50, 2, v=2))]
+    assert short(told.batch(rows, NOW + 2)) == [("upsert", None, {"v": 2}, ("v",))]
+    later = [at("a", 30, created("a")[0]), at("a", 40, update(70, v=3))]
+    assert short(told.batch(later, NOW + 3)) == [("update", {"v": 2}, {"v": 3}, ("v",))]

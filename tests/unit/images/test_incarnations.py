@@ -1,0 +1,157 @@
+"""A table is dropped and created again with its id, and the log of one node lacks the DROP: no change is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tailer.images import Image
+from tailer.schema.model import Column, TableDefinition
+from tests.unit.images.told import (
+    DATA,
+    ID,
+    START,
+    State,
+    bare,
+    change,
+    definition,
+    delete,
+    insert,
+    now,
+    truncate,
+    update,
+)
+
+S, V, W = DATA
+END = now(3)
+"""The timestamp of the DROP."""
+
+
+def schema_row(node: str, newest: TableDefinition | None = None, ts: int | None = None) -> dict[str, Any]:
+    """A DROP of the time `ts`, or a definition; with `ts` it is a CREATE of that time."""
+    text = None if newest is None else msgspec.json.encode(newest).decode()
+    row = change("schema", 0, None, node)
+    return row | {"columns": text, "partition_key": None, "token": None, "write_ts": ts}
+
+
+def told(images: list[Image]) -> list[tuple[Any, ...]]:
+    return [(image.op, bare(image.after), image.complete) for image in images]
+
+
+def dropped(*nodes: str) -> State:
+    """A table with one row, of which a's log has shown the DROP."""
+    state = State(whole=True, nodes=nodes or ("a", "b"))
+    state.tell(insert(START + 1, v=1))
+    assert [image.op for image in state.tell(schema_row("a", ts=END), at=4)] == ["drop"]
+    return state
+
+
+def test_what_is_newer_than_the_drop_is_of_the_next_incarnation() -> None:
+    state = dropped()
+    assert state.tell(insert(END, 2, node="b", v=2), at=5) == []
+    assert told(state.tell(insert(END + 1, 3, node="b", v=3), at=5)) == [("upsert", {"v": 3}, False)]
+    assert told(state.tell(insert(END, 4, node="b", v=4), insert(END + 2, 5, node="b", v=5), at=6)) == [
+        ("upsert", {"v": 5}, False)
+    ]
+    state.tell(schema_row("a", definition()), at=7)
+    assert told(state.tell(update(END + 3, 3, v=4), at=8)) == [("update", {"v": 4}, False)]
+
+
+def test_so_is_a_deletion() -> None:
+    """The other node logged the INSERT before it, and the deletion not at all."""
+    state = dropped()
+    assert [image.op for image in state.tell(delete(END + 9, node="b"), at=5)] == ["delete"]
+    state.tell(schema_row("a", definition()), at=6)
+    assert state.tell(insert(END + 2, v=3), at=7) == []
+
+
+def test_what_the_node_that_showed_the_drop_writes_behind_it_is_nothing() -> None:
+    state = dropped()
+    assert state.tell(insert(END + 1, 2, v=2), at=5) == []
+
+
+def test_the_table_is_known_whole_once_all_nodes_have_shown_the_create() -> None:
+    state = dropped()
+    assert told(state.tell(schema_row("b", definition(), END + 5), insert(END + 1, 3, node="b", v=3), at=5)) == [
+        ("insert", {"v": 3, "w": None}, True)
+    ]
+    assert state.tell(schema_row("a", definition(), END + 5), at=6) == []
+    assert told(state.tell(insert(START + 9, 4, v=4), at=7)) == [("insert", {"v": 4, "w": None}, True)]
+
+
+def test_a_supposed_incarnation_becomes_whole_too() -> None:
+    state = dropped()
+    state.tell(insert(END + 9, 3, node="b", v=3), at=5)
+    assert state.tell(schema_row("a", definition(), END + 5), at=6) == []
+    # What b logged before its CREATE is of the ended table.
+    images = state.tell(schema_row("b", definition(), END + 5), insert(END + 2, 4, node="b", v=4), at=7)
+    assert told(images) == [("delete", None, False), ("insert", {"v": 4, "w": None}, True)]
+
+
+def test_a_create_shows_that_the_earlier_incarnation_is_over() -> None:
+    """a's CREATE came first; b's CREATE of the same time is no second one."""
+    state = dropped("a", "b", "c")
+    state.tell(schema_row("a", definition(), END + 5), insert(END + 6, 2, v=2), at=5)
+    assert told(state.tell(insert(END + 7, 3, node="b", v=3), at=6)) == [("upsert", {"v": 3}, False)]
+    images = state.tell(schema_row("b", ts=END + 4), schema_row("b", definition(), END + 5), at=7)
+    assert told(images) == [("delete", None, False)]
+    assert told(state.tell(update(START, 2, node="b", w=1), at=8)) == [("update", {"v": 2, "w": 1}, False)]
+
+
+def test_rows_of_the_future_end_with_the_drop_of_their_node() -> None:
+    """They were of the ended table: neither log shows a CREATE."""
+    state = dropped("a", "b", "c")
+    assert told(state.tell(insert(END + 9, 2, node="b", v=2), at=5)) == [("upsert", {"v": 2}, False)]
+    assert told(state.tell(schema_row("b", ts=END), at=6)) == [("delete", None, False)]
+    assert [image.op for image in state.tell(schema_row("c", ts=END), at=7)] == ["drop"]
+    assert state.rows() == {}
+    assert state.tell(insert(END + 9, 2, node="b", v=2), at=8) == []
+    state.tell(schema_row("a", definition()), at=9)
+    assert told(state.tell(insert(END + 10, 3, node="c", v=3), at=9)) == [("insert", {"v": 3, "w": None}, True)]
+
+
+def test_the_log_that_showed_the_drop_tells_what_the_table_is() -> None:
+    """It was supposed to have the columns of before; a row of the future has a value of one that is gone."""
+    state = dropped()
+    state.tell(insert(END + 9, 2, node="b", v=2, w=3), insert(END + 8, 3, node="b", v=3), at=5)
+    images = state.tell(schema_row("a", definition(S, V)), at=6)
+    assert (images[0].op, images[0].changed) == ("schema", ("w",))
+    found = state.merger.table(ID)
+    assert found is not None
+    assert found.facts.table.definition == definition(S, V)
+    assert told(state.tell(update(END + 10, 3, v=4), at=7)) == [("update", {"v": 4}, False)]
+    assert told(state.tell(update(END + 11, 2, v=5), at=7)) == [("update", {"v": 5}, False)]
+
+
+def test_a_definition_that_the_ended_table_never_had_begins_the_next_incarnation() -> None:
+    state = dropped()
+    other = definition(S, V, Column("y", "regular", "text"))
+    assert state.tell(schema_row("b", other), at=5) == []
+    assert told(state.tell(insert(END + 1, 3, node="b", y="z"), at=6)) == [("upsert", {"y": "z"}, False)]
+
+
+def test_a_later_drop_ends_what_only_its_own_log_has_shown() -> None:
+    """a lags behind two lives that c's log shows: neither its second CREATE nor that DROP is of the third one."""
+    state = dropped("a", "c")
+    assert state.tell(schema_row("c", ts=END + 20), at=5) == []
+    state.tell(schema_row("c", definition(), END + 30), insert(END + 31, 3, node="c", v=3), at=6)
+    assert state.tell(schema_row("a", definition(), END + 10), insert(END + 11, 2, v=2), at=7) == []
+    assert state.tell(schema_row("a", ts=END + 20), at=8) == []
+    state.tell(schema_row("a", definition(), END + 30), at=9)
+    images = state.tell(update(END + 32, 3, v=4), at=9)
+    assert [(image.op, bare(image.before)["v"], bare(image.after)["v"]) for image in images] == [("update", 3, 4)]
+
+
+@pytest.mark.parametrize("what", ["truncate", "dropped by its keeper"])
+def test_what_begins_nothing(what: str) -> None:
+    if what == "truncate":
+        state, row = dropped(), truncate(END + 5, "b")
+    else:
+        state, row = State(), insert(now(9), node="b", v=1)
+        state.merger.dropped(ID, now(3))
+    assert state.tell(row, at=5) == []
+    found = state.merger.table(ID)
+    assert found is not None
+    assert found.facts.dropped

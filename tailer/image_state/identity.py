@@ -19,7 +19,8 @@ from tailer.versions import Versioned, check_version
 
 VERSION: Final = 3
 """1: no snapshot was ever read; 2: with the ranges of a snapshot; 3: with tables that were created again, rows that
-become complete in batches, and rows that `compare --mend` asks for. An older program would leave these out."""
+become complete or get another definition in batches, and rows that `compare --mend` asks for. An older program would
+leave these out."""
 
 _IDENTITY: Final = "identity"
 _NODE: Final = "node/"

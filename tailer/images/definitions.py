@@ -69,14 +69,17 @@ def _columns(table: Table) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iterator[Image]:
-    """An image of each row that reads differently by the new definition. `old`, `new`: one partition by both.
+def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> tuple[list[Image], int]:
+    """An image of each row that reads differently by the new definition; how many rows there are. `old`, `new`: one
+    partition by both.
 
     A value goes with its dropped column; one that a drop did not cover comes back when the column is added again; a
     value of a user-defined type has the type's new fields. A column that is only added changes no row.
     """
     rekeyed, retyped = _other_types(old.table.facts.table, new.table.facts.table)
-    for was, row in zip(_rows(old), _rows(new), strict=True):
+    images: list[Image] = []
+    rows = list(zip(_rows(old), _rows(new), strict=True))
+    for was, row in rows:
         before = old.view(was)
         new.settle(row, row.facts)
         after = new.view(row)
@@ -85,14 +88,15 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> Iter
             row.gone = True
             after = after._replace(text=None)
             changed = changed_of(new, row, before, after)
-            yield row_image(new, row, "delete", before, after, changed, None, cause, now_us)
+            images.append(row_image(new, row, "delete", before, after, changed, None, cause, now_us))
         elif changed := _reads_differently(before, after):
-            yield row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us)
+            images.append(row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us))
         elif before.guessed and after.complete and after.text is not None:
-            yield row_image(new, row, "read", after, after, (), None, cause, now_us)
+            images.append(row_image(new, row, "read", after, after, (), None, cause, now_us))
         elif after.text is not None and (rekeyed or any(after.values.get(name) is not None for name in retyped)):
             # What keeps the table has the row under another key, or the value in a column of another type.
-            yield row_image(new, row, "update", before, after, retyped, None, cause, now_us)
+            images.append(row_image(new, row, "update", before, after, retyped, None, cause, now_us))
+    return images, len(rows)
 
 
 def _reads_differently(before: View, after: View) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ class ForgettingByTurns:
         begun, after = self._at
         looked = 0
         for table in self._tables:
-            if table.id < begun:
+            # What an earlier definition shows of a row must stay until its image is given.
+            if table.id < begun or table.facts.redefined is not None:
                 continue
             name = self._store.next_partition(table.id, after if table.id == begun else b"")
             while name is not None:

@@ -31,6 +31,7 @@ from tailer.images.settings import Settings
 from tailer.images.store import Store
 from tailer.images.tables import (
     KnownTable,
+    Redefined,
     TableFacts,
     Tables,
     definitions_in,
@@ -51,10 +52,15 @@ from tailer.typed_decode import decode_msgpack
 SECOND: Final = 1_000_000
 
 CONFIRMED_AT_ONCE: Final = 1000
-"""Of so many rows at most it is reported at once that they have become complete."""
+"""So many rows at most are reported at once where all rows of a table have become complete, or have another
+definition."""
 
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
+_HIGHEST: Final = b"highest"
+"""Under this key a number that no image of a row is above which is above the state's time. A state of an earlier
+version lacks it until the first image of a whole table."""
+
 LOST: Final = b"lost"
 """Under this key the time until which changes of tables that are defined later may be missing."""
 
@@ -69,6 +75,8 @@ class MergedTables:
         self.questions = Questions(store)
         """Rows of which a server could tell more than is known."""
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
+        highest = store.meta(_HIGHEST)
+        self._highest = None if highest is None else int.from_bytes(highest, "big")
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
         self._followed = frozenset(nodes)
         self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
@@ -111,11 +119,21 @@ class MergedTables:
             self._store.put_meta(_NOW, now_us.to_bytes(8, "big"))
         return self._now_us
 
+    def note_number(self, seq: int) -> None:
+        """A partition's last image has this number."""
+        if self._highest is not None and seq > max(self._highest, self._now_us):
+            self._keep_highest(seq)
+
+    def _keep_highest(self, seq: int) -> None:
+        self._highest = seq
+        self._store.put_meta(_HIGHEST, seq.to_bytes(8, "big"))
+
     def _save(self, part: Partition, tries: int = 0) -> None:
         """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
         for key in part.guessed if self._settings.asks else ():
             self.questions.ask(Question(part.table.id, part.name, key, part.row(key).clustering), part.at, tries)
         part.save()
+        self.note_number(part.header.seq)
 
     def _truncate(
         self, table: KnownTable, node: str, before: Place, change: Mapping[str, Any], now: int
@@ -134,6 +152,7 @@ class MergedTables:
             images += expired(part, part.due(), now)
             images += truncate(part, number, before, write_ts, cause, now)
             part.save()
+            self.note_number(part.header.seq)
         return images
 
     def _schema_row(self, change: Mapping[str, Any], now: int) -> list[Image]:
@@ -181,6 +200,8 @@ class MergedTables:
             # Of a table whose CREATE nobody saw it is not known whether it captured before.
             alone = learnt and not created and len(self._followed) == 1
             since = max(by if alone else self._settings.started_us, lost)
+            if self._highest is None and not any(self._tables):
+                self._keep_highest(0)
             self._tables.keep(first_facts(table, since, by, created=created, cdc=cdc, captured=cdc and not begins))
             return
         if known.facts.dropped:
@@ -241,27 +262,60 @@ class MergedTables:
         return next((seq for seq, each in history if seq >= behind and each == table.definition), None)
 
     def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
-        """The images of another definition, and of each row that reads differently by it."""
-        differs = changes_rows(old.facts.table, facts.table)
-        if differs:
+        """The image of another definition; `_confirm` gives those of the rows that read differently by it."""
+        if changes_rows(old.facts.table, facts.table):
             # By the new definition nobody would see any more what has expired.
             yield from self._expire_all(old, now)
+            facts = msgspec.structs.replace(facts, redefined=Redefined(old.facts, now, cause))
         known = self._tables.keep(facts)
         names = changed_columns(old.facts.table, facts.table)
         if names:
-            image = self._of_table(known, "schema", names, None, cause, self._above_rows(known, now))
+            image = self._of_table(known, "schema", names, None, cause, self._above_rows(now))
             # Which definition an image has is told by its number: rows of this one have higher numbers.
-            now = self.begin(image.seq + 1)
+            self.begin(image.seq + 1)
             remember(self._store, old.facts.table.definition, known.facts.table.definition, image.seq)
             yield image
-        for name in self._names(known) if differs else ():
-            part = self._partition(self._tables.of(known.id), name, now)
-            yield from redefined(self._partition(old, name, now), part, cause, now)
+
+    def _redefine_rows(self, table: KnownTable, limit: int, now: int) -> tuple[list[Image], int]:
+        """The next images of rows that read differently by a table's newest definition; how many rows were looked at:
+        `limit`, and what is left of a partition, or all there are."""
+        redefinition, images, rows = table.facts.redefined, list[Image](), 0
+        assert redefinition is not None, "rows are brought to another definition"
+        last, cause = redefinition.last, Cause(*redefinition.cause)
+        for name in self._names(table, last):
+            if rows >= limit:
+                break
+            # As of when the definition took effect: what has expired since does so by the new one.
+            part = self._partition(table, name, redefinition.at)
+            told, count = redefined(self._partition(table.before, name, redefinition.at), part, cause, now)
+            images += told
+            rows += count
             self._save(part)
+            last = name
+        done = rows < limit or self._store.next_partition(table.id, last) is None
+        left = None if done else msgspec.structs.replace(redefinition, last=last)
+        self._tables.keep(msgspec.structs.replace(table.facts, redefined=left))
+        return images, rows
+
+    def _finished(self, table_id: str) -> list[Image]:
+        """The images of all rows of a table that are not brought to its newest definition yet: before anything else
+        happens to them. Whoever calls `confirm` while `confirms` has these in batches."""
+        images: list[Image] = []
+        while self._tables.confirming and (table := self._tables.get(table_id)) and table.facts.redefined is not None:
+            images += self._redefine_rows(table, CONFIRMED_AT_ONCE, self._now_us)[0]
+        return images
 
     def _confirm(self, limit: int, now: int) -> list[Image]:
         images: list[Image] = []
-        for table in self._tables:
+        for each in self._tables:
+            table = each
+            if table.facts.redefined is not None:
+                told, rows = self._redefine_rows(table, limit, now)
+                images += told
+                limit -= rows
+                table = self._tables.of(table.id)
+            if limit <= 0:
+                break
             if table.facts.usual:
                 continue
             last = table.facts.confirmed or b""
@@ -285,6 +339,8 @@ class MergedTables:
 
     def _expire_all(self, table: KnownTable, now: int) -> Iterator[Image]:
         """The images of what has expired in a table and was not told yet."""
+        if not (self._settings.expirations and self._store.due(now // SECOND, 1)):
+            return
         for name in self._names(table):
             part = self._partition(table, name, now)
             due = part.due()
@@ -318,16 +374,18 @@ class MergedTables:
 
     def _end(self, table: KnownTable, now: int, cause: Cause) -> Image:
         """The image of a table that is dropped; its rows are cleared."""
-        image = self._of_table(table, "drop", (), None, cause, self._above_rows(table, now))
+        image = self._of_table(table, "drop", (), None, cause, self._above_rows(now))
         # Rows of the next incarnation have higher numbers than all of this one: definitions are kept by them.
         self.begin(image.seq + 2)
         self._store.clear(table.id)
         return image
 
-    def _above_rows(self, table: KnownTable, now: int) -> int:
-        """A number above those of all images of a table's rows."""
-        numbers = (self._partition(table, name, now).header.seq for name in self._names(table))
-        return max(now, max(numbers, default=0) + 1)
+    def _above_rows(self, now: int) -> int:
+        """A number above those of all images of rows."""
+        if self._highest is None:
+            parts = (self._partition(table, name, now) for table in self._tables for name in self._names(table))
+            self._keep_highest(max((part.header.seq for part in parts), default=0))
+        return max(now, self._now_us, self._highest or 0) + 1
 
     def _of_table(
         self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int

@@ -70,14 +70,17 @@ class Merger(MergedTables):
         captured. `learnt`: when the journal of the node had it first (µs), where all since is read; 0 where that is not
         known.
 
-        Gives one `schema` image where its columns changed, and an image of each row that reads differently by it;
-        before these what has expired.
+        Gives one `schema` image where its columns changed, and the first images of rows that read differently by it:
+        `confirm` gives the others. Before these what has expired.
         """
-        return list(self._define(table, created, cdc, self.begin(now_us), NO_CAUSE, begins, node=node, learnt=learnt))
+        now = self.begin(now_us)
+        images = self._finished(table.definition.id)
+        return [*images, *self._define(table, created, cdc, now, NO_CAUSE, begins, node=node, learnt=learnt)]
 
     def dropped(self, table_id: str, now_us: int) -> list[Image]:
         """A table is gone: its `drop` image, and no more state. What still comes of its rows is nothing."""
-        return self._drop(table_id, self.begin(now_us), NO_CAUSE)
+        now = self.begin(now_us)
+        return [*self._finished(table_id), *self._drop(table_id, now, NO_CAUSE)]
 
     def entry(
         self, changes: Sequence[Mapping[str, Any]], now_us: int, copies: Iterable[tuple[str, Place]] = ()
@@ -93,6 +96,7 @@ class Merger(MergedTables):
         images: list[Image] = []
         units: dict[tuple[str, bytes], list[tuple[Mapping[str, Any], Changed]]] = {}
         for change in changes:
+            images += self._finished(change["table_id"])
             if change["op"] == "schema":
                 images += self._schema_row(change, now)
                 now = self.begin(now)
@@ -115,6 +119,7 @@ class Merger(MergedTables):
                 units.setdefault((table.id, made.partition), []).append((change, made))
         marks = united((Mark(self.number(node), place),) for node, place in copies)
         for (table_id, partition), told in units.items():
+            images += self._finished(table_id)
             images += self._merge(self._tables.of(table_id), partition, told, now, marks)
         return images
 
@@ -164,14 +169,17 @@ class Merger(MergedTables):
         now = self.begin(now_us)
         images: list[Image] = []
         for due in self._store.due(now // SECOND, limit) if self._settings.expirations else ():
+            images += self._finished(due.table_id)
             part = self._partition(self._tables.of(due.table_id), due.partition, now)
             images += expired(part, [part.row(due.row)], now)
             self._save(part)
         return images
 
     def confirm(self, now_us: int, limit: int = CONFIRMED_AT_ONCE) -> list[Image]:
-        """The images of rows that are complete because all of their table has become known, of `limit` rows and what
-        is left of a partition at most; to be called while `confirms`."""
+        """The images of rows that read differently by a new definition, and of those that are complete because all of
+        their table has become known; of `limit` rows and what is left of a partition at most. To be called while
+        `confirms`, in transactions of their own and before anything else: what else is done to the table finishes a
+        new definition at once."""
         return self._confirm(limit, self.begin(now_us))
 
     @property
@@ -210,7 +218,8 @@ class Merger(MergedTables):
 
         `held`: of them the partitions that are to be looked at besides those that were found; None: all there are.
         """
-        now, table, images = self.begin(now_us), self._tables.of(table_id), list[Image]()
+        now, images = self.begin(now_us), self._finished(table_id)
+        table = self._tables.of(table_id)
         held = self.held(table_id, found.low, found.high) if held is None else held
         for name in sorted({*held, *found.partitions}):
             part = self._partition(table, name, now)
@@ -225,9 +234,10 @@ class Merger(MergedTables):
     def answered(self, asked: Open, rows: ServedRows, answer: Answer, now_us: int) -> list[Image]:
         """What a server has of the row that was asked for, or of all of its partition."""
         now, question = self.begin(now_us), asked.question
+        images = self._finished(question.table_id)
         part = self._partition(self._tables.of(question.table_id), question.partition, now)
         keys = {row.key for row in part.every_row()} | {OWN, *rows} if question.whole else {question.row}
-        images = expired(part, part.due(), now)
+        images += expired(part, part.due(), now)
         if question.mends and is_older(part, keys, answer):
             self.questions.ask(question, part.at, asked.tries + 1)
             self._save(part)
@@ -249,7 +259,7 @@ class Merger(MergedTables):
         """
         table = self._tables.of(table_id)
         partition, row = row_place(table.plan, partition_key, clustering)
-        part = self._partition(table, partition, max(self._now_us, now_us))
+        part = self._partition(table.of(partition), partition, max(self._now_us, now_us))
         return known_of(part, part.header if static else part.row(row), self._nodes)
 
     def _merge(

@@ -27,6 +27,9 @@ node was read past keep no place."""
 HEAD: Final = Struct("<BxHIqqIII")
 """Flags, how many sets of marks and facts, due, seq, complete, placed, length of the clustering."""
 
+SEQ: Final = 4
+"""The number of `seq` in it."""
+
 FACT: Final = Struct("<qIBBHHxxII")
 """write_ts, arrival, kind, flags, number of its marks, lengths of name, path and value."""
 

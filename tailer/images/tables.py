@@ -23,6 +23,19 @@ _HISTORY: Final = b"definition/"
 _SHOWN: Final = b"shown/"
 
 
+class Redefined(msgspec.Struct, array_like=True):
+    """A definition by which rows read differently, and whose images come in batches.
+
+    `old`: the table before; `at`: when the definition took effect (µs); `cause`: the fields of the change row's
+    `Cause`; `last`: the name of the last partition whose images are given.
+    """
+
+    old: TableFacts
+    at: int
+    cause: tuple[str | None, int | None, int | None, int | None, str | None]
+    last: bytes = b""
+
+
 class TableFacts(msgspec.Struct, array_like=True):
     """What is kept of a table.
 
@@ -37,7 +50,8 @@ class TableFacts(msgspec.Struct, array_like=True):
     `supposed`: only changes of nodes whose log has not shown the DROP say that there is a next incarnation.
 
     `confirmed`: where all of the table has become known, and its rows are told so in batches: the name of the last
-    partition that was; None where that is not under way. `whole` is set at its end.
+    partition that was; None where that is not under way. `whole` is set at its end. `redefined`: likewise of rows that
+    read differently by the newest definition; these batches come first.
     """
 
     table: Table
@@ -56,11 +70,12 @@ class TableFacts(msgspec.Struct, array_like=True):
     behind: frozenset[str] = frozenset()
     confirmed: bytes | None = None
     supposed: bool = False
+    redefined: Redefined | None = None
 
     @property
     def usual(self) -> bool:
-        """Whether rows of all partitions are complete by the same rule."""
-        return self.confirmed is None
+        """Whether the rows of all partitions are read by the same definition, and complete by the same rule."""
+        return self.confirmed is None and self.redefined is None
 
 
 def first_facts(table: Table, since: int, learnt: int, *, created: bool, cdc: bool, captured: bool) -> TableFacts:
@@ -93,6 +108,17 @@ class KnownTable:
         if definition is not self._compared:
             self._compared, self._is_same = definition, definition == self.facts.table.definition
         return self._is_same
+
+    @cached_property
+    def before(self) -> KnownTable:
+        """The table by the definition before, while rows are brought to the newest one."""
+        assert self.facts.redefined is not None, "rows are brought to another definition"
+        return KnownTable(self.facts.redefined.old)
+
+    def of(self, partition: bytes) -> KnownTable:
+        """By the definition that the images of a partition have so far."""
+        redefined = self.facts.redefined
+        return self if redefined is None or partition <= redefined.last else self.before
 
     @cached_property
     def shown_id(self) -> str:
@@ -128,7 +154,7 @@ class Tables:
 
     @property
     def confirming(self) -> bool:
-        """Whether rows of any of them are to be reported as complete."""
+        """Whether rows of any of them are to be brought to its newest definition, or reported as complete."""
         return bool(self._confirming)
 
     def get(self, table_id: str) -> KnownTable | None:

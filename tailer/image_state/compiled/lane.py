@@ -22,7 +22,7 @@ from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
 from tailer.images.incarnations import is_usual
 from tailer.images.merged_tables import SECOND
-from tailer.images.packed import HAS_DUE
+from tailer.images.packed import HAS_DUE, HEAD, SEQ
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
 from tailer.options.token_range import TokenRange
@@ -257,7 +257,12 @@ class _Batch:
         ends = begins + slots[numbers, w.S_LENGTH]
         kept = self._kept.joined()
         places = zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True)
-        self._store.put_many([(names[slot], kept[begin:end]) for slot, begin, end in places])
+        rows = [(slot, kept[begin:end]) for slot, begin, end in places]
+        self._store.put_many([(names[slot], value) for slot, value in rows])
+        # Slots of headers are behind those of rows.
+        first = len(slots) - len(partitions)
+        numbered = (HEAD.unpack_from(value)[SEQ] for slot, value in rows if slot >= first)
+        self._merger.note_number(max(numbered, default=0))
         known = np.flatnonzero(gone & (self._loaded != 0))
         self._store.delete_many([names[slot] for slot in known.tolist()])
         self._save_dues(changed, names)

@@ -24,6 +24,7 @@ from tailer.images.encoded import EncodedImages
 from tailer.images.guesses import GUESSED_MARKER
 from tailer.images.marks import Marks
 from tailer.images.merged_tables import SECOND
+from tailer.images.packed import HEAD, SEQ
 from tailer.images.served import Answer
 from tailer.images.tables import KnownTable
 from tailer.jit.addresses import address_of
@@ -69,7 +70,7 @@ def serve(
     work = _Piece(merger, known, piece, answer, merger.begin(now_us))
     work.leave({base_of(known.id, name).key for name in there})
     work.serve()
-    work.save(store)
+    merger.note_number(work.save(store))
     images.add_encoded(work.out.joined(), work.count)
     answer.event_ids.pass_over(work.count)
     return work.rows_left()
@@ -145,8 +146,8 @@ class _Piece:
                 served[d.D_TEXT] = block[w.TEXT]
         self.count = int(block[w.IMAGE_COUNT])
 
-    def save(self, store: LmdbStore) -> None:
-        """Put what came of them into the store."""
+    def save(self, store: LmdbStore) -> int:
+        """Put what came of them into the store; the greatest number of an image of them."""
         lines = self._lines[: int(self._served[d.D_LINE_COUNT])]
         begins = self._kept.offsets(lines[:, d.L_AT])
         kept, keys = self._kept.joined(), self._all_keys()
@@ -154,10 +155,13 @@ class _Piece:
         spans = np.stack([lines[:, d.L_KEY] - self._first, lines[:, d.L_KEY_END] - self._first, begins, begins + sizes])
         spans = spans[:, sizes > 0]
         store.put_many([(keys[key:key_end], kept[at:end]) for key, key_end, at, end in spans.T.tolist()])
+        of_header = (sizes > 0) & (lines[:, d.L_KEY_END] - lines[:, d.L_KEY] == lines[:, d.L_BASE])
+        headers = (HEAD.unpack_from(kept, at)[SEQ] for at in begins[of_header].tolist())
         for line in lines[lines[:, d.L_HAS_DUE] != 0].tolist():
             begin, end = line[d.L_KEY] - self._first, line[d.L_KEY_END] - self._first
             base = begin + line[d.L_BASE]
             store.move_due(keys[begin:base], keys[base:end], line[d.L_DUE], None)
+        return max(headers, default=0)
 
     def rows_left(self) -> RawRows:
         """Those of partitions that were not served."""

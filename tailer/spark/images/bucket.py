@@ -94,8 +94,7 @@ class Bucket:
             else:
                 self._be_defined(told.rows[0])
                 images += self._logged(told)
-        while self._merger.confirms:
-            images += self._merger.confirm(self._now_us)
+        images += self._confirmed()
         found = self._read(served)
         if self._aging is not None:
             self._aging.ended(found)
@@ -169,7 +168,13 @@ class Bucket:
     def _defined(self, change: Change) -> list[Image]:
         if change["columns"] is not None and not self._about.defined:
             self._define(self._table_of(change))
-        return self._merger.entry([change], self._now_us)
+        return [*self._merger.entry([change], self._now_us), *self._confirmed()]
+
+    def _confirmed(self) -> list[Image]:
+        images: list[Image] = []
+        while self._merger.confirms:
+            images += self._merger.confirm(self._now_us)
+        return images
 
     def _table_of(self, change: Change) -> Table:
         definition = told_definition(change["columns"])
@@ -181,7 +186,8 @@ class Bucket:
 
     def _define(self, table: Table) -> list[Image]:
         self._keep(defined=True)
-        return self._merger.define(table, created=self._is_created(), cdc=table.definition.cdc, now_us=self._now_us)
+        created, cdc = self._is_created(), table.definition.cdc
+        return [*self._merger.define(table, created=created, cdc=cdc, now_us=self._now_us), *self._confirmed()]
 
     def _is_created(self) -> bool:
         """Whether the logs of all nodes have shown the table's CREATE."""

@@ -26,6 +26,7 @@ BOUNDS: Final = Bounds(10_000, 16 << 20, 0.02)
 
 _COMPILED: Final = "tailer.image_state.compiled.lane"
 
+_DASH: Final = "-"
 _NO_STATE: Final = "none"
 """What the state of a log is called where none is kept."""
 
@@ -50,16 +51,22 @@ class ImageOutlet:
         self._tokens = tokens
         self._told = Told(tail)
         self._rows = WaitingRows(tokens)
+        self._alters = False
 
     def open(self) -> Place | None:
         return self._stream.join(self._node, self._folder, lambda: began(self._tail, self._folder))
 
     def write(self, batch: Rows) -> int:
         self._rows.add(batch)
-        return self._rows.bytes
+        self._alters = any(self._stream.definition(id.replace(_DASH, "")) for id in self._rows.defined)
+        # No room is left behind a new definition: all rows before it have their images before one behind it is merged.
+        return max(self._rows.bytes, (self.bounds.bytes or 0) if self._alters else 0)
 
     def commit(self, before: Place | None, behind: Place) -> None:
         stands = before if self.keeps_place else self.open()
+        if self._alters:
+            # What has expired gets its images before a new definition has its own: in batches.
+            self._stream.expire()
         self._stream.commit(self._node, stands, behind, lambda merging: self._merge(merging, stands, behind))
         self.settled()
         self._stream.confirm()

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from tailer.errors import RefusedError
 from tailer.image_state.file import ImageFile
@@ -53,6 +53,9 @@ Reach = Callable[["ImageStream"], int]
 """Opens where the images of a stream go: up to which number of the outbox it has them already."""
 
 T = TypeVar("T")
+
+EXPIRED_AT_ONCE: Final = 1000
+"""Of what has expired so many rows go in one transaction."""
 
 
 def reach_given(stream: ImageStream) -> int:
@@ -233,8 +236,14 @@ class ImageStream:
             second = int(self.wall())
             return self._expirations and bool(self._file.read(lambda seen: seen.store.due(second, 1)))
 
+    def expire(self) -> None:
+        """Report all that has expired, batch by batch; each one is durable."""
+        while self.due():
+            self.run(lambda merging: merging.merger.expire(merging.now_us, EXPIRED_AT_ONCE))
+
     def confirm(self) -> None:
-        """Report all rows that have become complete because their table has, batch by batch; each one is durable."""
+        """Report all rows that read differently by a new definition, and those that have become complete because their
+        table has, batch by batch; each one is durable."""
         while self._confirms():
             self.run(lambda merging: merging.merger.confirm(merging.now_us))
 

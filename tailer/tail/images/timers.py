@@ -20,8 +20,6 @@ from tailer.tail.images.stream import ImageStream
 EXPIRES_SECONDS: Final = 1.0
 FORGETS_SECONDS: Final = 600.0
 
-_ROWS: Final = 1000
-"""Of what has expired so many rows go in one transaction."""
 _PARTITIONS: Final = 500
 """So many are looked at in one transaction for what may be forgotten."""
 
@@ -58,17 +56,13 @@ class Timers:
             now = self._clock()
             if now - self._expired >= EXPIRES_SECONDS:
                 self._expired = now
-                self._expire()
+                self._stream.expire()
                 self._stream.take_out()
             if self._forgetting or now - self._forgot >= FORGETS_SECONDS:
                 self._forgot = now
                 self._stream.run(self._forget)
         finally:
             self._lock.release()
-
-    def _expire(self) -> None:
-        while self._stream.due():
-            self._stream.run(lambda merging: merging.merger.expire(merging.now_us, _ROWS))
 
     def _longest(self) -> dict[str, int]:
         """By table the most that any node tells: an ALTER has not come to all of them yet."""

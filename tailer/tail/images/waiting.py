@@ -27,10 +27,12 @@ Entry = tuple[Position, list[dict[str, Any]]]
 
 
 class WaitingRows:
-    """In the order of the log. `bytes`: about what they take."""
+    """In the order of the log. `bytes`: about what they take. `defined`: where the last batch has new definitions, the
+    ids of their tables."""
 
     def __init__(self, tokens: TokenRange | None) -> None:
         self.bytes = 0
+        self.defined: list[str] = []
         self._tokens = tokens
         self._held: list[Batch] = []
 
@@ -39,11 +41,14 @@ class WaitingRows:
         # Of images rows are never typed.
         generic = cast("Batch", batch)
         self._held.append(generic)
+        # Rows of definitions are batches of their own.
+        changes = len(generic) and _one(generic, len(generic) - 1, "op") == ["schema"]
+        self.defined = list(map(str, generic.column("table_id"))) if changes else []
         self.bytes += _bytes(generic)
 
     def clear(self) -> None:
         """None wait."""
-        self.bytes, self._held = 0, []
+        self.bytes, self.defined, self._held = 0, [], []
 
     def parts(self) -> Iterator[ArrayBatch | list[Entry]]:
         """Batches of whole entries that have their cells, and what stands between them."""
@@ -79,8 +84,12 @@ def _has_cells(batch: Batch) -> bool:
 
 
 def _place(batch: Batch, at: int) -> list[int]:
+    return _one(batch, at, "segment", "offset")
+
+
+def _one(batch: Batch, at: int, *names: str) -> list[Any]:
     one = batch.slice(at, at + 1)
-    return [one.column(name)[0] for name in ("segment", "offset")]
+    return [one.column(name)[0] for name in names]
 
 
 def _bytes(batch: Batch) -> int:

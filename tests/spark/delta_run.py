@@ -157,7 +157,7 @@ def versions(spark: SparkSession, root: Path, work: Path) -> None:
     earlier.merge(changes, 1)
     tell("earlier", earlier.rows(), written=earlier.version() - before, version=today["v"])
 
-    keep({**today, "v": 2, "table": "in another form"})
+    keep({**today, "v": 3, "table": "in another form"})
     more = msgspec.structs.replace(
         table.definition, columns=(*table.definition.columns, Column("of_today", "regular", "int"))
     )

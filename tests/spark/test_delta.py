@@ -105,6 +105,13 @@ def test_a_table_of_images_that_is_dropped_is_empty_and_stays_so(told: Told) -> 
     assert [line["rows"] for line in of(told, "dropped")] == [[], []]
 
 
+def test_a_table_that_version_1_kept_as_dropped_has_rows_once_it_is_created_again(told: Told, sets_root: Path) -> None:
+    shown = recorded("50-cases", sets_root).shown
+    dropped, again = of(told, "created again")
+    assert dropped["rows"] == []
+    assert again["rows"] == without_empty(shown[again["table"]])
+
+
 @pytest.mark.parametrize("form", FOLLOWED)
 def test_a_table_that_was_written_without_a_jvm_is_read(told: Told, form: str) -> None:
     """What `follow --to delta:` wrote by delta-rs holds, for Spark too, the rows that `follow` prints."""

@@ -67,7 +67,8 @@ class ImageMerge(Merging):
         after = images.where(_is_behind(gone_seq, latest_places(table.ended, ends)))
         gone = gone_seq > 0 and after.isEmpty()
         if known is not None:
-            if known.gone and (gone or not known.gone_seq):
+            # Which image told of the DROP, version 1 did not keep: what comes now is of the table created again.
+            if known.gone and gone:
                 return
             table = successor(known.table, table)
             change = migration(known.table.definition, table.definition)

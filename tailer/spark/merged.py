@@ -14,7 +14,8 @@ from tailer.rebuild import Table
 from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""1 knows no earlier tables of the name and no table that was created again, and of a dropped one only that it was."""
 
 _Kind = TypeVar("_Kind", "Merged", "KeptImages")
 

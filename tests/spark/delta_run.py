@@ -157,7 +157,7 @@ def versions(spark: SparkSession, root: Path, work: Path) -> None:
     earlier.merge(changes, 1)
     tell("earlier", earlier.rows(), written=earlier.version() - before, version=today["v"])
 
-    keep({**today, "v": 2, "table": "in another form"})
+    keep({**today, "v": 3, "table": "in another form"})
     more = msgspec.structs.replace(
         table.definition, columns=(*table.definition.columns, Column("of_today", "regular", "int"))
     )
@@ -244,6 +244,26 @@ def by_images(spark: SparkSession, root: Path, work: Path) -> None:
     for number, batch in enumerate([_landed(spark, [*mine, dropped], work), batches[0]]):
         imaged.merge(batch, 3 + number)
         tell("dropped", imaged.rows())
+    _keep_as_version_1(spark, imaged)
+    again = Imaged(spark, imaged.target, imaged.table)
+    for number, batch in enumerate([_landed(spark, [dropped], work), _landed(spark, mine, work)]):
+        again.merge(batch, 5 + number)
+        tell("created again", again.rows(), table=imaged.table.name)
+
+
+def _keep_as_version_1(spark: SparkSession, imaged: Imaged) -> None:
+    """What the table knows of itself, as version 1 kept it."""
+    from delta.tables import DeltaTable
+
+    known = spark.read.format("delta").load(imaged.target).where("_partition = X''").select("_state").collect()
+    kept: dict[str, Any] = msgspec.msgpack.decode(bytes(known[0][0]))
+    assert kept["gone"]
+    for name in ("former", "gone_seq"):
+        del kept[name]
+    for name in ("ended", "born", "former"):
+        del kept["of_images"][name]
+    packed = msgspec.msgpack.encode({**kept, "v": 1}).hex()
+    DeltaTable.forPath(spark, imaged.target).update("_partition = X''", {"_state": f"X'{packed}'"})
 
 
 def _refused(act: Callable[[], None]) -> None:

@@ -198,7 +198,9 @@ class DefinitionHistory:
         reported from the beginning on may say the same."""
         between = (r for r in reversed(self._records) if start <= r.at <= at and r.n not in self._retracted)
         told = (r for r in between if isinstance(r, SchemaRecord) and _names(r.deltas, id))
-        return next((r.learnt for r in told), 0)
+        # Each consumer's first start reports the same once more, from the same position on.
+        found = [(r.at, -r.learnt) for r in told]
+        return -max(found)[1] if found else 0
 
     def made_by(self, entry: Position) -> DefinitionEvent | None:
         """The change that the entry which begins at a position made; None where it made none, or none is known."""

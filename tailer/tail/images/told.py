@@ -106,7 +106,7 @@ class Told:
         if made is None:
             return []
         for row in rows:
-            row["learnt"] = made.learnt
+            row["learnt"] = made.learnt if made.at.segment > merging.followed[self._node].lacks else 0
         return [] if at < self._reached else self._ended(merging, made, rows)
 
     def behind(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
@@ -149,6 +149,8 @@ class Told:
             return images
         for event in history.between(self._reached, at):
             rows = self._rows(event)
+            for row in rows:
+                row["learnt"] = event.learnt if event.at.segment > merging.followed[self._node].lacks else 0
             if rows:
                 images += self._ended(merging, event, rows)
                 images += merging.merger.entry(rows, merging.now_us)
@@ -172,7 +174,6 @@ class Told:
         for row in rows if event.start is None else ():
             row["event_id"] = None
         for row in rows:
-            row["learnt"] = event.learnt
             id = row["table_id"].replace(_DASH, "")
             earlier = before.get(id)
             again = earlier is not None and earlier.dropped and row["columns"] is not None
@@ -240,7 +241,10 @@ class Told:
     def _learnt(self, merging: Merging, id: str, at: Position) -> int:
         """When the journal had the table that is defined at a position; 0 where only what counts from before the state
         begins names it: what was logged since then may not all be read."""
-        start = offset_of_text(merging.followed[self._node].began, "the state of images").position
+        known = merging.followed[self._node]
+        start = offset_of_text(known.began, "the state of images").position
+        # Of what was logged since an earlier one, something was gone before this state began.
+        start = max(start, Position(known.lacks + 1, 0)) if known.lacks else start
         return self._tail.parts.definitions.history.learnt(id, start, at)
 
     def _note_created(self, merging: Merging, id: str, at: Position) -> None:

@@ -95,6 +95,8 @@ def test_when_the_last_report_of_a_table_was_journaled() -> None:
     assert [event.n for event in history.events] == [2]
     assert history.learnt(ID_A, Position(1, 0), Position(5, 0)) == 1
     assert history.learnt(ID_A, START, Position(4, 0)) == 2
+    history.extend([replace(record(4, (0, 0), made), learnt=7)])
+    assert history.learnt(ID_A, START, Position(4, 0)) == 2, "the same once more"
     assert history.learnt(ID_A, Position(1, 0), Position(4, 0)) == 0
     assert history.learnt(ID_B, START, Position(9, 0)) == 0
 

@@ -26,6 +26,8 @@ QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
+    # 15 s are too few where nodes and many consumers share two processors.
+    "spark.python.authenticate.socketTimeout": "600s",
 }
 
 

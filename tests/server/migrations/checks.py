@@ -22,7 +22,6 @@ from tests.server.migrations.server_view import Key, Row, ServerTable, canonical
 CLOCKS = 1_000_000
 """µs by which a timestamp that the server chose may lie outside of the statement's time: ballots run ahead."""
 SHOWN = 3
-_NOT_CAPTURED = "may be missing: it did not capture (cdc = false)"
 CAUSE = ("node", "segment", "offset", "row", "event_id")
 
 
@@ -279,10 +278,6 @@ class _Checking:
         for each in self._ran.spark:
             name, way = each["table"], f"Spark {each['way']}"
             if "error" in each:
-                if each["way"] == "current_state" and name in self._not_whole and _NOT_CAPTURED in each["error"]:
-                    # As docs/tables.md says: a folder that may lack changes is refused.
-                    self._count("Spark: tables refused for a time without capture", 1)
-                    continue
                 self._differ("spark", way, name, f"step {each['step']}: {each['error']}")
                 continue
             table = self._ran.tables[name]

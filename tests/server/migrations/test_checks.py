@@ -144,18 +144,6 @@ def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran)
     assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
 
 
-def test_a_current_state_that_is_refused(ran: Ran) -> None:
-    refused = f"LossError: [CDC-5] Changes of {TABLE} may be missing: it did not capture (cdc = false) at 1:0"
-    ran.spark.append({"table": TABLE, "way": "current_state", "step": 3, "error": refused})
-    assert found(ran) == ["spark: Spark current_state"]
-    for time, captures in ((80, "false"), (90, "true")):
-        text = f"ALTER TABLE {TABLE} WITH cdc = {captures}"
-        ran.ledger.accept(Statement(text), Accepted(2, text, time, time), True)
-    assert found(ran) == []
-    ran.spark[0]["error"] = "DefinitionError: nothing defines it"
-    assert found(ran) == ["spark: Spark current_state"]
-
-
 def test_a_tuple_of_spark_is_a_list_in_the_servers_json() -> None:
     assert plain({"c": {"_1": 1, "_2": "a"}, "u": {"f0": {"_1": None}}}) == {"c": [1, "a"], "u": {"f0": [None]}}
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from tailer.errors import LossError
 from tests.server.migrations.checks import check
 from tests.server.migrations.consumers import Consumer, End, Source, Targets, made
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
-from tests.server.migrations.spark_tables import plain
+from tests.server.migrations.spark_tables import SparkTables, plain
 from tests.server.migrations.writes import Statement, Target
 
 TABLE = "m0.t"
@@ -142,6 +143,26 @@ def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran)
     for life in ("caught-up", "lagging", "restarted"):
         give(ran.consumer("images", life), image(), image(seq=4, write_ts=95))
     assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
+
+
+def test_a_current_state_that_is_refused_is_put_together_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Frame:
+        def collect(self) -> list[str]:
+            return ["a row"]
+
+    def state(spark: Any, log: str, table: str, *, partial: bool = False, **options: str) -> Frame:
+        asked.append((table, partial, options))
+        if not partial:
+            raise LossError("Changes may be missing")
+        return Frame()
+
+    monkeypatch.setattr("tailer.spark.state.current_state", state)
+    tables = SparkTables.__new__(SparkTables)
+    tables._spark, tables._log, tables._options = None, "log", {"server": "s"}
+    assert tables.current_state(TABLE) == ["a row"]
+    assert asked == [(TABLE, False, {"server": "s"}), (TABLE, True, {"server": "s"})]
 
 
 def test_a_tuple_of_spark_is_a_list_in_the_servers_json() -> None:

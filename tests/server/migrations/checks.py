@@ -26,7 +26,6 @@ SHOWN = 3
 _NOTHING_ELSE = re.compile(r"\bSET \w+ = null WHERE ")
 """Of a collection the server logs a deletion alone, which is 1 µs older than the statement: what an assignment puts in
 its place is newer (`UpdateParameters.setComplexDeletionTimeForOverwrite`)."""
-_NOT_CAPTURED = "may be missing: it did not capture (cdc = false)"
 CAUSE = ("node", "segment", "offset", "row", "event_id")
 
 
@@ -288,10 +287,6 @@ class _Checking:
         for each in self._ran.spark:
             name, way = each["table"], f"Spark {each['way']}"
             if "error" in each:
-                if each["way"] == "current_state" and name in self._not_whole and _NOT_CAPTURED in each["error"]:
-                    # As docs/tables.md says: a folder that may lack changes is refused.
-                    self._count("Spark: tables refused for a time without capture", 1)
-                    continue
                 self._differ("spark", way, name, f"step {each['step']}: {each['error']}")
                 continue
             table = self._ran.tables[name]

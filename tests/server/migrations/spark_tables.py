@@ -26,6 +26,8 @@ QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
+    # 15 s are too few where nodes and many consumers share two processors.
+    "spark.python.authenticate.socketTimeout": "600s",
 }
 
 
@@ -72,9 +74,15 @@ class SparkTables:
         return self._live_rows(target)
 
     def current_state(self, table: str) -> list[Any]:
+        """Also where it is refused: the CREATE is in a segment that vanished, or the table had `cdc = false`."""
+        from tailer.errors import LossError
         from tailer.spark.state import current_state
 
-        return list(current_state(self._spark, self._log, table, **self._options).collect())
+        try:
+            state = current_state(self._spark, self._log, table, **self._options)
+        except LossError:
+            state = current_state(self._spark, self._log, table, partial=True, **self._options)
+        return list(state.collect())
 
     def stop(self) -> None:
         self._spark.stop()

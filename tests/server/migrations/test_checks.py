@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from tailer.errors import LossError
 from tests.server.migrations.checks import check
 from tests.server.migrations.consumers import Consumer, End, Source, Targets, made
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.model import TTL
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
-from tests.server.migrations.spark_tables import plain
+from tests.server.migrations.spark_tables import SparkTables, plain
 from tests.server.migrations.writes import Statement, Target
 
 TABLE = "m0.t"
@@ -163,16 +164,24 @@ def test_a_row_that_was_known_whole_before_its_table_ceased_to_capture(ran: Ran)
     assert found(ran) == [f"fold: images {life}" for life in ("caught-up", "lagging", "restarted")]
 
 
-def test_a_current_state_that_is_refused(ran: Ran) -> None:
-    refused = f"LossError: [CDC-5] Changes of {TABLE} may be missing: it did not capture (cdc = false) at 1:0"
-    ran.spark.append({"table": TABLE, "way": "current_state", "step": 3, "error": refused})
-    assert found(ran) == ["spark: Spark current_state"]
-    for time, captures in ((80, "false"), (90, "true")):
-        text = f"ALTER TABLE {TABLE} WITH cdc = {captures}"
-        ran.ledger.accept(Statement(text), Accepted(2, text, time, time), True)
-    assert found(ran) == []
-    ran.spark[0]["error"] = "DefinitionError: nothing defines it"
-    assert found(ran) == ["spark: Spark current_state"]
+def test_a_current_state_that_is_refused_is_put_together_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Frame:
+        def collect(self) -> list[str]:
+            return ["a row"]
+
+    def state(spark: Any, log: str, table: str, *, partial: bool = False, **options: str) -> Frame:
+        asked.append((table, partial, options))
+        if not partial:
+            raise LossError("Changes may be missing")
+        return Frame()
+
+    monkeypatch.setattr("tailer.spark.state.current_state", state)
+    tables = SparkTables.__new__(SparkTables)
+    tables._spark, tables._log, tables._options = None, "log", {"server": "s"}
+    assert tables.current_state(TABLE) == ["a row"]
+    assert asked == [(TABLE, False, {"server": "s"}), (TABLE, True, {"server": "s"})]
 
 
 def test_a_tuple_of_spark_is_a_list_in_the_servers_json() -> None:

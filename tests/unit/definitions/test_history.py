@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
+import msgspec
+
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta, put
@@ -178,3 +182,36 @@ def test_versions_of_a_change_that_was_met_late() -> None:
     """It counts in its own segment from where it stood, in later ones from where the planner was."""
     late = SchemaRecord(n=2, at=Position(9, 40), source="log", deltas=ALTER.deltas, found=Position(7, 300))
     assert columns_of(DefinitionHistory([CREATE, late])) == [((7, 100), 2), ((7, 300), 3), ((8, 0), 2), ((9, 40), 3)]
+
+
+def test_tables_of_a_response_cost_nothing_where_another_one_is_created() -> None:
+    """A server is asked again and again while a table is dropped and created: each CREATE took all of each response
+    back by all of the log."""
+    assert calls(others=100) < 4 * calls(others=10)
+
+
+def calls(others: int) -> int:
+    """How many functions are called for a history of CREATE and DROP of one table, with responses that have others
+    too."""
+    records: list[SchemaRecord] = []
+    more = [delta for n in range(others) for delta in create(f"o{n}", f"{n:032x}", 1, SIMPLE)]
+    for n in range(30):
+        made = create("t", f"{n + 100:032x}", 10 * n, SIMPLE)
+        if n % 3 == 0:
+            told = tuple(msgspec.structs.replace(delta, row_deletion=None) for delta in (*more, *made))
+            records.append(SchemaRecord(n=n + 1000, at=START, source="server x", deltas=told, asked=10 * n + 5))
+        records.append(record(n + 1, (7, 100 + 10 * n), [*drop("t", [*SIMPLE], 10 * n - 1), *made] if n else made))
+    counted = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        history = DefinitionHistory(records)
+    finally:
+        sys.setprofile(before)
+    assert len(history.newest) == others + 30, "all of them count"
+    return counted

@@ -16,7 +16,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, added_since, begins, concern, creates, rows_of, shows, taken_back
+from tailer.schema.taken_back import Key, added_since, begins, concerning, creates, rows_of, shows, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -287,9 +287,8 @@ class DefinitionHistory:
 
     def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log shows behind it."""
-        rows = rows_of(response)
         later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _shown_at(r) > at)
-        known = [r.deltas for r in later if r.n not in self._retracted and concern(rows, r.deltas)]
+        known = concerning(response, (r.deltas for r in later if r.n not in self._retracted))
         return taken_back(response, known) if known else [*response]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
@@ -367,8 +366,10 @@ class DefinitionHistory:
         for reported, rows in self._reported:
             begun = begins(rows, record.deltas) if reported.at < _shown_at(record) else set()
             if begun:
-                counts = (d for d in self.in_force(reported.deltas, _shown_at(record)) if d.table != "types")
-                deltas: Iterable[SchemaDelta] = [d for d in counts if (d.keyspace, *d.clustering[:1]) in begun]
+                # Of these tables alone: to take all of a response back costs much, and there are many entries.
+                columns = (d for d in reported.deltas if d.table != "types")
+                own = [d for d in columns if (d.keyspace, *d.clustering[:1]) in begun]
+                deltas: Iterable[SchemaDelta] = self.in_force(own, _shown_at(record))
                 if reported.asked:
                     deltas = added_since(deltas, record.deltas)
                 changed |= state.apply(deltas, response=reported.asked > 0)

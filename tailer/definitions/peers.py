@@ -35,7 +35,8 @@ from tailer.schema.selection import Selection, is_system
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource
 from tailer.segments.source import open_segment
-from tailer.state.journal_records import NODE, LearntRecord, SchemaRecord
+from tailer.state.journal import MemoryJournal
+from tailer.state.journal_records import LOG, NODE, LearntRecord, SchemaRecord
 from tailer.state.node_log import NodeLog
 
 
@@ -108,20 +109,20 @@ class _Peer:
             journal = log.home.journal(writable=False)
             records = journal.read()
             searched = {r.of.segment: (r.of.end, r.of.at) for r in records if isinstance(r, LearntRecord)}
-            known = Definitions(log.home.journal(writable=False), Selection(), tolerant=True)
+            told = [r for r in records if isinstance(r, SchemaRecord) and r.source == LOG]
+            # Without what the node's journal has: it would be put in order again at each question.
+            known = Definitions(MemoryJournal(), Selection(), tolerant=True)
             for segment, file in sorted(log.source.look().logs.items()):
                 begin = max(ends.get(segment, (0, 0)), searched.get(segment, (0, 0)))
                 ends[segment] = self._collect(log, file.name, begin, known)
-            before = known.history.records_of_log()
             known.learn_collected(None)
-            fresh = [r for r in known.history.records_of_log() if r not in before]
+            fresh = known.history.records_of_log()
         finally:
             log.source.close()
         # Only now: what a read that failed half-way had found is read again.
         self._read = ends
         self._found += [record for record in fresh if record not in self._found]
-        told = [r for r in before if r.n not in journal.retracted]
-        return [*told, *self._found]
+        return [*(r for r in told if r.n not in journal.retracted), *self._found]
 
     def _collect(self, log: NodeLog, name: SegmentName, begin: tuple[int, int], known: Definitions) -> tuple[int, int]:
         """Collect what a segment shows from a section on; where the next section begins: logical offset, and in the

@@ -6,7 +6,7 @@ a consumer has reached: they are not in force there yet, and are taken back here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 import msgspec
@@ -51,15 +51,13 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     return [*rows.values()]
 
 
-def concern(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
-    """Whether changes of a log are of a table or type that a response has."""
-    places = {(key[0] == "types", key[1], *key[2][:1]) for key in response}
+def concerning(
+    response: Iterable[SchemaDelta], changes: Iterable[Sequence[SchemaDelta]]
+) -> list[Sequence[SchemaDelta]]:
+    """Those changes of a log that are of a table or type that a response has."""
+    places = {_place(delta) for delta in response}
     keyspaces = {place[1] for place in places}
-    return any(
-        (delta.table == "types", delta.keyspace, *delta.clustering[:1]) in places
-        or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
-        for delta in changes
-    )
+    return [each for each in changes if any(_is_at(delta, places, keyspaces) for delta in each)]
 
 
 def creates(deltas: Sequence[SchemaDelta], id: str) -> bool:
@@ -99,6 +97,14 @@ def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta])
         captures = delta.table in _HEADINGS and delta.cells.get("cdc", (0, None))[1] is True
         if is_column or captures or (delta.keyspace, *delta.clustering[:1]) not in created:
             yield delta
+
+
+def _place(delta: SchemaDelta) -> tuple[bool, str, tuple[str, ...]]:
+    return delta.table == "types", delta.keyspace, delta.clustering[:1]
+
+
+def _is_at(delta: SchemaDelta, places: Set[tuple[bool, str, tuple[str, ...]]], keyspaces: Set[str]) -> bool:
+    return _place(delta) in places or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
 
 
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:

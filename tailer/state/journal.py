@@ -210,5 +210,21 @@ class Journal(ABC):
         self._base, self._id, self._count = NOTHING, "", 0
 
 
+class MemoryJournal(Journal):
+    """Of no state: empty at first; what is appended is known to this process alone."""
+
+    def __init__(self) -> None:
+        super().__init__("memory", writable=False)
+
+    def refresh(self) -> None:
+        """There is nothing else to read."""
+
+    def catch_up(self) -> None:
+        """As `refresh`."""
+
+    def _append(self, records: Sequence[AnyRecord]) -> list[int]:
+        raise NotImplementedError("it is not written")
+
+
 def _number_of(record: AnyRecord) -> int:
     return record.n

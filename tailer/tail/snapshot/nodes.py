@@ -20,7 +20,7 @@ def servers_of(options: Mapping[str, TailOptions]) -> dict[str, Server]:
 
 
 class Nodes:
-    """`servers`: by node its own. What they say of themselves is asked once, by `ask`."""
+    """`servers`: by node its own. What they say of themselves is asked by `ask`, again for a later keyspace."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         self.servers = servers
@@ -71,6 +71,10 @@ class Nodes:
     def release(self) -> str:
         """Of the servers, such as `5.0.9`: of the oldest one where they differ."""
         return self._known.release
+
+    def has(self, keyspace: str) -> bool:
+        """Whether there was a keyspace when they were asked last."""
+        return keyspace in self._known.replications
 
     def ranges(self, keyspace: str) -> list[HeldRange]:
         """The ring, cut where the replicas of a keyspace are others."""

@@ -166,6 +166,9 @@ class Rereading:
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
         found = [(each, _read(reading, each, table, until)) for each in due]
+        if not self._nodes.has(table.facts.table.definition.keyspace):
+            # It was created since: without its replicas nobody would vouch for the rows.
+            self._nodes.ask()
         snapshot = TableInState(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:

@@ -128,12 +128,14 @@ class SnapshotRun:
 
     def _open(self) -> bool:
         """Plan what is to be read; whether there is anything."""
+        self._await_keyspaces()
         settle = self._options.snapshot_settle
         chosen = [table for table in self._tables if table.name not in self.refused]
         tables = [self._target.table(table, self._nodes, settle) for table in chosen]
+        tables = [each for each in tables if not each.is_gone()]
         for each in tables if not self._options.partial else ():
             each.check()
-        begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables if not each.is_gone()]
+        begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables]
         # The next look at them is at what this one leaves open.
         self._anew = False
         self._parts = [_Part(each, *part) for each, now in begun if not now.ended for part in each.left()]
@@ -143,6 +145,27 @@ class SnapshotRun:
         self._parts.reverse()
         self._last = time.monotonic()
         return bool(self._parts)
+
+    def _await_keyspaces(self) -> None:
+        """One that is new the servers learn of one after the other; one that they lack for long was dropped, and its
+        tables with it."""
+        until = time.monotonic() + _GONE_SECONDS
+        while not self._ending.is_set() and (lacking := [each for each in self._tables if self._lacks_keyspace(each)]):
+            if time.monotonic() > until:
+                for table in lacking:
+                    found = f"no keyspace {table.definition.keyspace}"
+                    self.refused[table.name] = UsageError("the server does not have the table", found=found)
+                    self.gone.add(table.name)
+                    self._say_gone(table.name, self.refused[table.name])
+                return
+            self._ending.wait(RETRY_SECONDS)
+            self._until_it_answers(self._nodes.ask)
+
+    def _lacks_keyspace(self, table: Table) -> bool:
+        return table.name not in self.refused and not self._nodes.has(table.definition.keyspace)
+
+    def _say_gone(self, name: str, error: UsageError) -> None:
+        self._say(f"the snapshot leaves {name} aside: the server does not have it any more ({error.found})")
 
     def _settle(self, second: float) -> None:
         """Wait until all that was written before the nodes stood is where reads find it, and until what they had logged
@@ -201,7 +224,7 @@ class SnapshotRun:
                 self.refused[name] = error
                 self.gone |= {name} if gone else set()
         if is_first and gone:
-            self._say(f"the snapshot leaves {name} aside: the server does not have it any more ({error.found})")
+            self._say_gone(name, error)
         elif is_first:
             remedy = _REMEDY.format(f"--exclude {name}")
             self._say(f"the snapshot of {name} is not complete, the other tables go on: {error.sentence()} {remedy}")

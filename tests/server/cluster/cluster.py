@@ -181,6 +181,15 @@ class Cluster:
                 lambda node=node: node.live >= addresses, f"{node.name} sees all nodes up", WAIT_SECONDS, LOOK_SECONDS
             )
 
+    def await_one_schema(self) -> None:
+        """Returns when every node has the schema of the others. One that was down takes it when it is up again."""
+        texts = [f"SELECT schema_version FROM system.{table}" for table in ("local", "peers")]
+        with self.nodes[1].session() as session:
+            awaited(
+                lambda: len({row[0] for text in texts for row in session.execute(text)}) == 1,
+                "all nodes have one schema", WAIT_SECONDS, LOOK_SECONDS,
+            )  # fmt: skip
+
     def await_no_hints(self) -> None:
         """Returns when no node keeps hints. Those in memory reach the disk, and count, within a second."""
         time.sleep(1.5)

@@ -113,7 +113,7 @@ class Runner:
     # --- steps ---
 
     def _take(self, session: Any, step: Step, rng: Random) -> None:
-        done = self._place.disturb(rng)
+        done = self._place.disturb(rng, step.title)
         if done:
             self.ran.disturbed.append(f"step {step.number}: {done}")
         for statement in step.statements:

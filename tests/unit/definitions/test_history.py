@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+import sys
+
+import msgspec
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
@@ -90,12 +92,12 @@ def test_source_of_names_the_change_that_counts_at_a_position() -> None:
 def test_when_the_last_report_of_a_table_was_journaled() -> None:
     """Also of one that changes nothing, because another one that was journaled later counts from before it."""
     made = create("t", ID_A, 10, SIMPLE)
-    first, later = (replace(record(n, at, made), learnt=n) for n, at in ((1, (5, 0)), (2, (0, 0))))
+    first, later = (msgspec.structs.replace(record(n, at, made), learnt=n) for n, at in ((1, (5, 0)), (2, (0, 0))))
     history = DefinitionHistory([first, later])
     assert [event.n for event in history.events] == [2]
     assert history.learnt(ID_A, Position(1, 0), Position(5, 0)) == 1
     assert history.learnt(ID_A, START, Position(4, 0)) == 2
-    history.extend([replace(record(4, (0, 0), made), learnt=7)])
+    history.extend([msgspec.structs.replace(record(4, (0, 0), made), learnt=7)])
     assert history.learnt(ID_A, START, Position(4, 0)) == 2, "the same once more"
     assert history.learnt(ID_A, Position(1, 0), Position(4, 0)) == 0
     assert history.learnt(ID_B, START, Position(9, 0)) == 0
@@ -194,3 +196,36 @@ def test_versions_of_a_change_that_was_met_late() -> None:
     """It counts in its own segment from where it stood, in later ones from where the planner was."""
     late = SchemaRecord(n=2, at=Position(9, 40), source="log", deltas=ALTER.deltas, found=Position(7, 300))
     assert columns_of(DefinitionHistory([CREATE, late])) == [((7, 100), 2), ((7, 300), 3), ((8, 0), 2), ((9, 40), 3)]
+
+
+def test_tables_of_a_response_cost_nothing_where_another_one_is_created() -> None:
+    """A server is asked again and again while a table is dropped and created: each CREATE took all of each response
+    back by all of the log."""
+    assert calls(others=100) < 4 * calls(others=10)
+
+
+def calls(others: int) -> int:
+    """How many functions are called for a history of CREATE and DROP of one table, with responses that have others
+    too."""
+    records: list[SchemaRecord] = []
+    more = [delta for n in range(others) for delta in create(f"o{n}", f"{n:032x}", 1, SIMPLE)]
+    for n in range(30):
+        made = create("t", f"{n + 100:032x}", 10 * n, SIMPLE)
+        if n % 3 == 0:
+            told = tuple(msgspec.structs.replace(delta, row_deletion=None) for delta in (*more, *made))
+            records.append(SchemaRecord(n=n + 1000, at=START, source="server x", deltas=told, asked=10 * n + 5))
+        records.append(record(n + 1, (7, 100 + 10 * n), [*drop("t", [*SIMPLE], 10 * n - 1), *made] if n else made))
+    counted = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        history = DefinitionHistory(records)
+    finally:
+        sys.setprofile(before)
+    assert len(history.newest) == others + 30, "all of them count"
+    return counted

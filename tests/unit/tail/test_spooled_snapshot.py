@@ -48,6 +48,9 @@ class OneRange:
     def ask(self) -> None:
         """Who they are is known."""
 
+    def has(self, keyspace: str) -> bool:
+        return True
+
     def ranges(self, keyspace: str) -> list[HeldRange]:
         return [HeldRange(LOW, HIGH, frozenset("ab"))]
 
@@ -195,9 +198,9 @@ class Asked:
     refused: dict[str, str]
     names: list[str] = field(default_factory=list)
 
-    def run(self, *tables: Table) -> tuple[SnapshotRun, list[str]]:
+    def run(self, *tables: Table, nodes: Any = None) -> tuple[SnapshotRun, list[str]]:
         """A run to its end, and what it says."""
-        nodes: Any = OneRange()
+        nodes = nodes or OneRange()
         nodes.release = "5.0.9"
         target = InSpool(spool_in(self.folder), Lock(), ["n1"], lambda: {"n1": (1, 10)})
         target.define(tables)
@@ -267,6 +270,40 @@ def test_a_table_that_the_server_does_not_have_any_more_ends_no_run(asked: Asked
     beside._asked_for, beside._asked_tables = request.id, (TABLE, OTHER)
     beside._say_refused()
     assert replied(asked.folder, request) == Reply(request.id, (OTHER.definition.id,))
+
+
+@dataclass
+class Later(OneRange):
+    """As `Nodes`: of a keyspace that no server has nobody knows the replicas. `created`: how often all are asked before
+    there is one; None for never."""
+
+    created: int | None
+    release: str = "5.0.9"
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def ask(self) -> None:
+        self.created = None if self.created is None else self.created - 1
+
+    def has(self, keyspace: str) -> bool:
+        return self.created is not None and self.created <= 0
+
+    def ranges(self, keyspace: str) -> list[HeldRange]:
+        return super().ranges(keyspace) if self.has(keyspace) else [HeldRange(LOW, HIGH, None)]
+
+    def follows(self, held: HeldRange) -> bool:
+        return held.nodes is not None
+
+
+@pytest.mark.parametrize("created", [None, 3])
+def test_a_table_whose_keyspace_was_dropped_or_is_new_ends_no_run(asked: Asked, created: int | None) -> None:
+    """Servers that were asked behind the DROP, or before the CREATE, do not know the replicas of its keyspace."""
+    run, said = asked.run(TABLE, nodes=Later(created))
+    run.report_end()
+    assert {*asked.names} == (set() if created is None else {"ks.t"})
+    word = "the snapshot leaves ks.t aside: the server does not have it any more (no keyspace ks)"
+    assert said == [word] if created is None else said[0].startswith("snapshot of ks.t: ")
 
 
 def test_nor_of_a_table_that_was_dropped(tmp_path: Path) -> None:

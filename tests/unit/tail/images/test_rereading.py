@@ -15,12 +15,18 @@ from msgspec.structs import replace
 from tailer.errors import UsageError
 from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import Transaction
-from tailer.images import Image
+from tailer.images import Image, Merger
 from tailer.images.questions import Question, Questions
+from tailer.images.served import Answer
+from tailer.images.tables import Tables
 from tailer.options.snapshot import NO_WISHES
 from tailer.rebuild import Table
+from tailer.schema.extras import Origin
+from tailer.schema.ring import MURMUR3, Host
+from tailer.schema.server_place import ServerPlace
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
+from tailer.tail.snapshot.in_state import TableInState
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.rereading import Rereading
 from tests.helpers.image_runs import NOW, Taker
@@ -142,3 +148,27 @@ def test_rows_of_a_table_that_the_server_does_not_have_are_asked_for_no_more(
     rereading.close()
     assert questions(stream) == 0
     assert said[-1].startswith("ks.t: 1 rows are not read again: the server does not have the table")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_of_a_keyspace_that_was_created_since_are_vouched_for(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """The servers were asked for their ring before, so the replicas of the keyspace are not known."""
+    own, simple = Host("a", "dc1", (0,), "r1"), {"class": "SimpleStrategy", "replication_factor": "1"}
+
+    def place(*keyspaces: str) -> ServerPlace:
+        return ServerPlace(Origin("c", "dc1", "r1"), MURMUR3, own, (), dict.fromkeys(keyspaces, simple), "5.0.9")
+
+    rereading, _ = run_of(stream, monkeypatch)
+    nodes = rereading._nodes
+    nodes._ids, nodes._place = {"n1": "a"}, place("ks") if known else place("other")
+    monkeypatch.setattr(Nodes, "ask", lambda self: setattr(self, "_place", place("other", "ks")))
+    monkeypatch.setattr("tailer.tail.snapshot.rereading._read", lambda *_: {})
+    monkeypatch.setattr(TableInState, "_marks", lambda *_: ())
+    answers: list[Answer] = []
+    monkeypatch.setattr(Merger, "answered", lambda self, each, rows, answer, now: answers.append(answer) or [])
+    table = stream.read(lambda seen: Tables(seen.store).of(ID))
+    due = stream.read(lambda seen: list(Questions(seen.store).open()))
+    rereading._of_table(table, due, None)  # type: ignore[arg-type]
+    assert [answer.complete for answer in answers] == [True]

@@ -6,11 +6,13 @@ changed it. Opens nothing: records in, definitions out.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tailer.definitions.evidence import Added, added_by_responses, names_table, time_of_create
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
@@ -57,6 +59,7 @@ class DefinitionHistory:
         self._of_entry: dict[Position, DefinitionEvent] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
+        self._added: tuple[tuple[int, int], Sequence[Added]] = ((0, 0), ())
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -197,7 +200,7 @@ class DefinitionHistory:
         between these positions; 0 where there is none. It need not have changed anything: what a later consumer
         reported from the beginning on may say the same."""
         between = (r for r in reversed(self._records) if start <= r.at <= at and r.n not in self._retracted)
-        told = (r for r in between if isinstance(r, SchemaRecord) and _names(r.deltas, id))
+        told = (r for r in between if isinstance(r, SchemaRecord) and names_table(r.deltas, id))
         # Each consumer's first start reports the same once more, from the same position on.
         found = [(r.at, -r.learnt) for r in told]
         return -max(found)[1] if found else 0
@@ -230,13 +233,13 @@ class DefinitionHistory:
         record = self._record_of(event)
         if earlier is None or earlier.dropped or record is None or record.source != LOG:
             return None
-        return _created(record.deltas, id) - 1 if self._is_second(record, id) else None
+        return time_of_create(record.deltas, id) - 1 if self._is_second(record, id) else None
 
     def created_in(self, id: str, event: DefinitionEvent) -> int | None:
         """The time (µs) of the CREATE of a table that an event of the log shows; None where it shows none."""
         record = self._record_of(event)
         shows = record is not None and record.source == LOG and creates(record.deltas, id)
-        return _created(record.deltas, id) if record is not None and shows else None
+        return time_of_create(record.deltas, id) if record is not None and shows else None
 
     def _record_of(self, event: DefinitionEvent) -> SchemaRecord | None:
         found = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
@@ -249,24 +252,11 @@ class DefinitionHistory:
         shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
         before = [*(r.deltas for r in shown if _shown_at(r) < _shown_at(record))]
         before += [other.deltas for other, _ in self._reported if other.at < record.at]
-        return any(BASE_TS < _created(deltas, id) < _created(record.deltas, id) for deltas in before)
+        return any(BASE_TS < time_of_create(deltas, id) < time_of_create(record.deltas, id) for deltas in before)
 
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
         return (_shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
-
-    def key_begins(self, table: str) -> Position | None:
-        """Where the newest table of a name was created, or got the types of its key; None where nothing tells of it."""
-        key, begins = None, None
-        for event in self._events:
-            for known in event.changed.values():
-                if known.name == table:
-                    types = [column.type for column in (*known.partition_key, *known.clustering)]
-                    now = None if known.dropped else (known.id, types)
-                    if now is not None and now != key:
-                        begins = event.at
-                    key = now
-        return begins
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -286,10 +276,21 @@ class DefinitionHistory:
         return state
 
     def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
-        """A server's response as it counts at a position: without the changes that the log shows behind it."""
-        later = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and _shown_at(r) > at)
-        known = concerning(response, (r.deltas for r in later if r.n not in self._retracted))
+        """A server's response as it counts at a position: without the changes that the log, or what another response
+        added, shows behind it."""
+        later = [Added(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
+        later += [added for added in self._added_by_responses() if added.at > at]
+        known = concerning(response, (added.deltas for added in sorted(later, key=lambda added: added.at)))
         return taken_back(response, known) if known else [*response]
+
+    def _added_by_responses(self) -> Sequence[Added]:
+        version = len(self._records), len(self._retracted)
+        if self._added[0] != version:
+            own = (r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted)
+            # What is not journaled (0) is newer than all that is.
+            in_order = sorted(own, key=lambda r: r.n or sys.maxsize)
+            self._added = version, added_by_responses(in_order)
+        return self._added[1]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""
@@ -380,23 +381,6 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or record.source != LOG:
             return False
         return any(other.at < _shown_at(record) and shows(rows, record.deltas) for other, rows in self._reported)
-
-
-def _names(deltas: Iterable[SchemaDelta], id: str) -> bool:
-    """Whether changes have the row of a table in `tables`, or `views`."""
-    return any(delta.cells.get("id", (BASE_TS, None))[1] == id for delta in deltas)
-
-
-def _created(deltas: Collection[SchemaDelta], id: str) -> int:
-    """When a table was created, where changes hold all of it.
-
-    Each ALTER writes the row of `tables` again, and a node that missed it logs the whole schema as it is now
-    (`SchemaKeyspace.convertSchemaToMutations`). The oldest column is as old as the table.
-    """
-    names = {(delta.keyspace, *delta.clustering) for delta in deltas if delta.cells.get("id", (0, None))[1] == id}
-    columns = (d for d in deltas if d.table == "columns" and (d.keyspace, *d.clustering[:1]) in names)
-    times = [delta.cells["kind"][0] for delta in columns if "kind" in delta.cells]
-    return min(times, default=BASE_TS)
 
 
 def _shown_at(record: SchemaRecord) -> Position:

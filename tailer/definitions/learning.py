@@ -244,8 +244,17 @@ class Definitions:
         return typed_table(newest, earlier, options, ages, native=native)
 
     def key_begins(self, table: str) -> Position | None:
-        """Where the newest table of a name begins, or the newest key of it; None where nothing defines it."""
-        return self._history.key_begins(table)
+        """Where the newest table of a name was created, or got the types of its key; None where nothing defines it."""
+        key, begins = None, None
+        for event in self._history.events:
+            for known in event.changed.values():
+                if known.name == table:
+                    types = [column.type for column in (*known.partition_key, *known.clustering)]
+                    now = None if known.dropped else (known.id, types)
+                    if now is not None and now != key:
+                        begins = event.at
+                    key = now
+        return begins
 
     def wide(self) -> bool:
         """Whether wanted rows may lie in segments without sidecar."""

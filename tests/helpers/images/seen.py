@@ -83,20 +83,20 @@ class Seen:
         assert wide == (image.partition_key is None), image
         whose = None if wide else json.loads(image.partition_key)["k"]
         last, now_us = self.seqs.get(whose), max(now_us, self._begun)
-        least = now_us
         if image.op == "schema":
-            # Above those of all rows of the definition before it.
-            known = [seq for name, seq in self.seqs.items() if name is not None and name not in self.forgotten]
-            least = max([now_us, *(seq + 1 for seq in known)])
+            # Above those of all rows of the definition before it, and above the clock.
+            known = [seq for name, seq in self.seqs.items() if name not in self.forgotten]
+            assert max([now_us, *known]) < image.seq <= max([now_us, *self.seqs.values()]) + 1, image
+            assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
             self._begun = image.seq + 1
-        if whose in self.forgotten:
+        elif whose in self.forgotten:
             self.forgotten.discard(whose)
             assert image.prev_seq is None, image
             assert image.seq == now_us, image
             assert image.seq > (last or 0), f"the seq of another image, {last}: {image}"
         else:
             assert image.prev_seq == last, f"prev_seq where the last was {last}: {image}"
-            assert image.seq == max(least, -1 if last is None else last + 1), image
+            assert image.seq == max(now_us, -1 if last is None else last + 1), image
         self.seqs[whose] = image.seq
 
     def _chain(self, image: Any) -> None:

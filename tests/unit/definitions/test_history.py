@@ -229,3 +229,26 @@ def calls(others: int) -> int:
         sys.setprofile(before)
     assert len(history.newest) == others + 30, "all of them count"
     return counted
+
+
+def answered(table: str, id: str, ts: int) -> list[SchemaDelta]:
+    """A table as a response has it: `ts` is that of its newest change."""
+    return [
+        *(column(table, name, kind, min(ts, 100)) for name, kind in SIMPLE.items()),
+        heading(table, id, ts, replaces=False),
+    ]
+
+
+def test_what_a_later_response_added_was_not_there_where_an_earlier_consumer_is() -> None:
+    """The CREATE and the ALTER vanished with their segments; one consumer met the table, and then its column, on its
+    way, and another one begins with a response that has both."""
+    u, made = answered("u", ID_B, 5), answered("t", ID_A, 100)
+    added = [*answered("t", ID_A, 200), column("t", "w", data("int"), 200)]
+    first, met, altered = given((0, 0), u, 1, asked=50), given((7, 0), made, 2, asked=150), given((8, 0), added, 3)
+    begins = given((0, 0), [*u, *added], 4, asked=300)
+    history = DefinitionHistory([first, met, altered, begins])
+    assert names(history, 6, 0) == {"u": 2}
+    assert names(history, 7, 0) == {"u": 2, "t": 2}
+    assert names(history, 8, 0) == {"u": 2, "t": 3}
+    # What the first response has may have been there since ever.
+    assert names(DefinitionHistory([met, begins]), 6, 0) == {"u": 2, "t": 3}

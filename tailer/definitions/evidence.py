@@ -120,6 +120,13 @@ def creations(deltas: Iterable[SchemaDelta]) -> dict[str, int]:
     return {id: times[name] for name, id in ids.items() if name in whole}
 
 
+def written(delta: SchemaDelta) -> int:
+    """The highest timestamp in a change."""
+    times = [ts for ts, _ in delta.cells.values()]
+    times += [ts for ts in (delta.liveness, delta.row_deletion, delta.partition_deletion) if ts is not None]
+    return max([*times, *([delta.range.ts] if delta.range is not None else [])], default=0)
+
+
 def _name(delta: SchemaDelta) -> tuple[str, str] | None:
     return None if delta.table == "types" else (delta.keyspace, delta.clustering[0])
 

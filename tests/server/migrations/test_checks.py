@@ -124,6 +124,33 @@ def test_images_differ_but_not_by_their_numbers(ran: Ran) -> None:
     assert found(ran) == ["same images: images lagging"]
 
 
+OTHER = {"id": 1, "v": "b", "at": "1970-01-01 00:00:01.000Z"}
+FIRST = image(op="upsert", after={"id": 1, "v": "b"}, write_ts=70, complete=False)
+AGAIN = image(op="update", before=OTHER, changed=["v"], seq=4)
+
+
+@pytest.mark.parametrize(
+    ("lagging", "differs"),
+    [
+        ([FIRST, AGAIN], False),
+        ([image(node="m", after={"id": 1, "v": "a", "at": "1970-01-01 00:00:01.000Z", "w": None})], False),
+        ([image(complete=False)], False),
+        ([image(), image(seq=4, op="delete", clustering={"ck": 1}, after=None)], False),
+        ([image(), image(seq=4, clustering={"ck": 1}, after={"id": 1}, complete=False)], False),
+        ([AGAIN, FIRST], True),
+        ([], True),
+        ([image(), image(seq=4)], True),
+        ([image(), image(seq=4, op="drop", partition_key=None, after=None)], True),
+        ([image(), image(seq=4, clustering={"ck": 1})], True),
+    ],
+)
+def test_images_of_several_nodes_end_alike(ran: Ran, lagging: list[dict[str, Any]], differs: bool) -> None:
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("rows", life), row(), row(node="m"))
+    give(ran.consumer("images", "lagging"), *lagging)
+    assert ("same images: images lagging" in found(ran)) is differs
+
+
 def test_images_add_up_to_something_else(ran: Ran) -> None:
     for life in ("caught-up", "lagging", "restarted"):
         give(ran.consumer("images", life), image(), image(seq=4, op="delete", after=None))

@@ -10,7 +10,7 @@ the images between. The last image of each row shows what all logs add up to. Of
 * Not nulls, for an image that is not complete leaves them out, and not the names of key columns and of fields, which
   are those of the image's time.
 * A row that is gone, and one of which there never was an image, are the same: the deletion may have come first. So is
-  a row that is not known whole and of which nothing is known: of a value that was deleted, say.
+  a row without values, which is there only where all of it is known: of a value that was deleted, say.
 * A DROP TABLE ends all rows: later images of its id are of the next incarnation.
 """
 
@@ -38,7 +38,7 @@ def last_images(images: Iterable[Image]) -> dict[Row, str]:
             key = {**image["partition_key"], **(image["clustering"] or {})}
             after = sorted((image["after"] or {}).items())
             known = {name: _bare(each) for name, each in after if name not in key and each is not None}
-            if image["after"] is None or not (known or image["complete"]):
+            if not known:
                 rows.pop(_row(image), None)
             else:
                 rows[_row(image)] = dumps(known)

@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -219,6 +220,28 @@ def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:
     ran.ledger.accept(Statement("DROP"), Accepted(2, f"DROP TABLE {TABLE}", 90, 90), True)
     ran.tables.clear()
     assert found(ran) == ["dropped table: kept"]
+
+
+def test_a_consumer_has_begun_when_it_stands_in_every_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(f"n1={tmp_path / 'a'},n2={tmp_path / 'b'}", None)
+    assert source.states == [tmp_path / "a.cdc_tail", tmp_path / "b.cdc_tail"]
+    assert Source(str(tmp_path / "a"), None).states == [tmp_path / "a.cdc_tail"]
+    consumer = made("c", "rows", "snapshot", source, Targets(tmp_path, None), tmp_path)
+    monkeypatch.setattr(consumer, "_process", MagicMock(poll=lambda: None))
+    waits = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        position = source.states[len(waits) - 1] / "consumers" / "c.json"
+        position.parent.mkdir(parents=True)
+        position.touch()
+
+    monkeypatch.setattr("tests.server.migrations.consumers.time.sleep", sleep)
+    consumer.await_begun(source.states)
+    assert len(waits) == 2
+    monkeypatch.setattr(consumer, "_process", MagicMock(poll=lambda: 8))
+    consumer.await_begun([tmp_path / "c.cdc_tail"])
+    assert len(waits) == 2
 
 
 def test_a_consumer_that_ended(ran: Ran) -> None:

@@ -238,6 +238,19 @@ def lacks_table(error: BaseException) -> bool:
     return error.__cause__ is not None and _NO_TABLE.search(str(error.__cause__)) is not None
 
 
+def has_another(server: Server, name: str, id: str) -> bool:
+    """Whether a server has another table of the name `keyspace.table` than the one of this id (32 hex digits): that one
+    was dropped. False where it has none, and where it does not say."""
+    query = "SELECT keyspace_name, table_name, id FROM system_schema.tables"
+    try:
+        with open_session(server) as session:
+            rows = [tuple(row) for row in session.execute(query, timeout=TIMEOUT_SECONDS)]
+    except (SystemFailedError, UsageError):
+        return False
+    ids = [found.hex for keyspace, table, found in rows if f"{keyspace}.{table}" == name]
+    return bool(ids) and id not in ids
+
+
 def _cluster(server: Server) -> Any:
     """The driver's `Cluster` of this very node."""
     from cassandra.auth import PlainTextAuthProvider

@@ -22,7 +22,7 @@ from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild.changes import OWN, token_of
-from tailer.schema.server import Session, lacks_table, open_session
+from tailer.schema.server import Session, has_another, lacks_table, open_session
 from tailer.schema.server_rows import raw
 from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
@@ -140,7 +140,7 @@ class Rereading:
         seconds = min(RETRY_SECONDS * 2 ** (tries - 1), _ASIDE_SECONDS_MAX)
         self._aside[table_id] = tries, self._stream.wall() + seconds
         name = next((t.facts.table.name for t in self._stream.read(_tables) if t.id == table_id), table_id)
-        if lacks_table(error) and tries >= _GONE_TRIES:
+        if tries >= _GONE_TRIES and (lacks_table(error) or has_another(self._servers[0], name, table_id)):
             count = self._forget_table(table_id)
             self._say(f"{name}: {count} rows are not read again: the server does not have the table ({error.found})")
             return

@@ -13,7 +13,7 @@ from tailer.jit.ready import bring
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
 from tailer.rebuild import Table
-from tailer.schema.server import Server, Session, lacks_table, open_session
+from tailer.schema.server import Server, Session, has_another, lacks_table, open_session
 from tailer.schema.server_rows import raw
 from tailer.sinks.text import size_text
 from tailer.snapshot.pace import Pace
@@ -198,7 +198,7 @@ class SnapshotRun:
         def refused(error: UsageError) -> bool | None:
             # One that was created a moment ago another server may have.
             servers.append(servers.pop(0))
-            return self._put_off(at_hand[0].table.now.table, error) if at_hand else None
+            return self._put_off(at_hand[0].table.now, error, servers[-1]) if at_hand else None
 
         def work() -> None:
             self._of_server(servers[0], at_hand)
@@ -209,14 +209,15 @@ class SnapshotRun:
         except BaseException as error:
             self._fail(error)
 
-    def _put_off(self, name: str, error: UsageError) -> bool:
-        """The server refuses to read a table: of one that was altered the log tells a moment later. Read the others
+    def _put_off(self, now: Snapshot, error: UsageError, server: Server) -> bool:
+        """A server refuses to read a table: of one that was altered the log tells a moment later. Read the others
         first, and after a while this one not any more. Whether there is another one to go on with."""
+        name = now.table
+        gone = lacks_table(error) or has_another(server, name, now.table_id)
         with self._lock:
             since = self._refused_since.setdefault(name, time.monotonic())
             mine = [each for each in self._parts if each.table.now.table == name]
             others = [each for each in self._parts if each.table.now.table != name]
-            gone = lacks_table(error)
             gives_up = time.monotonic() - since > (_GONE_SECONDS if gone else _REFUSED_SECONDS)
             self._parts = others if gives_up else [*mine, *others]
             is_first = gives_up and name not in self.refused

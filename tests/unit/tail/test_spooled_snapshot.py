@@ -9,6 +9,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any
 from unittest.mock import MagicMock
+from uuid import UUID
 
 import pytest
 from cassandra import InvalidRequest
@@ -196,6 +197,8 @@ class Asked:
 
     folder: Path
     refused: dict[str, str]
+    ids: dict[str, str] = field(default_factory=dict)
+    """The tables that it has, if they are not those that the log tells of."""
     names: list[str] = field(default_factory=list)
 
     def run(self, *tables: Table, nodes: Any = None) -> tuple[SnapshotRun, list[str]]:
@@ -212,6 +215,13 @@ class Asked:
         made.check()
         assert made.ended
         return made, said
+
+    def cluster(self, server: Any) -> MagicMock:
+        def execute(query: str, timeout: float) -> list[tuple[str, str, UUID]]:
+            return [(*name.split("."), UUID(id)) for name, id in self.ids.items()]
+
+        session = MagicMock(execute=execute)
+        return MagicMock(connect=lambda: session)
 
     def reading(self, session: Any, plan: Any, *more: Any) -> TableReading:
         name, asked = plan.table.name, self
@@ -230,7 +240,7 @@ class Asked:
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked(tmp_path, {})
     monkeypatch.setattr("tailer.tail.snapshot.run.TableReading", made.reading)
-    monkeypatch.setattr("tailer.schema.server._cluster", lambda server: MagicMock())
+    monkeypatch.setattr("tailer.schema.server._cluster", made.cluster)
     monkeypatch.setattr("tailer.tail.snapshot.run.raw", lambda session: session)
     monkeypatch.setattr("tailer.tail.snapshot.run._REFUSED_SECONDS", 0.3)
     monkeypatch.setattr("tailer.tail.snapshot.run._GONE_SECONDS", 0.3, raising=False)
@@ -241,6 +251,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 def test_a_table_that_the_server_refuses_is_left_aside_alone(asked: Asked) -> None:
     """The other one is read; the next run reads it, or goes on without it, as the sentence says."""
     asked.refused = {"ks.t": "Undefined column name x"}
+    asked.ids = {"ks.t": ID}
     first, said = asked.run(TABLE, OTHER)
     told = "the snapshot of ks.t is not complete"
     assert [line for line in said if line.startswith(told)] != []
@@ -270,6 +281,14 @@ def test_a_table_that_the_server_does_not_have_any_more_ends_no_run(asked: Asked
     beside._asked_for, beside._asked_tables = request.id, (TABLE, OTHER)
     beside._say_refused()
     assert replied(asked.folder, request) == Reply(request.id, (OTHER.definition.id,))
+
+
+def test_nor_does_one_whose_name_another_table_has_by_now(asked: Asked) -> None:
+    asked.refused, asked.ids = {"ks.t": "Undefined column name ck0 in table ks.t"}, {"ks.t": OTHER.definition.id}
+    run, said = asked.run(TABLE, OTHER)
+    run.report_end()
+    assert sorted(line.partition(":")[0] for line in said) == ["snapshot of ks.u", "the snapshot leaves ks.t aside"]
+    assert run.gone == {"ks.t"}
 
 
 @dataclass

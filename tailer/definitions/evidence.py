@@ -1,17 +1,20 @@
-"""What schema records tell of a time: when a table was created, and what a server had added since it was asked before.
+"""What schema records tell of a time: when a table was created, which was there before a node took over the schema of
+the others, and what a server had added since it was asked before.
 
 Records in, facts out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from tailer.position import Position
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, key_of
-from tailer.state.journal_records import SERVER, SchemaRecord
+from tailer.schema.taken_back import Key, concerning, key_of, taken_back
+from tailer.state.journal_records import LOG, NODE, SERVER, SchemaRecord
 
 
 class Added(NamedTuple):
@@ -45,6 +48,91 @@ def added_by_responses(records: Iterable[SchemaRecord]) -> list[Added]:
 def _is_news(delta: SchemaDelta, known: dict[Key, dict[str, int]]) -> bool:
     times = known.get(key_of(delta), {})
     return any(name not in times or times[name] < time for name, (time, _) in delta.cells.items())
+
+
+class Evidence:
+    """Of records as they are now."""
+
+    def __init__(self, records: Sequence[SchemaRecord]) -> None:
+        self._records = records
+
+    @cached_property
+    def added(self) -> Sequence[Added]:
+        """See `added_by_responses`."""
+        # What is not journaled (0) is newer than all that is.
+        return added_by_responses(sorted(self._records, key=lambda record: record.n or sys.maxsize))
+
+    def before(self, response: Sequence[SchemaDelta], later: Iterable[Added], at: Position) -> list[SchemaDelta]:
+        """A response without what was shown later than a position. A schema that was taken over then has created none
+        of its tables there."""
+        known = concerning(response, (added.deltas for added in sorted(later, key=lambda added: added.at)))
+        if not known:
+            return [*response]
+        stated = [deltas for deltas in known if not is_taken_over(deltas)]
+        older = self._may_be_older(response, at) if len(stated) < len(known) else set()
+        others = [delta for delta in response if _name(delta) not in older]
+        own = [delta for delta in response if _name(delta) in older]
+        return [*taken_back(others, known), *taken_back(own, stated)]
+
+    def _may_be_older(self, response: Sequence[SchemaDelta], at: Position) -> set[tuple[str, str]]:
+        """The tables of a response, by name, of which no CREATE is shown up to a position."""
+        shown, oldest = self._creations
+        times, found = creations(response), set[tuple[str, str]]()
+        for delta in filter(_is_heading, response):
+            id = str(delta.cells["id"][1])
+            # One that is created again with its id is another table.
+            if (id not in shown or shown[id] > at) and times.get(id, BASE_TS) <= oldest.get(id, BASE_TS):
+                found.add((delta.keyspace, delta.clustering[0]))
+        return found
+
+    @cached_property
+    def _creations(self) -> tuple[Mapping[str, Position], Mapping[str, int]]:
+        """By table id where this log or another node's shows a table first, and the oldest time (µs) of a CREATE."""
+        shown: dict[str, Position] = {}
+        oldest: dict[str, int] = {}
+        for record in self._records:
+            for id, time in creations(record.deltas).items():
+                oldest[id] = min(time, oldest.get(id, time))
+                if record.source == LOG or record.source.startswith(NODE):
+                    at = record.found or record.at
+                    shown[id] = min(at, shown.get(id, at))
+        return shown, oldest
+
+
+def is_taken_over(deltas: Iterable[SchemaDelta]) -> bool:
+    """Whether changes are the schema as it is, which a node that missed a statement takes from the others and logs: it
+    has the times of all statements. One statement has one time, so of a keyspace of one table nobody can tell."""
+    return len({time for delta in deltas for time, _ in delta.cells.values()}) > 1
+
+
+def creations(deltas: Iterable[SchemaDelta]) -> dict[str, int]:
+    """By id the tables that changes hold all of, and when each was created (µs; see `time_of_create`)."""
+    ids: dict[tuple[str, str], str] = {}
+    times: dict[tuple[str, str], int] = {}
+    whole = set[tuple[str, str]]()
+    for delta in deltas:
+        if _is_heading(delta):
+            ids[delta.keyspace, delta.clustering[0]] = str(delta.cells["id"][1])
+        elif delta.table == "columns" and "kind" in delta.cells:
+            name, (time, kind) = (delta.keyspace, delta.clustering[0]), delta.cells["kind"]
+            times[name] = min(time, times.get(name, time))
+            whole |= {name} if kind == "partition_key" else set()
+    return {id: times[name] for name, id in ids.items() if name in whole}
+
+
+def written(delta: SchemaDelta) -> int:
+    """The highest timestamp in a change."""
+    times = [ts for ts, _ in delta.cells.values()]
+    times += [ts for ts in (delta.liveness, delta.row_deletion, delta.partition_deletion) if ts is not None]
+    return max([*times, *([delta.range.ts] if delta.range is not None else [])], default=0)
+
+
+def _name(delta: SchemaDelta) -> tuple[str, str] | None:
+    return None if delta.table == "types" else (delta.keyspace, delta.clustering[0])
+
+
+def _is_heading(delta: SchemaDelta) -> bool:
+    return delta.table in ("tables", "views") and delta.cells.get("id", (BASE_TS, None))[1] is not None
 
 
 def names_table(deltas: Iterable[SchemaDelta], id: str) -> bool:

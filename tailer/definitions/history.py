@@ -6,19 +6,18 @@ changed it. Opens nothing: records in, definitions out.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tailer.definitions.evidence import Added, added_by_responses, names_table, time_of_create
+from tailer.definitions.evidence import Added, Evidence, names_table, time_of_create
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, added_since, begins, concerning, creates, rows_of, shows, taken_back
+from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
 from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
 
 
@@ -59,7 +58,7 @@ class DefinitionHistory:
         self._of_entry: dict[Position, DefinitionEvent] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
-        self._added: tuple[tuple[int, int], Sequence[Added]] = ((0, 0), ())
+        self._told: tuple[tuple[int, int], Evidence] | None = None
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -277,20 +276,17 @@ class DefinitionHistory:
 
     def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log, or what another response
-        added, shows behind it."""
+        added, shows behind it. A schema that the node took over from others there created none of its tables."""
         later = [Added(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
-        later += [added for added in self._added_by_responses() if added.at > at]
-        known = concerning(response, (added.deltas for added in sorted(later, key=lambda added: added.at)))
-        return taken_back(response, known) if known else [*response]
+        later += [added for added in self._evidence().added if added.at > at]
+        return self._evidence().before(response, later, at)
 
-    def _added_by_responses(self) -> Sequence[Added]:
+    def _evidence(self) -> Evidence:
         version = len(self._records), len(self._retracted)
-        if self._added[0] != version:
-            own = (r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted)
-            # What is not journaled (0) is newer than all that is.
-            in_order = sorted(own, key=lambda r: r.n or sys.maxsize)
-            self._added = version, added_by_responses(in_order)
-        return self._added[1]
+        if self._told is None or self._told[0] != version:
+            own = [r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted]
+            self._told = version, Evidence(own)
+        return self._told[1]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""

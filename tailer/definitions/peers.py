@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
+from tailer.definitions.evidence import written
 from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError
 from tailer.framing.name import SegmentName
@@ -62,7 +63,7 @@ class Peers:
         """The records that change a definition at a position of this tail's log, in the order of their timestamps."""
         own = known.history.shown_behind(at)
         shown = {delta for record in own for delta in map(_frozen, record.deltas)}
-        newest = max(map(_written, own[0].deltas), default=None) if own else None
+        newest = max(map(written, own[0].deltas), default=None) if own else None
         state = known.history.state_at(at)
         ids = {id for id, held in known.latest().items() if not is_system(held.keyspace)}
         found: list[tuple[int, str, tuple[SchemaDelta, ...]]] = []
@@ -82,10 +83,10 @@ class Peers:
             for record in records:
                 deltas = tuple(d for d in record.deltas if _frozen(d) not in shown and not is_system(d.keyspace))
                 if deltas:
-                    found.append((max(map(_written, deltas)), peer.name, deltas))
+                    found.append((max(map(written, deltas)), peer.name, deltas))
         news = []
-        for written, name, deltas in sorted(found, key=lambda each: each[0]):
-            if newest is not None and written >= newest:
+        for highest, name, deltas in sorted(found, key=lambda each: each[0]):
+            if newest is not None and highest >= newest:
                 break
             if state.apply(deltas):
                 news.append(SchemaRecord(at=at, source=f"{NODE}{name}", deltas=deltas))
@@ -147,13 +148,6 @@ def _ids(records: Iterable[SchemaRecord]) -> set[str]:
     """The ids of tables that records name."""
     cells = (d.cells.get("id", (0, None))[1] for r in records for d in r.deltas if not is_system(d.keyspace))
     return {id for id in cells if isinstance(id, str)}
-
-
-def _written(delta: SchemaDelta) -> int:
-    """The highest timestamp in a change."""
-    times = [ts for ts, _ in delta.cells.values()]
-    times += [ts for ts in (delta.liveness, delta.row_deletion, delta.partition_deletion) if ts is not None]
-    return max([*times, *([delta.range.ts] if delta.range is not None else [])], default=0)
 
 
 def _frozen(delta: SchemaDelta) -> str:

@@ -6,21 +6,34 @@ node's log, is asked for the new definition before rows are given by the old one
 
 from __future__ import annotations
 
+from tailer.definitions.evidence import written
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.outside import OutsideSources
 from tailer.position import Position
 from tailer.rows.choice import AnyBatch
+from tailer.state.journal_records import LOG
 
 
 def proves_creation(history: DefinitionHistory, id: str, at: Position) -> bool:
     """Whether an entry of a table that is dropped at its position proves that it was created again with the same id.
 
     DROP TABLE begins a new segment and waits for the writes that are under way (`ColumnFamilyStore.invalidate`,
-    `CommitLog.forceRecycleAllSegments`): they are in the segment of the DROP, or in the next one.
+    `CommitLog.forceRecycleAllSegments`): they are in the segment of the DROP, or in the next one. A node that was down
+    then, so that only other logs show the DROP, learns of it when it runs again: before its own next schema change that
+    is not older. Until then it logs what other nodes held back for it.
     """
     held = history.definition_at(id, at)
     dropped = None if held is None or not held.dropped else history.source_of(id, at)
-    return dropped is not None and at.segment > dropped.at.segment + 1
+    if held is None or dropped is None:
+        return False
+    learnt = dropped.at if dropped.source == LOG else _learnt(history, dropped.at, held.dropped_time or 0)
+    return learnt is not None and at.segment > learnt.segment + 1
+
+
+def _learnt(history: DefinitionHistory, behind: Position, time: int) -> Position | None:
+    """Where this log shows its next schema change that is not older than `time` (µs)."""
+    records = history.shown_behind(behind)
+    return next((r.found or r.at for r in records if max(map(written, r.deltas)) >= time), None)
 
 
 class CreatedAgain:

@@ -15,6 +15,7 @@ from tests.oracle.jsontext import dumps, loads
 from tests.server.migrations.consumers import Consumer, Targets
 from tests.server.migrations.fold import Folded
 from tests.server.migrations.kept import Kept, known
+from tests.server.migrations.last_images import last_images, told_twice
 from tests.server.migrations.ledger import Expected
 from tests.server.migrations.model import FUTURE, TTL, number_of
 from tests.server.migrations.runner import DATABASES, Ran
@@ -26,7 +27,6 @@ SHOWN = 3
 _NOTHING_ELSE = re.compile(r"\bSET \w+ = null WHERE ")
 """Of a collection the server logs a deletion alone, which is 1 µs older than the statement: what an assignment puts in
 its place is newer (`UpdateParameters.setComplexDeletionTimeForOverwrite`)."""
-CAUSE = ("node", "segment", "offset", "row", "event_id")
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,14 @@ class _Checking:
     # --- images ---
 
     def images(self) -> None:
-        """The same images, partition by partition, but for what their numbers and short TTLs make of them."""
-        # Of several nodes, whose row came first is the cause of an image.
-        varying = ("seq", "prev_seq", *(CAUSE if len(self._nodes) > 1 else ()))
-        first = _by_partition(self._images["caught-up"], varying)
+        """The same images, partition by partition, but for what their numbers and short TTLs make of them; of several
+        nodes what is the same in whatever order their logs are merged (`last_images.py`)."""
+        if len(self._nodes) > 1:
+            self._last_images()
+            return
+        first = _by_partition(self._images["caught-up"])
         for life in ("lagging", "restarted"):
-            other = _by_partition(self._images[life], varying)
+            other = _by_partition(self._images[life])
             differing: dict[str, list[str]] = defaultdict(list)
             for key in first.keys() | other.keys():
                 self._count("partitions of images", 1)
@@ -152,6 +154,21 @@ class _Checking:
                     differing[key[0]].append(f"{len(mine)} and {len(theirs)} images of {key[2]}; {text}")
             for table, texts in differing.items():
                 self._differ("same images", f"images {life}", table, f"{len(texts)} partitions: {texts[0]}")
+
+    def _last_images(self) -> None:
+        first = last_images(self._images["caught-up"])
+        for life in ("caught-up", "lagging", "restarted"):
+            other = last_images(self._images[life])
+            differing: dict[str, list[str]] = defaultdict(list)
+            for row in first.keys() | other.keys():
+                self._count("rows of images", 1)
+                if first.get(row) != other.get(row):
+                    text = f"caught-up: {first.get(row)}\n      {life}: {other.get(row)}"
+                    differing[row[0]].append(f"the last image of {row[2]} of {row[1]}; {text}")
+            for row, image in told_twice(self._images[life]):
+                differing[row[0]].append(f"twice: {dumps(image)[:400]}")
+            for table, texts in differing.items():
+                self._differ("same images", f"images {life}", table, f"{len(texts)} rows: {texts[0]}")
 
     def folds(self) -> None:
         for life, images in self._images.items():
@@ -342,16 +359,14 @@ def _by_table(lines: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _by_partition(
-    images: Iterable[Mapping[str, Any]], varying: Collection[str]
-) -> dict[tuple[str, str, str], list[str]]:
+def _by_partition(images: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], list[str]]:
     """By table, its id and the values of the key: images without what may vary, and without short TTLs."""
     found = defaultdict(list)
     for image in images:
         partition = image["partition_key"]
         if partition is not None and number_of(next(iter(partition.values()))) in TTL:
             continue
-        shown = {name: each for name, each in image.items() if name not in varying}
+        shown = {name: each for name, each in image.items() if name not in ("seq", "prev_seq")}
         # A renamed key column is the same partition.
         key = (f"{image['keyspace']}.{image['table']}", image["table_id"], dumps(list((partition or {}).values())))
         found[key].append(dumps(shown))

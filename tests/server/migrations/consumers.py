@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 from tests.helpers.cli import ROOT
 
 COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
+BEGIN_SECONDS = 60
 END_SECONDS = 60
 ONCE_SECONDS = 180
 SPARK_SECONDS = 1800
@@ -93,6 +95,15 @@ class Consumer:
             code = process.wait()
         return self._ended(step, code) if early or code != 0 else None
 
+    def await_begun(self, folders: Sequence[Path]) -> None:
+        """Until it has a position in each of these state folders, or has ended."""
+        deadline = time.monotonic() + BEGIN_SECONDS
+        places = [folder / "consumers" / f"{self.name}.json" for folder in folders]
+        while not all(place.exists() for place in places) and time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                return
+            time.sleep(0.2)
+
     def kill(self) -> None:
         process, self._process = self._process, None
         if process is not None:
@@ -142,6 +153,11 @@ class Source:
     path: str
     servers: str | None
     more: tuple[str, ...] = ()
+
+    @property
+    def states(self) -> list[Path]:
+        """The state folders of the nodes."""
+        return [Path(part.rpartition("=")[2] + ".cdc_tail") for part in self.path.split(",")]
 
     def words(self) -> list[str]:
         server = ["--server", self.servers] if self.servers else []

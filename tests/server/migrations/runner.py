@@ -103,7 +103,7 @@ class Runner:
                 if at % RESTARTED_EVERY == RESTARTED_EVERY - 1:
                     self._once(session, self._restarted, step.number)
                 if at == len(steps) // 2:
-                    self._start(self._snapshot)
+                    self._begin_snapshots()
                     self._merge_in_spark(session, "merge", step.number)
             self.ran.seconds["steps"] = time.monotonic() - began
             self._finish(session, steps[-1].number)
@@ -173,6 +173,15 @@ class Runner:
         self._merge_in_spark(session, "all", step)
         for name in sorted(self.ran.tables)[:2]:
             self.ran.typed[name] = typed_rows(self._source, name, self._work)
+
+    def _begin_snapshots(self) -> None:
+        """All nodes are up until it has begun: of one that is away nobody knows where its log would begin, and a first
+        start with `--from` ends with that."""
+        if self._snapshot:
+            self._place.settle()
+        self._start(self._snapshot)
+        for consumer in self._snapshot:
+            consumer.await_begun(self._source.states)
 
     def _start(self, consumers: Sequence[Consumer]) -> None:
         for consumer in consumers:

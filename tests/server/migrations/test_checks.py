@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -124,6 +125,33 @@ def test_images_differ_but_not_by_their_numbers(ran: Ran) -> None:
     assert found(ran) == ["same images: images lagging"]
 
 
+OTHER = {"id": 1, "v": "b", "at": "1970-01-01 00:00:01.000Z"}
+FIRST = image(op="upsert", after={"id": 1, "v": "b"}, write_ts=70, complete=False)
+AGAIN = image(op="update", before=OTHER, changed=["v"], seq=4)
+
+
+@pytest.mark.parametrize(
+    ("lagging", "differs"),
+    [
+        ([FIRST, AGAIN], False),
+        ([image(node="m", after={"id": 1, "v": "a", "at": "1970-01-01 00:00:01.000Z", "w": None})], False),
+        ([image(complete=False)], False),
+        ([image(), image(seq=4, op="delete", clustering={"ck": 1}, after=None)], False),
+        ([image(), image(seq=4, clustering={"ck": 1}, after={"id": 1}, complete=False)], False),
+        ([AGAIN, FIRST], True),
+        ([], True),
+        ([image(), image(seq=4)], True),
+        ([image(), image(seq=4, op="drop", partition_key=None, after=None)], True),
+        ([image(), image(seq=4, clustering={"ck": 1})], True),
+    ],
+)
+def test_images_of_several_nodes_end_alike(ran: Ran, lagging: list[dict[str, Any]], differs: bool) -> None:
+    for life in ("caught-up", "lagging", "restarted"):
+        give(ran.consumer("rows", life), row(), row(node="m"))
+    give(ran.consumer("images", "lagging"), *lagging)
+    assert ("same images: images lagging" in found(ran)) is differs
+
+
 def test_images_add_up_to_something_else(ran: Ran) -> None:
     for life in ("caught-up", "lagging", "restarted"):
         give(ran.consumer("images", life), image(), image(seq=4, op="delete", after=None))
@@ -192,6 +220,28 @@ def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:
     ran.ledger.accept(Statement("DROP"), Accepted(2, f"DROP TABLE {TABLE}", 90, 90), True)
     ran.tables.clear()
     assert found(ran) == ["dropped table: kept"]
+
+
+def test_a_consumer_has_begun_when_it_stands_in_every_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(f"n1={tmp_path / 'a'},n2={tmp_path / 'b'}", None)
+    assert source.states == [tmp_path / "a.cdc_tail", tmp_path / "b.cdc_tail"]
+    assert Source(str(tmp_path / "a"), None).states == [tmp_path / "a.cdc_tail"]
+    consumer = made("c", "rows", "snapshot", source, Targets(tmp_path, None), tmp_path)
+    monkeypatch.setattr(consumer, "_process", MagicMock(poll=lambda: None))
+    waits = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        position = source.states[len(waits) - 1] / "consumers" / "c.json"
+        position.parent.mkdir(parents=True)
+        position.touch()
+
+    monkeypatch.setattr("tests.server.migrations.consumers.time.sleep", sleep)
+    consumer.await_begun(source.states)
+    assert len(waits) == 2
+    monkeypatch.setattr(consumer, "_process", MagicMock(poll=lambda: 8))
+    consumer.await_begun([tmp_path / "c.cdc_tail"])
+    assert len(waits) == 2
 
 
 def test_a_consumer_that_ended(ran: Ran) -> None:

@@ -252,3 +252,33 @@ def test_what_a_later_response_added_was_not_there_where_an_earlier_consumer_is(
     assert names(history, 8, 0) == {"u": 2, "t": 3}
     # What the first response has may have been there since ever.
     assert names(DefinitionHistory([met, begins]), 6, 0) == {"u": 2, "t": 3}
+
+
+WHOLE = [*create("t", ID_A, 10, SIMPLE), *create("u", ID_B, 20, SIMPLE)]
+"""What a node logs that takes the schema from the other nodes: all of a keyspace as it is."""
+
+
+def test_the_schema_that_a_node_logs_once_more_creates_no_table_there() -> None:
+    """The segment of the CREATE is gone, rows of the table are there, and the node was down later on."""
+    response = [*answered("t", ID_A, 10), *answered("u", ID_B, 20)]
+    again = record(2, (9, 100), [*WHOLE, SchemaDelta("tables", "ks", (), partition_deletion=5)])
+    history = DefinitionHistory([given((0, 0), response, 1, asked=50), again])
+    assert names(history, 6, 0) == {"t": 2, "u": 2}
+    # What it changed since is not there before; what a statement of one time shows later was created by it.
+    altered = record(3, (8, 0), list(ALTER.deltas))
+    assert names(DefinitionHistory([given((0, 0), [*response, *ALTER.deltas], 1), altered, again]), 7, 0)["t"] == 2
+    made = record(3, (8, 0), create("u", ID_B, 20, SIMPLE))
+    assert names(DefinitionHistory([given((0, 0), response, 1), made, again]), 6, 0) == {"t": 2}
+
+
+def test_it_may_be_of_a_later_table_with_the_same_id() -> None:
+    """The node was down while the table was dropped and created again: rows before are of the earlier one."""
+    other = {"id": key("partition_key", "int"), "v": data("int")}
+    later = [*create("t", ID_A, 40, other), *create("u", ID_B, 20, SIMPLE)]
+    response = given((7, 200), [msgspec.structs.replace(each, row_deletion=None) for each in later], 2, asked=90)
+    history = DefinitionHistory([CREATE, response, record(3, (9, 100), later)])
+    assert [history.as_of(Position(at, 0))[ID_A].columns[1].type for at in (8, 10)] == ["text", "int"]
+    unseen = given((0, 0), [*answered("t", ID_A, 10)], 1, asked=15)
+    told = given((0, 0), list(response.deltas), 2, asked=90)
+    history = DefinitionHistory([unseen, told, record(3, (9, 100), later)])
+    assert [history.as_of(Position(at, 0))[ID_A].columns[1].type for at in (8, 10)] == ["text", "int"]

@@ -12,6 +12,7 @@ from tailer.images.confirming import confirmed
 from tailer.images.definitions import changed_columns, changes_rows, redefined
 from tailer.images.expiry import expired
 from tailer.images.forgetting_by_turns import ForgettingByTurns
+from tailer.images.highest import Highest
 from tailer.images.image import Image
 from tailer.images.incarnations import (
     created_again,
@@ -57,10 +58,6 @@ definition."""
 
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
-_HIGHEST: Final = b"highest"
-"""Under this key a number that no image of a row is above which is above the state's time. A state of an earlier
-version lacks it until the first image of a whole table."""
-
 LOST: Final = b"lost"
 """Under this key the time until which changes of tables that are defined later may be missing."""
 
@@ -75,8 +72,7 @@ class MergedTables:
         self.questions = Questions(store)
         """Rows of which a server could tell more than is known."""
         self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
-        highest = store.meta(_HIGHEST)
-        self._highest = None if highest is None else int.from_bytes(highest, "big")
+        self._highest = Highest(store)
         self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
         self._followed = frozenset(nodes)
         self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
@@ -121,12 +117,7 @@ class MergedTables:
 
     def note_number(self, seq: int) -> None:
         """A partition's last image has this number."""
-        if self._highest is not None and seq > max(self._highest, self._now_us):
-            self._keep_highest(seq)
-
-    def _keep_highest(self, seq: int) -> None:
-        self._highest = seq
-        self._store.put_meta(_HIGHEST, seq.to_bytes(8, "big"))
+        self._highest.note(seq, self._now_us)
 
     def _save(self, part: Partition, tries: int = 0) -> None:
         """Put into the store what has changed, and ask of what nobody can tell any more but a server."""
@@ -193,20 +184,13 @@ class MergedTables:
         learnt: int = 0,
     ) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
-        # The same for all consumers, however late they read.
-        by = min(learnt or now, now)
+        # `by`: the same for all consumers, however late they read.
+        by, captured = min(learnt or now, now), cdc and not begins
         if known is None:
-            lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
-            # Of a table whose CREATE nobody saw it is not known whether it captured before.
-            alone = learnt and not created and len(self._followed) == 1
-            since = max(by if alone else self._settings.started_us, lost)
-            if self._highest is None and not any(self._tables):
-                self._keep_highest(0)
-            self._tables.keep(first_facts(table, since, by, created=created, cdc=cdc, captured=cdc and not begins))
+            self._begin_first(table, learnt, by, created=created, cdc=cdc, captured=captured)
             return
         if known.facts.dropped:
             if node in known.facts.reached:
-                captured = cdc and not begins
                 again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
                 self._begin_again(known, again, node, now)
             elif is_of_next(known.facts, node, table):
@@ -214,18 +198,28 @@ class MergedTables:
             return
         facts = reported(known.facts, node, table)
         if facts is None:
-            behind = known.facts.behind | {node} if node is not None else known.facts.behind
-            self._tables.keep(msgspec.structs.replace(known.facts, behind=behind))
+            behind = () if node is None else (node,)
+            self._tables.keep(msgspec.structs.replace(known.facts, behind=known.facts.behind.union(behind)))
             return
         earlier = self._earlier(known, table, node)
         told = newer(facts.table, table) if earlier is None else facts.table
         if facts.supposed and node in facts.reached:
-            # The log that has shown the DROP tells what the table is; until now that was supposed, too.
+            # The log that has shown the DROP tells what the table is.
             facts, told = msgspec.structs.replace(facts, supposed=False), table
         yield from self._redefine(KnownTable(facts), told, created, cdc, now, cause, begins, by)
         if node is not None and len(self._followed) > 1:
             history = definitions_in(self._store, known.id)
             put_shown(self._store, known.id, node, history[-1][0] if earlier is None and history else earlier or 0)
+
+    def _begin_first(self, table: Table, learnt: int, by: int, *, created: bool, cdc: bool, captured: bool) -> None:
+        """A table that the state does not have; see `first_facts`."""
+        # Of a table whose CREATE nobody saw it is not known whether it captured before.
+        alone = learnt and not created and len(self._followed) == 1
+        since = by if alone else self._settings.started_us
+        lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
+        if self._highest.seq is None and not any(self._tables):
+            self._highest.keep(0)
+        self._tables.keep(first_facts(table, max(since, lost), by, created=created, cdc=cdc, captured=captured))
 
     def _begin_again(self, known: KnownTable, again: TableFacts, node: str | None, now: int) -> KnownTable:
         """The next incarnation of a dropped table. `node`: whose log shows its definition."""
@@ -382,10 +376,10 @@ class MergedTables:
 
     def _above_rows(self, now: int) -> int:
         """A number above those of all images of rows."""
-        if self._highest is None:
+        if self._highest.seq is None:
             parts = (self._partition(table, name, now) for table in self._tables for name in self._names(table))
-            self._keep_highest(max((part.header.seq for part in parts), default=0))
-        return max(now, self._now_us, self._highest or 0) + 1
+            self._highest.keep(max((part.header.seq for part in parts), default=0))
+        return max(now, self._now_us, self._highest.seq or 0) + 1
 
     def _of_table(
         self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int

@@ -20,6 +20,7 @@ from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.names import beside, listed, quoted, spelled
 from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
+from tailer.sinks.database.texts import moment
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
 
 _TYPES: Final[Mapping[ValueKind, str]] = {
@@ -133,6 +134,10 @@ class DuckdbStore(Store):
             self._at_hand.register(_STAGE, pa.table(columns, names=[f"c{at}" for at in range(len(columns))]))
             self.run(statement)
             self._at_hand.unregister(_STAGE)
+
+    @staticmethod
+    def moment(text: str) -> str:
+        return moment(text, "{date} (BC){time}")
 
     def values(self, columns: Sequence[TargetColumn]) -> list[str]:
         return [f"CAST(v.c{at} AS {self.types[column.kind]})" for at, column in enumerate(columns)]

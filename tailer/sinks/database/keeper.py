@@ -13,7 +13,7 @@ import msgspec
 
 from tailer.errors import SinkError, UsageError
 from tailer.schema.model import TableDefinition
-from tailer.sinks.database.columns import columns_text
+from tailer.sinks.database.columns import ValueKind, columns_text
 from tailer.sinks.database.kept_table import KeptTable
 from tailer.sinks.database.lives import Lives
 from tailer.sinks.database.migrate import Migration
@@ -149,7 +149,8 @@ class Keeper:
             self._said.append(f"table {target} of {self._store.name}: {columns_text(added)} new")
 
     def _source(self, definition: TableDefinition, without: frozenset[str] = frozenset()) -> SourceTable:
-        return SourceTable(definition, "decimal" if "decimal" in self._store.types else "text", without)
+        decimals: ValueKind = "decimal" if "decimal" in self._store.types else "text"
+        return SourceTable(definition, decimals, without, self._store.moment)
 
     def _check_name(self, base: str, source: str) -> None:
         try:

@@ -21,7 +21,7 @@ from tailer.sinks.database.names import listed, quoted, spelled
 from tailer.sinks.database.outlet import target_of
 from tailer.sinks.database.sqlstates import LOGIN, documented, no_connection
 from tailer.sinks.database.store import ColumnThere, Store
-from tailer.sinks.database.texts import with_texts
+from tailer.sinks.database.texts import moment, with_texts
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey
 from tailer.sinks.outlet_options import check_named
 
@@ -133,6 +133,10 @@ class PostgresStore(Store):
         if rows:
             with self._at_hand.cursor() as cursor:
                 cursor.executemany(_with_percents(statement).encode(), rows)
+
+    @staticmethod
+    def moment(text: str) -> str:
+        return moment(text, "{date}{time} BC")
 
     def values(self, columns: Sequence[TargetColumn]) -> list[str]:
         return [f"{self.mark}::{self.types[column.kind]}" for column in columns]

@@ -47,14 +47,20 @@ class SourceColumn(NamedTuple):
 
 
 class SourceTable:
-    """By one definition. `decimals`: what decimals are in this database. `without`: columns that are left out."""
+    """By one definition. `decimals`: what decimals are in this database. `without`: columns that are left out.
+    `moment`: see `Store`."""
 
     def __init__(
-        self, definition: TableDefinition, decimals: ValueKind = "decimal", without: Container[str] = ()
+        self,
+        definition: TableDefinition,
+        decimals: ValueKind = "decimal",
+        without: Container[str] = (),
+        moment: Callable[[str], str] = str,
     ) -> None:
         self.name = definition.name
         self._types = definition.types
         self._decimals = decimals
+        self._made: dict[ValueKind, _Make] = {**_MADE, "date": moment, "timestamp": moment}
         self.partition = self._columns(definition.partition_key, key=True)
         self.clustering = self._columns(definition.clustering, key=True)
         live = [
@@ -111,7 +117,7 @@ class SourceTable:
             kind = self._decimals
         if kind == "nested" or (key and kind in _TEXT_IN_KEYS):
             kind = "text"
-        make = _MADE.get(kind, str)
+        make = self._made.get(kind, str)
         if kind in _WHOLE_KINDS and traits.quoted:
             # Nanoseconds, of a type that JSON has the text of.
             make = traits.parse

@@ -49,6 +49,12 @@ class Store(ABC):
     name_limit = 200
     """How many bytes a table's name may have: the database's own limit, or where it has none, ours."""
 
+    @staticmethod
+    def moment(text: str) -> str:
+        """A date, or a time with its date, as the database reads it. `text`: as JSON has it, where years beyond 9999
+        have a sign, and years before 1 are 0, -1 and so on."""
+        return text
+
     @abstractmethod
     def connect(self) -> None:
         """Connect, anew where it was connected. Raises documented errors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,9 +15,23 @@ from tailer.typed_decode import decode_json, json_decoder
 if TYPE_CHECKING:
     from tailer.sinks.base import Rows
 
+_MOMENT: Final = re.compile(r"([+-]?)(\d+)(-\d\d-\d\d)(.*)", re.ASCII | re.DOTALL)
 _decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _NULL: Final = b"null"
 _STRINGS: Final = pa.list_(pa.string())
+
+
+def moment(text: str, before_christ: str) -> str:
+    """A date, or a time with its date, with the year as databases read it. `before_christ`: the form of years before 1,
+    of `{date}` and the rest, `{time}`."""
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        return text
+    sign, digits, day, rest = found.groups()
+    year = -int(digits) if sign == "-" else int(digits)
+    if year > 0:
+        return f"{year:04d}{day}{rest}"
+    return before_christ.format(date=f"{1 - year:04d}{day}", time=rest)
 
 
 def with_texts(batch: Rows, names: Sequence[str], *, bare: Sequence[str] = ()) -> pa.RecordBatch:

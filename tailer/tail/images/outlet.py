@@ -58,9 +58,13 @@ class ImageOutlet:
 
     def write(self, batch: Rows) -> int:
         self._rows.add(batch)
-        self._alters = any(self._stream.definition(id.replace(_DASH, "")) for id in self._rows.defined)
+        self._alters = any(map(self._is_defined, self._rows.defined))
         # No room is left behind a new definition: all rows before it have their images before one behind it is merged.
         return max(self._rows.bytes, (self.bounds.bytes or 0) if self._alters else 0)
+
+    def _is_defined(self, id: str) -> bool:
+        """Whether a table is defined already: by rows that wait, or in the state."""
+        return id in self._rows.defined_before or self._stream.definition(id.replace(_DASH, "")) is not None
 
     def commit(self, before: Place | None, behind: Place) -> None:
         stands = before if self.keeps_place else self.open()

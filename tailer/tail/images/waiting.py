@@ -28,11 +28,12 @@ Entry = tuple[Position, list[dict[str, Any]]]
 
 class WaitingRows:
     """In the order of the log. `bytes`: about what they take. `defined`: where the last batch has new definitions, the
-    ids of their tables."""
+    ids of their tables; `defined_before`: those of the batches before it."""
 
     def __init__(self, tokens: TokenRange | None) -> None:
         self.bytes = 0
         self.defined: list[str] = []
+        self.defined_before: set[str] = set()
         self._tokens = tokens
         self._held: list[Batch] = []
 
@@ -43,12 +44,13 @@ class WaitingRows:
         self._held.append(generic)
         # Rows of definitions are batches of their own.
         changes = len(generic) and _one(generic, len(generic) - 1, "op") == ["schema"]
+        self.defined_before.update(self.defined)
         self.defined = list(map(str, generic.column("table_id"))) if changes else []
         self.bytes += _bytes(generic)
 
     def clear(self) -> None:
         """None wait."""
-        self.bytes, self.defined, self._held = 0, [], []
+        self.bytes, self.defined, self.defined_before, self._held = 0, [], set(), []
 
     def parts(self) -> Iterator[ArrayBatch | list[Entry]]:
         """Batches of whole entries that have their cells, and what stands between them."""

@@ -641,3 +641,23 @@ def test_as_a_user_does_it(target: Target, tmp_path: Path) -> None:
         ran = run_cli([*run, "--image", "after"])
         assert (ran.code, ran.err) == (0, "")
         assert sorted(target.ask("SELECT pk, ck, v FROM kept")) == [(n, "a", n) for n in range(1, 21)]
+
+
+def test_years_that_have_a_sign_in_json(target: Target) -> None:
+    """Of a column that was a bigint before, or of a mistaken unit: beyond 9999, and before 1."""
+    kept = Kept(target)
+    kept.tables = {ID: definition(Column("d", "regular", "date"), Column("t", "regular", "timestamp"))}
+    far = {"d": "+13251-03-11", "t": "+13251-03-11 08:53:20.000Z"}
+    early = {"d": "-0001-01-02", "t": "0000-01-02 03:04:05.000Z"}
+    kept.give(kept.image("insert", far, 1), kept.image("insert", early, 2))
+    # SQLite has no type for them: the text that JSON has.
+    time = "t" if target.kind == "sqlite" else "t AT TIME ZONE 'UTC'"
+    shown = target.ask(f"SELECT CAST(d AS {target.quiet}), CAST({time} AS {target.quiet}) FROM kept ORDER BY pk")
+    assert (
+        shown
+        == {
+            "sqlite": [tuple(far.values()), tuple(early.values())],
+            "postgresql": [("13251-03-11", "13251-03-11 08:53:20"), ("0002-01-02 BC", "0001-01-02 03:04:05 BC")],
+            "duckdb": [("13251-03-11", "13251-03-11 08:53:20"), ("0002-01-02 (BC)", "0001-01-02 (BC) 03:04:05")],
+        }[target.kind]
+    )

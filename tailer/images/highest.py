@@ -1,0 +1,29 @@
+"""The greatest number of an image of a row: the image of a table gets a higher one without a look at its rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailer.images.store import Store
+
+_KEY: Final = b"highest"
+
+
+class Highest:
+    """Kept in the store. `seq`: a number that no image of a row is above which is above the state's time; None in a
+    state of an earlier version, until the first image of a whole table."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        kept = store.meta(_KEY)
+        self.seq = None if kept is None else int.from_bytes(kept, "big")
+
+    def note(self, seq: int, now_us: int) -> None:
+        """An image has this number; `now_us`: the state's time."""
+        if self.seq is not None and seq > max(self.seq, now_us):
+            self.keep(seq)
+
+    def keep(self, seq: int) -> None:
+        """From here on it is known."""
+        self.seq = seq
+        self._store.put_meta(_KEY, seq.to_bytes(8, "big"))

@@ -193,7 +193,7 @@ class MergedTables:
             if node in known.facts.reached:
                 again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
                 self._begin_again(known, again, node, now)
-            elif is_of_next(known.facts, node, table):
+            elif is_of_next(known.facts, node, table) and not self._tables.is_replaced(known):
                 self._begin_again(known, supposed_again(known.facts, table, by), node, now)
             return
         facts = reported(known.facts, node, table)

@@ -124,8 +124,9 @@ class Merger(MergedTables):
         return images
 
     def _says_of_next(self, change: Mapping[str, Any], table: KnownTable) -> bool:
-        """Whether a change of a dropped table is newer than the DROP, which the node's log has not shown."""
-        if not table.facts.reached or not is_behind(table.facts, change["node"]):
+        """Whether a change of a dropped table is newer than the DROP, which the node's log has not shown. Not where the
+        name is another table's by now: then it is of the future."""
+        if not table.facts.reached or not is_behind(table.facts, change["node"]) or self._tables.is_replaced(table):
             return False
         made = self._changed(change, table)
         return made is not None and bool(without_earlier(table.facts, made).facts)

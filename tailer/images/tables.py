@@ -157,6 +157,13 @@ class Tables:
         """Whether rows of any of them are to be brought to its newest definition, or reported as complete."""
         return bool(self._confirming)
 
+    def is_replaced(self, table: KnownTable) -> bool:
+        """Whether another table has the name of one that was dropped."""
+        return any(
+            each.facts.table.name == table.facts.table.name and each.id != table.id and not each.facts.dropped
+            for each in self._known.values()
+        )
+
     def get(self, table_id: str) -> KnownTable | None:
         """A table by its id, as digits or as rows have it; None for one that nobody defined."""
         return self._known.get(table_id.replace("-", ""))

@@ -132,6 +132,23 @@ def test_a_definition_that_the_ended_table_never_had_begins_the_next_incarnation
     assert told(state.tell(insert(END + 1, 3, node="b", y="z"), at=6)) == [("upsert", {"y": "z"}, False)]
 
 
+@pytest.mark.parametrize("defined", [False, True])
+def test_where_another_table_has_the_name_by_now_no_next_incarnation_is_supposed(defined: bool) -> None:
+    """A row of the future, from a node that is read late: kept tables would take it for what has the name now."""
+    state = dropped()
+    state.define(msgspec.structs.replace(definition(), id="0" * 31 + "2"))
+    if defined:
+        assert state.tell(schema_row("b", definition(S, V, Column("y", "regular", "text"))), at=5) == []
+    assert state.tell(insert(END + 9, 3, node="b", v=3), at=5) == []
+    found = state.merger.table(ID)
+    assert found is not None
+    assert found.facts.dropped
+    # Its CREATE begins it.
+    state.merger.dropped("0" * 31 + "2", now(6))
+    state.tell(schema_row("a", definition(), END + 20), at=6)
+    assert told(state.tell(insert(END + 21, 4, v=4), at=6)) == [("upsert", {"v": 4}, False)]
+
+
 def test_a_later_drop_ends_what_only_its_own_log_has_shown() -> None:
     """a lags behind two lives that c's log shows: neither its second CREATE nor that DROP is of the third one."""
     state = dropped("a", "c")

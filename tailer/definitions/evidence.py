@@ -62,6 +62,12 @@ class Evidence:
         # What is not journaled (0) is newer than all that is.
         return added_by_responses(sorted(self._records, key=lambda record: record.n or sys.maxsize))
 
+    @cached_property
+    def types_of_nodes(self) -> Sequence[Added]:
+        """What other nodes' logs show of types, for where this log lost it. Of tables and columns such a record may
+        stand behind rows that have them."""
+        return [Added(r.at, types_in(r)) for r in self._records if r.source.startswith(NODE)]
+
     def before(self, response: Sequence[SchemaDelta], later: Iterable[Added], at: Position) -> list[SchemaDelta]:
         """A response without what was shown later than a position. A schema that was taken over then has created none
         of its tables there."""
@@ -97,6 +103,11 @@ class Evidence:
                     at = record.found or record.at
                     shown[id] = min(at, shown.get(id, at))
         return shown, oldest
+
+
+def types_in(record: SchemaRecord) -> list[SchemaDelta]:
+    """The rows of `types` in a record."""
+    return [delta for delta in record.deltas if delta.table == "types"]
 
 
 def is_taken_over(deltas: Iterable[SchemaDelta]) -> bool:

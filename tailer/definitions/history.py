@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tailer.definitions.evidence import Added, Evidence, names_table, time_of_create
+from tailer.definitions.evidence import Added, Evidence, names_table, time_of_create, types_in
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
@@ -278,7 +278,7 @@ class DefinitionHistory:
         """A server's response as it counts at a position: without the changes that the log, or what another response
         added, shows behind it. A schema that the node took over from others there created none of its tables."""
         later = [Added(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
-        later += [added for added in self._evidence().added if added.at > at]
+        later += [added for added in (*self._evidence().added, *self._evidence().types_of_nodes) if added.at > at]
         return self._evidence().before(response, later, at)
 
     def _evidence(self) -> Evidence:
@@ -373,10 +373,12 @@ class DefinitionHistory:
         return changed
 
     def _takes_back(self, record: SchemaRecord | DefinitionRecord) -> bool:
-        """Whether a record of the log shows a change that something reported before it has too early."""
-        if isinstance(record, DefinitionRecord) or record.source != LOG:
+        """Whether a record shows a change that something reported before it has too early: the log's own, or another
+        node's of a type."""
+        if isinstance(record, DefinitionRecord) or not (record.source == LOG or record.source.startswith(NODE)):
             return False
-        return any(other.at < _shown_at(record) and shows(rows, record.deltas) for other, rows in self._reported)
+        deltas = record.deltas if record.source == LOG else types_in(record)
+        return any(other.at < _shown_at(record) and shows(rows, deltas) for other, rows in self._reported)
 
 
 def _shown_at(record: SchemaRecord) -> Position:

@@ -10,7 +10,7 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta, put
 from tailer.state.journal_records import RetractRecord, SchemaRecord, SegmentEndRecord
-from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, key
+from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, key, user_type
 
 START = Position(0, 0)
 
@@ -282,3 +282,16 @@ def test_it_may_be_of_a_later_table_with_the_same_id() -> None:
     told = given((0, 0), list(response.deltas), 2, asked=90)
     history = DefinitionHistory([unseen, told, record(3, (9, 100), later)])
     assert [history.as_of(Position(at, 0))[ID_A].columns[1].type for at in (8, 10)] == ["text", "int"]
+
+
+def test_a_field_that_only_another_node_shows_renamed_has_its_older_name_before_the_gap() -> None:
+    older, newer = user_type("u", {"f": "int"}, 10), user_type("u", {"g": "int"}, 50)
+    made = record(2, (7, 100), [older, *create("t", ID_A, 20, {**SIMPLE, "v": data("frozen<u>")})])
+    response = [newer, *made.deltas[1:]]
+    told = [msgspec.structs.replace(each, row_deletion=None) for each in response]
+    renamed = record(3, (9, 0), [newer], "node n1")
+    for records in ([given((0, 0), told, 1), made, renamed], [made, renamed, given((0, 0), told, 4)]):
+        history = DefinitionHistory(records[:-1])
+        history.extend(records[-1:])
+        fields = [history.as_of(Position(*at))[ID_A].types["u"][0].name for at in ((7, 100), (8, 0), (9, 0))]
+        assert fields == ["f", "f", "g"]

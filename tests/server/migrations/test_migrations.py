@@ -1,7 +1,6 @@
 """Histories of migrations on real nodes, by `make soak SOAK=migrations`: a short one, and ten long ones.
 
-They are no part of `make test` yet: images of a consumer that lags behind a change of `cdc` may still differ from those
-of one that is caught up in `complete` (false where it could be true), and in the row number of a `schema` image.
+They are no part of `make test` yet: long histories, and those of several nodes, still find differences.
 
 CDC_TAIL_SOAK says how many steps a long history has. Results are in `build/migrations`, and one that is there is not
 made again: remove the folder to run them all.
@@ -38,7 +37,7 @@ LONG = (
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
-@pytest.mark.skipif(not STEPS, reason="some consumers still differ: make soak SOAK=migrations")
+@pytest.mark.skipif(not STEPS, reason="minutes: make soak SOAK=migrations")
 def test_a_short_history(needs_server: Callable[[str], None], tmp_path: Path) -> None:
     needs_server(SHORT.version)
     result = run(SHORT, tmp_path, print)

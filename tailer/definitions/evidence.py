@@ -1,7 +1,7 @@
-"""What schema records tell of a time: when a table was created, which was there before a node took over the schema of
-the others, and what a server had added since it was asked before.
+"""What the schema records of a journal prove: when a table was created, which tables are older than a whole schema that
+the node copied from the other nodes, and what a server's response added to an earlier one.
 
-Records in, facts out.
+Pure functions of records.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from tailer.schema.taken_back import Key, concerning, key_of, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, SchemaRecord
 
 
-class Added(NamedTuple):
-    """Rows that a server's response had, and an earlier one lacked. `at`: where the response was taken."""
+class SchemaChange(NamedTuple):
+    """Rows of the schema that changed, and the position in this log from which they count."""
 
     at: Position
     deltas: Sequence[SchemaDelta]
 
 
-def added_by_responses(records: Iterable[SchemaRecord]) -> list[Added]:
-    """What server responses added behind the position of an earlier one. `records`: as they were journaled.
+def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
+    """The changes that server responses added to earlier ones. `records`: in the order in which they were journaled.
 
-    A run asks for all definitions when it begins, and again for each table and column that it does not know. So what a
-    later response adds was not there at the first request, and no entry before its own position is of it.
+    A run requests all definitions when it begins, and again for each table and column that it does not know. So what a
+    later response adds did not exist at the first request, and no entry before the later response's position uses it.
     """
-    found: list[Added] = []
+    found: list[SchemaChange] = []
     known: dict[Key, dict[str, int]] = {}
     first: Position | None = None
     for record in records:
         added = [delta for delta in record.deltas if _is_news(delta, known)]
         if record.source.startswith(SERVER) and record.asked:
             if first is not None and first <= record.at and added:
-                found.append(Added(record.at, added))
+                found.append(SchemaChange(record.at, added))
             first = record.at if first is None else min(first, record.at)
         for delta in added:
             times = known.setdefault(key_of(delta), {})
@@ -51,26 +51,26 @@ def _is_news(delta: SchemaDelta, known: dict[Key, dict[str, int]]) -> bool:
 
 
 class Evidence:
-    """Of records as they are now."""
+    """What a fixed list of schema records proves. `records`: in the order of their positions."""
 
     def __init__(self, records: Sequence[SchemaRecord]) -> None:
         self._records = records
 
     @cached_property
-    def added(self) -> Sequence[Added]:
+    def added(self) -> Sequence[SchemaChange]:
         """See `added_by_responses`."""
         # What is not journaled (0) is newer than all that is.
         return added_by_responses(sorted(self._records, key=lambda record: record.n or sys.maxsize))
 
     @cached_property
-    def types_of_nodes(self) -> Sequence[Added]:
-        """What other nodes' logs show of types, for where this log lost it. Of tables and columns such a record may
-        stand behind rows that have them."""
-        return [Added(r.at, types_in(r)) for r in self._records if r.source.startswith(NODE)]
+    def types_of_nodes(self) -> Sequence[SchemaChange]:
+        """The changes of types that only other nodes' logs show. Changes of tables and columns are left out: such a
+        record may have a position behind rows that already use them."""
+        return [SchemaChange(r.at, types_in(r)) for r in self._records if r.source.startswith(NODE)]
 
-    def before(self, response: Sequence[SchemaDelta], later: Iterable[Added], at: Position) -> list[SchemaDelta]:
-        """A response without what was shown later than a position. A schema that was taken over then has created none
-        of its tables there."""
+    def before(self, response: Sequence[SchemaDelta], later: Iterable[SchemaChange], at: Position) -> list[SchemaDelta]:
+        """A server's response without the changes that come later than a position. A whole schema that the node copied
+        then created none of its tables there."""
         known = concerning(response, (added.deltas for added in sorted(later, key=lambda added: added.at)))
         if not known:
             return [*response]
@@ -111,8 +111,10 @@ def types_in(record: SchemaRecord) -> list[SchemaDelta]:
 
 
 def is_taken_over(deltas: Iterable[SchemaDelta]) -> bool:
-    """Whether changes are the schema as it is, which a node that missed a statement takes from the others and logs: it
-    has the times of all statements. One statement has one time, so of a keyspace of one table nobody can tell."""
+    """Whether changes are a whole schema that a node copied from other nodes because it missed a statement.
+
+    A statement has one timestamp, a copied schema has those of all statements. A copied keyspace with one table can
+    have a single timestamp too: then it looks like the CREATE."""
     return len({time for delta in deltas for time, _ in delta.cells.values()}) > 1
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tailer.definitions.evidence import Added, Evidence, names_table, time_of_create, types_in
+from tailer.definitions.evidence import Evidence, SchemaChange, names_table, time_of_create, types_in
 from tailer.position import Position
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
@@ -58,7 +58,7 @@ class DefinitionHistory:
         self._of_entry: dict[Position, DefinitionEvent] = {}
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
-        self._told: tuple[tuple[int, int], Evidence] | None = None
+        self._evidenced: tuple[tuple[int, int], Evidence] | None = None
         self._generation = 0
         self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
@@ -277,16 +277,16 @@ class DefinitionHistory:
     def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log, or what another response
         added, shows behind it. A schema that the node took over from others there created none of its tables."""
-        later = [Added(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
+        later = [SchemaChange(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
         later += [added for added in (*self._evidence().added, *self._evidence().types_of_nodes) if added.at > at]
         return self._evidence().before(response, later, at)
 
     def _evidence(self) -> Evidence:
         version = len(self._records), len(self._retracted)
-        if self._told is None or self._told[0] != version:
+        if self._evidenced is None or self._evidenced[0] != version:
             own = [r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted]
-            self._told = version, Evidence(own)
-        return self._told[1]
+            self._evidenced = version, Evidence(own)
+        return self._evidenced[1]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""

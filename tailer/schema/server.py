@@ -239,8 +239,8 @@ def lacks_table(error: BaseException) -> bool:
 
 
 def has_another(server: Server, name: str, id: str) -> bool:
-    """Whether a server has another table of the name `keyspace.table` than the one of this id (32 hex digits): that one
-    was dropped. False where it has none, and where it does not say."""
+    """Whether a server has a table `keyspace.table` with another id than this one (32 hex digits), which was dropped
+    then. False where the server has no such table, and where the request fails."""
     query = "SELECT keyspace_name, table_name, id FROM system_schema.tables"
     try:
         with open_session(server) as session:

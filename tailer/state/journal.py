@@ -57,10 +57,6 @@ class Journal(ABC):
     def catch_up(self) -> None:
         """Know every record that there is now, also where no look tells of it."""
 
-    @abstractmethod
-    def _append(self, records: Sequence[AnyRecord]) -> list[int]:
-        """See `append`, of a journal that is written."""
-
     @property
     def count(self) -> int:
         """How many records there ever were: the number of the newest."""
@@ -142,8 +138,15 @@ class Journal(ABC):
         """
         if not self._writable:
             self._own += 1
-            return [self._number(record)[0].n for record in records]
+            return self._append_in_memory(records)
         return self._append(records)
+
+    def _append(self, records: Sequence[AnyRecord]) -> list[int]:
+        """Journal the records durably, where the journal is writable."""
+        return self._append_in_memory(records)
+
+    def _append_in_memory(self, records: Sequence[AnyRecord]) -> list[int]:
+        return [self._number(record)[0].n for record in records]
 
     def number_of(self, record: AnyRecord) -> int | None:
         """The number of an equal record, of a kind that is journalled once; None where there is none, as far as is
@@ -211,7 +214,7 @@ class Journal(ABC):
 
 
 class MemoryJournal(Journal):
-    """Of no state: empty at first; what is appended is known to this process alone."""
+    """A journal that has no state folder. It is empty at first, and its records are in this process alone."""
 
     def __init__(self) -> None:
         super().__init__("memory", writable=False)
@@ -220,10 +223,7 @@ class MemoryJournal(Journal):
         """There is nothing else to read."""
 
     def catch_up(self) -> None:
-        """As `refresh`."""
-
-    def _append(self, records: Sequence[AnyRecord]) -> list[int]:
-        raise NotImplementedError("it is not written")
+        """There is nothing else to read."""
 
 
 def _number_of(record: AnyRecord) -> int:

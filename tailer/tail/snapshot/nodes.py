@@ -20,7 +20,7 @@ def servers_of(options: Mapping[str, TailOptions]) -> dict[str, Server]:
 
 
 class Nodes:
-    """`servers`: by node its own. What they say of themselves is asked by `ask`, again for a later keyspace."""
+    """`servers`: the server of each node. `ask` reads their ring, and reads it again for a keyspace created later."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         self.servers = servers

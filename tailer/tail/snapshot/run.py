@@ -147,8 +147,8 @@ class SnapshotRun:
         return bool(self._parts)
 
     def _await_keyspaces(self) -> None:
-        """One that is new the servers learn of one after the other; one that they lack for long was dropped, and its
-        tables with it."""
+        """Wait for keyspaces that the servers do not have yet. A keyspace that they still lack after _GONE_SECONDS was
+        dropped: its tables are left aside."""
         until = time.monotonic() + _GONE_SECONDS
         while not self._ending.is_set() and (lacking := [each for each in self._tables if self._lacks_keyspace(each)]):
             if time.monotonic() > until:
@@ -210,8 +210,8 @@ class SnapshotRun:
             self._fail(error)
 
     def _put_off(self, now: Snapshot, error: UsageError, server: Server) -> bool:
-        """A server refuses to read a table: of one that was altered the log tells a moment later. Read the others
-        first, and after a while this one not any more. Whether there is another one to go on with."""
+        """A server refuses to read a table. If the table was altered, the log shows that a moment later: read the other
+        tables first, and give this one up after a while. Returns whether there is another table to read."""
         name = now.table
         gone = lacks_table(error) or has_another(server, name, now.table_id)
         with self._lock:

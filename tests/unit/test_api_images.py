@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -134,12 +135,14 @@ def test_typed_ones_of_a_log_that_alters_its_table(tmp_path: Path) -> None:
     rows = opened.follow()
     assert next(rows).to_pylist()[0]["after"] == {"pk": 1, "ck": "a", "v": 1, "_known": ["pk", "ck", "v"]}
     folder.put(whole, live(whole))
+    taken: list[dict[str, Any]] = []
     with pytest.raises(tailer.DefinitionError, match='column "w", for which'):
-        next(rows)
+        # The image of the ALTER may come in a batch of its own.
+        for batch in islice(rows, 2):
+            taken += batch.to_pylist()
     after = {"pk": 2, "ck": "b", "v": None, "w": 7, "_known": ["pk", "ck", "v", "w"]}
-    assert [(each["op"], each["after"]) for each in images(opened.follow(once=True))] == [
-        ("schema", None), ("insert", after),
-    ]  # fmt: skip
+    taken += images(opened.follow(once=True))
+    assert [(each["op"], each["after"]) for each in taken] == [("schema", None), ("insert", after)]
     look = tailer.open(folder.path, table="ks.t", image="after")
     assert images(look.follow(once=True))[-1]["after"] == after
 

@@ -121,9 +121,9 @@ def test_a_kill_while_it_is_taken_loses_nothing(tmp_path: Path, when: str, monke
 
 def serve(monkeypatch: pytest.MonkeyPatch, until: float) -> None:
     """A server that has no row; its responses count as of second `until`."""
+    place = SimpleNamespace(release="5.0.9", replications={TABLE.definition.keyspace: {}})
     monkeypatch.setattr(rereading, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(Nodes, "ask", lambda self: None)
-    monkeypatch.setattr(Nodes, "release", "5.0.9")
+    monkeypatch.setattr(Nodes, "ask", lambda self: setattr(self, "_place", place))
     monkeypatch.setattr(ImageStream, "stands", lambda self: True)
     monkeypatch.setattr(rereading, "open_session", lambda server: nullcontext())
     monkeypatch.setattr(rereading, "raw", lambda session: session)

@@ -15,6 +15,7 @@ from tailer.position import Position, Span
 from tailer.reading.task import Change, DefinitionsById
 from tailer.schema.builtin import builtin_definitions
 from tailer.schema.model import TableDefinition
+from tailer.state.journal_records import LOG
 
 
 @cache
@@ -55,7 +56,7 @@ class DefinitionsAtSpans:
         # One past the end: the change that the span's last entry makes has its schema row here.
         start, end = Position(span.segment, span.start), Position(span.segment, span.end + 1)
         events = self._history.changes(start, end)
-        return tuple(Change(event.at.offset, event.changed) for event in events)
+        return tuple(Change(event.at.offset, event.changed, event.source == LOG) for event in events)
 
     def _late_definitions(self, span: Span) -> SpanDefinitions:
         """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""

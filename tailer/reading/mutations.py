@@ -48,7 +48,8 @@ class Mutations:
             edge = bisect_left(group.offsets, change.end)
             yield from self._entries(group, first, edge)
             # A change is told where its entry was read: not before the span, and in no group without that entry.
-            if task.schema_changes and first < edge and _entry_end(group, edge - 1) == change.end:
+            told = task.schema_changes and change.told
+            if told and first < edge and _entry_end(group, edge - 1) == change.end:
                 place = Place(task.node, task.span.segment, [int(group.offsets[edge - 1])])
                 yield schema_batch(change.definitions, self._in_force.all, task.selection, place, task.masks)
             first = edge

@@ -19,10 +19,15 @@ DefinitionsById = Mapping[str, TableDefinition]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of definitions inside a span, made by the entry that ends at `end` (logical): later ones see it."""
+    """A change of definitions inside a span: entries that begin at `end` (logical) or later see it.
+
+    `told`: the entry that ends there made it. What a server or another node reported has no rows: it may be known to
+    one consumer before it reads the span, and to another one while it does, and both give the same rows.
+    """
 
     end: int
     definitions: DefinitionsById
+    told: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ InOrder = Callable[[Any], Any]
 
 def in_order(type_: CqlType) -> InOrder:
     """What puts the fields of a value, as `read_json` has it, in the order of the type; missing ones are null."""
-    if not _has_fields(type_):
+    if not type_.has_fields:
         return _as_it_is
     if type_.traits.shape is Shape.UDT:
         return _fields(type_)
@@ -24,10 +24,6 @@ def in_order(type_: CqlType) -> InOrder:
     if type_.traits.shape is Shape.MAP:
         return lambda value: _each_value(value, parts[1])
     return lambda value: _each(value, parts)
-
-
-def _has_fields(type_: CqlType) -> bool:
-    return type_.traits.shape is Shape.UDT or any(map(_has_fields, type_.arguments))
 
 
 def _as_it_is(value: Any) -> Any:

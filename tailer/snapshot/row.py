@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final
 
+from tailer.errors import UsageError
 from tailer.images.facts import Fact
 from tailer.images.guesses import guessed_counter, guessed_id, guessed_marker
 from tailer.images.served import ServedRow
 from tailer.rebuild.changes import OWN, row_key_of
 from tailer.rebuild.facts import Kind, by_age
-from tailer.rebuild.table import Plan
+from tailer.rebuild.table import DataColumn, Plan
 from tailer.snapshot.wanted import Wanted, WantedColumn
 from tailer.types import Shape
 from tailer.types.parts import collection_parts, parts_of
@@ -33,11 +34,13 @@ class RowReader:
     def __init__(self, plan: Plan, wanted: Wanted) -> None:
         self._plan = plan
         self._wanted = wanted
+        self._with_fields = {column.name for column in plan.shown if column.type.has_fields}
 
     def rows(self, partition: Sequence[Values], second: int, until: int) -> Iterator[ServedRow]:
         """All rows of a partition, of what was asked for of each.
 
         `second`: when the server answered. `until`: its floor, in µs: the time of what the server tells none of.
+        UsageError for a value of a user-defined type that has more fields than the plan's.
         """
         static = self._facts(self._wanted.static, partition[0], second, until)
         if static:
@@ -59,6 +62,8 @@ class RowReader:
             value = values[at]
             if value is None:
                 continue
+            if column.name in self._with_fields:
+                self._check(column, value)
             told = None if written is None else values[written]
             left = None if ttl is None else values[ttl]
             shape = column.type.shape
@@ -74,6 +79,18 @@ class RowReader:
                         time_of, end_of = (each[at] if at < len(each) else None for each in (times, ends))
                         facts.append(_cell(column.name, path, part, time_of, end_of, second, until))
         return facts
+
+    def _check(self, column: DataColumn, value: bytes) -> None:
+        try:
+            column.type.json(value)
+        except ValueError as error:
+            # A field came, and the log that shows it is not read yet.
+            raise UsageError(
+                "a value on the server does not fit the definition that the log has shown",
+                expected=f"{column.type.text} in {self._plan.table.name}, column {column.name}",
+                found=str(error),
+                remedy="If its type has more fields by now, the value is read again once the log has shown that.",
+            ) from error
 
 
 def _elements(shape: Shape, value: bytes, second: int) -> Iterable[tuple[bytes | None, bytes | None]]:

@@ -138,6 +138,11 @@ class CqlType:
         return self.shape not in (Shape.SIMPLE, Shape.COUNTER)
 
     @property
+    def has_fields(self) -> bool:
+        """Whether it is, or has in it, a user-defined type."""
+        return self.traits.name == "udt" or any(part.has_fields for part in self.arguments)
+
+    @property
     def element(self) -> CqlType:
         """Of a list, set or vector."""
         return self.arguments[0]

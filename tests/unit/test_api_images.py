@@ -138,8 +138,7 @@ def test_typed_ones_of_a_log_that_alters_its_table(tmp_path: Path) -> None:
     taken: list[dict[str, Any]] = []
     with pytest.raises(tailer.DefinitionError, match='column "w", for which'):
         # The image of the ALTER may come in a batch of its own.
-        for batch in islice(rows, 2):
-            taken += batch.to_pylist()
+        taken.extend(image for batch in islice(rows, 2) for image in batch.to_pylist())
     after = {"pk": 2, "ck": "b", "v": None, "w": 7, "_known": ["pk", "ck", "v", "w"]}
     taken += images(opened.follow(once=True))
     assert [(each["op"], each["after"]) for each in taken] == [("schema", None), ("insert", after)]

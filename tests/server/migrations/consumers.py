@@ -28,7 +28,7 @@ SPARK_PYTHON = ROOT / os.environ.get("OLDEST", ".venv-spark40") / "bin" / "pytho
 """Of the environment that has `delta-spark` (the Makefile makes it)."""
 _BEGINS_AT = re.compile(r"--from (\d+):(\d+)")
 MOST_STARTS = 4
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "CDC_TAIL_DEBUG": "1"}
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Consumer:
         return [*COMMAND, *self._words, *self.more]
 
     def _ended(self, step: int, code: int) -> End:
-        end = End(self.name, step, code, self.said().strip()[-1500:])
+        end = End(self.name, step, code, self.said().strip()[-3000:])
         self.ends.append(end)
         return end
 

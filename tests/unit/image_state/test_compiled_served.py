@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailer.errors import UsageError
 from tailer.image_state.file import ImageFile
 from tailer.image_state.one_transaction import Transaction
 from tailer.images import Merger, Settings
@@ -21,13 +23,13 @@ from tailer.images.served import Answer, EventIds
 from tailer.rebuild import Table
 from tailer.rebuild.changes import row_key_of
 from tailer.rebuild.table import plan_of
-from tailer.schema.model import Column, TableDefinition
+from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.schema.server_rows import Row
 from tailer.snapshot.raw_rows import split
 from tailer.snapshot.reading import ReadPiece, TableReading
 from tailer.types import murmur3_token
 from tests.unit.scan.compiled.twins import compiled_only
-from tests.unit.snapshot.test_change_row import ID, collection, i32, i64
+from tests.unit.snapshot.test_change_row import FEW, ID, MORE, collection, i32, i64
 from tests.unit.snapshot.test_raw_rows import page
 
 pytestmark = compiled_only
@@ -176,3 +178,15 @@ def test_a_table_of_a_key_alone_and_two_pieces() -> None:
     plain, state, _ = merged(BARE, [rows[:1], rows[1:]], [], False)
     made, same, done = merged(BARE, [rows[:1], rows[1:]], [], True)
     assert (made, same, done) == (plain, state, 3)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_value_with_a_field_that_the_log_has_not_shown_is_refused(compiled: bool) -> None:
+    pair = {"pair": (TypeField("a", "int"), TypeField("b", "text"))}
+    columns = KEYS[0], Column("u", "regular", "frozen<pair>")
+    table = Table.of(TableDefinition(ID, "shop", "fields", columns, cdc=True, types=pair))
+    few, more = ((i64(murmur3_token(b"a")), b"a", fields, i64(UNTIL), None) for fields in (FEW, MORE))
+    made, _, _ = merged(table, [[few]], [], compiled)
+    assert '"u":{"a":1,"b":"x"}' in by_image(made)[0]
+    with pytest.raises(UsageError, match="does not fit the definition that the log has shown"):
+        merged(table, [[more]], [], compiled)

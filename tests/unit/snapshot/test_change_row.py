@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailer.errors import UsageError
 from tailer.images.served_changes import served_rows
 from tailer.rebuild import Table
 from tailer.rebuild.changes import token_part
@@ -170,3 +172,23 @@ def test_so_it_is_of_counters(release: str) -> None:
     rows = [(i32(1), i64(5), i64(UNTIL - 4)), (i32(2), i64(-5), i64(UNTIL))]
     served = list(RowReader(COUNTERS, wanted_of(COUNTERS, release)).rows(rows, SECOND, UNTIL))
     assert served_rows(changes_of(COUNTERS, rows, release), COUNTERS) == {NAME: {row.key: row for row in served}}
+
+
+FEW, MORE = framed([i32(1), b"x"]), framed([i32(1), b"x", b"new"])
+SHAPES = {
+    "pair": lambda fields: fields,
+    "frozen<pair>": lambda fields: fields,
+    "list<frozen<pair>>": lambda fields: collection([fields]),
+    "map<int, frozen<list<frozen<pair>>>>": lambda fields: i32(1) + framed([i32(3), collection([fields])]),
+}
+
+
+@pytest.mark.parametrize("type_", SHAPES)
+def test_a_value_with_a_field_that_the_log_has_not_shown_is_refused(type_: str) -> None:
+    """ALTER TYPE ADD reached the server before the log is read that far: the value is read again behind that."""
+    table = plan(("u", "regular", type_))
+    reader = RowReader(table, wanted_of(table, "5.0.9"))
+    few, more = ((i32(1), SHAPES[type_](fields), None, None) for fields in (FEW, MORE))
+    assert [row.key for row in reader.rows([few], SECOND, UNTIL)] != []
+    with pytest.raises(UsageError, match=f"does not fit the definition that the log has shown.*{re.escape(type_)}"):
+        list(reader.rows([more], SECOND, UNTIL))

@@ -11,6 +11,11 @@ import pytest
 from tailer.errors import CdcError
 from tailer.image_state.file import reading
 from tailer.image_state.identity import nodes_of
+from tailer.position import Position
+from tailer.schema.cql_file import read_cql
+from tailer.state.folder_journal import FolderJournal
+from tailer.state.journal_records import SchemaRecord
+from tailer.state.log_folder import state_folder
 from tailer.tail.images.timers import Timers
 from tests.helpers.image_runs import NOW, Runs, Taker
 from tests.helpers.log_writer import (
@@ -311,3 +316,16 @@ def test_a_state_that_begins_behind_a_definition_knows_nothing_of_before(tmp_pat
     later = Runs({"n1": tmp_path / "n1" / "cdc_raw"}, tmp_path / "later", consumer="later", wall=lambda: NOW + 1000)
     later.run(start=f"{ONE + 1}:0")
     assert shown(later) == [("t", "delete", False), ("t", "delete", True)]
+
+
+def test_a_deletion_is_complete_by_when_a_server_reported_the_table_behind_other_rows(tmp_path: Path) -> None:
+    """What the server reported counts from the end of an entry on that did not make it."""
+    entries = [create_payload(OTHER), insert_payload(OTHER, 1, "a", 7, TS)]
+    behind = segment_of(ONE, [[payload] for payload in entries]).end
+    runs = one(tmp_path, *entries, delete(TABLE, BELOW, pk=2), delete(TABLE, ABOVE, pk=3), wall=lambda: NOW + 1000)
+    journal = FolderJournal(state_folder(tmp_path / "n1" / "cdc_raw"))
+    deltas = tuple(read_cql(defined(tmp_path)))
+    source, learnt = "server 127.0.0.1:9042", TS + 5_000_000
+    journal.append([SchemaRecord(at=Position(ONE, behind), source=source, deltas=deltas, learnt=learnt)])
+    runs.run()
+    assert shown(runs) == [("u", "insert", True), ("t", "delete", False), ("t", "delete", True)]

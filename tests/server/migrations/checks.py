@@ -197,8 +197,11 @@ class _Checking:
                 self._kept(consumer, table, database.rows(name))
             for name in self._ran.ledger.gone:
                 left = database.rows(name)
-                self._count("dropped tables", 1)
-                if left:
+                # The server removes a segment without captured rows unread: such a DROP nobody is shown.
+                by = self._ran.ledger.drops.get(name)
+                shown = by is None or by.segments <= self._ran.segments
+                self._count("dropped tables" if shown else "dropped tables whose DROP no log has", 1)
+                if left and shown:
                     self._differ("dropped table", consumer.name, name, f"{len(left)} rows are left: {left[0]}")
 
     def _kept(self, consumer: Consumer, table: ServerTable, rows: list[dict[str, Any]] | None) -> None:

@@ -19,12 +19,14 @@ _TOGGLE = re.compile(r"ALTER TABLE (\S+) WITH cdc = (true|false)")
 
 @dataclass(frozen=True)
 class Accepted:
-    """`text`: as it was executed. `first`, `last`: µs between which its timestamp is, by the client's clock."""
+    """`text`: as it was executed. `first`, `last`: µs between which its timestamp is, by the client's clock.
+    `segments`: of a DROP, those of which one has it."""
 
     step: int
     text: str
     first: int
     last: int
+    segments: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Ledger:
     """Of the tables that are there."""
     gone: set[str] = field(default_factory=set)
     """Names of tables that were dropped, and are not there again."""
+    drops: dict[str, Accepted] = field(default_factory=dict)
+    """By the name of a table the last DROP of one that had captured."""
 
     def accept(self, statement: Statement, done: Accepted, applied: bool) -> None:
         self.accepted.append(done)
@@ -102,14 +106,16 @@ class Ledger:
             self.lives[found[1]] = Life(found[1], done.step, found[2] == "true", found[2] == "true", done.first)
             self.gone.discard(found[1])
         elif found := _DROP.match(text):
-            self._end(found[1])
+            self._end(found[1], done)
         elif found := _DROP_KEYSPACE.match(text):
             for name in [name for name in self.lives if name.startswith(f"{found[1]}.")]:
-                self._end(name)
+                self._end(name, done)
         elif found := _TOGGLE.match(text):
             life = self.lives[found[1]]
             life.captures, life.whole, life.since = found[2] == "true", False, done.first
 
-    def _end(self, table: str) -> None:
-        self.lives.pop(table, None)
+    def _end(self, table: str, done: Accepted) -> None:
+        life = self.lives.pop(table, None)
+        if life is not None and (life.captures or life.since):
+            self.drops[table] = done
         self.gone.add(table)

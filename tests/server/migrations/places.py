@@ -14,6 +14,8 @@ from tests.server.harness import Node
 
 SETTINGS = {"commitlog_sync_period": "100ms", "materialized_views_enabled": True}
 QUICK = "-XX:TieredStopAtLevel=1"
+HEADER_MOST = 200
+"""Bytes of a segment's header, at most."""
 
 
 class Place(Protocol):
@@ -39,6 +41,14 @@ class Place(Protocol):
 
     def session(self) -> Any:
         """A context manager that gives a CQL session."""
+        ...
+
+    def written(self) -> int:
+        """The newest segment that the node which sessions go through has written to."""
+        ...
+
+    def kept(self) -> set[int]:
+        """The segments that this node has left for consumers."""
         ...
 
     def kill(self) -> None: ...
@@ -75,6 +85,12 @@ class OneNode:
     def session(self) -> Iterator[Any]:
         with self._node.session() as session:
             yield session
+
+    def written(self) -> int:
+        return written(self._node)
+
+    def kept(self) -> set[int]:
+        return kept(self._node)
 
     def kill(self) -> None:
         self._node.kill()
@@ -148,8 +164,28 @@ class ThreeNodes:
         with self._cluster.session() as session:
             yield session
 
+    def written(self) -> int:
+        return written(self._cluster.nodes[1])
+
+    def kept(self) -> set[int]:
+        return kept(self._cluster.nodes[1])
+
     def kill(self) -> None:
         self._cluster.__exit__()
+
+
+def written(node: Node) -> int:
+    """A segment that is made ahead has a header and zeros."""
+    found = sorted(_segments(node.commitlog).items(), reverse=True)
+    return next(segment for segment, file in found if len(file.read_bytes().rstrip(b"\0")) > HEADER_MOST)
+
+
+def kept(node: Node) -> set[int]:
+    return set(_segments(node.cdc_raw))
+
+
+def _segments(folder: Path) -> dict[int, Path]:
+    return {int(file.stem.rpartition("-")[2]): file for file in folder.glob("CommitLog-*.log")}
 
 
 def place(nodes: int, folder: Path, version: str, network: str) -> Place:

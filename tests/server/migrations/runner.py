@@ -42,6 +42,8 @@ class Ran:
     consumers: list[Consumer]
     tables: dict[str, ServerTable] = field(default_factory=dict)
     """Of the tables that capture at the end."""
+    segments: set[int] = field(default_factory=set)
+    """That are left for consumers, of the node that took the statements."""
     not_captured: set[str] = field(default_factory=set)
     typed: dict[str, Typed] = field(default_factory=dict)
     spark: list[dict[str, Any]] = field(default_factory=list)
@@ -135,6 +137,8 @@ class Runner:
         self._stamp = max(self._stamp + 1, time.time_ns() // 1000)
         first = self._stamp
         text = _LATER.sub(lambda found: str(first + int(found[1])), statement.text)
+        drops = text.startswith(("DROP TABLE", "DROP KEYSPACE"))
+        segment = self._place.written() if drops else 0
         level = "QUORUM" if self._place.replication > 1 else "ONE"
         try:
             result = session.execute(at_level(text, level))
@@ -148,7 +152,8 @@ class Runner:
         last = time.time_ns() // 1000 if statement.server_time else first
         if given := _STAMP.search(text):
             first = last = int(given[1])
-        self._ledger.accept(statement, Accepted(step, text, first, last), applied)
+        segments = frozenset(range(segment, self._place.written() + 1)) if drops else frozenset()
+        self._ledger.accept(statement, Accepted(step, text, first, last, segments), applied)
         if text.startswith("CREATE TABLE"):
             name = text.split()[2]
             self._ledger.lives[name].id = server_view.tables_of(session)[name][0]
@@ -170,6 +175,7 @@ class Runner:
                 self.ran.not_captured.add(name)
             elif name in self._ledger.lives:
                 self.ran.tables[name] = server_view.read(session, name, id_, lambda cql: _at_all(session, cql))
+        self.ran.segments = self._place.kept()
         self._merge_in_spark(session, "all", step)
         for name in sorted(self.ran.tables)[:2]:
             self.ran.typed[name] = typed_rows(self._source, name, self._work)

@@ -222,6 +222,15 @@ def test_rows_of_a_dropped_table_that_are_left(ran: Ran) -> None:
     assert found(ran) == ["dropped table: kept"]
 
 
+def test_a_drop_in_a_segment_that_the_server_removed_is_shown_to_nobody(ran: Ran) -> None:
+    ran.ledger.accept(Statement("DROP"), Accepted(2, f"DROP TABLE {TABLE}", 90, 90, frozenset({7, 8})), True)
+    ran.tables.clear()
+    ran.segments = {7, 9}
+    assert found(ran) == []
+    ran.segments = {7, 8, 9}
+    assert found(ran) == ["dropped table: kept"]
+
+
 def test_a_consumer_has_begun_when_it_stands_in_every_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source(f"n1={tmp_path / 'a'},n2={tmp_path / 'b'}", None)
     assert source.states == [tmp_path / "a.cdc_tail", tmp_path / "b.cdc_tail"]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tailer.definitions.evidence import Evidence, SchemaChange, names_table, time_of_create, types_in
 from tailer.position import Position
+from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
@@ -26,7 +27,8 @@ class DefinitionEvent(NamedTuple):
 
     By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
     `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
-    `learnt`: when the journal first had it (µs); 0 where that is not known.
+    `learnt`: when the journal first had it (µs); 0 where that is not known. `again`: tables that are created again with
+    the same id where the log lacks the DROP, each with the time (µs) up to which rows are of the earlier one.
     """
 
     at: Position
@@ -35,6 +37,7 @@ class DefinitionEvent(NamedTuple):
     n: int
     start: Position | None = None
     learnt: int = 0
+    again: Mapping[str, int] = MappingProxyType({})
 
 
 class DefinitionHistory:
@@ -225,15 +228,6 @@ class DefinitionHistory:
         """
         return max((made for made in self._creations(id) if made <= at), default=None)
 
-    def lost_drop(self, id: str, event: DefinitionEvent) -> int | None:
-        """Where an event shows the CREATE of a table that is not dropped, the time before which its rows are of an
-        earlier table with the same id: the log that is there lacks the DROP. None for all other events."""
-        earlier = self.before(id, event) if id in event.changed else None
-        record = self._record_of(event)
-        if earlier is None or earlier.dropped or record is None or record.source != LOG:
-            return None
-        return time_of_create(record.deltas, id) - 1 if self._is_second(record, id) else None
-
     def created_in(self, id: str, event: DefinitionEvent) -> int | None:
         """The time (µs) of the CREATE of a table that an event of the log shows; None where it shows none."""
         record = self._record_of(event)
@@ -319,16 +313,17 @@ class DefinitionHistory:
             return
         if isinstance(record, DefinitionRecord):
             self._native.setdefault(record.definition.id, []).append(record)
-            changed = {record.key: record.definition}
+            changed, again = {record.key: record.definition}, {}
         else:
             if record.source != LOG:
                 self._reported.append((record, rows_of(record.deltas)))
-            changed = {**self._created_alike(record), **self.merge(self._state, record)}
+            again = self._created_again(record)
+            changed = {**{id: self._state.definitions[id] for id in again}, **self.merge(self._state, record)}
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
             learnt = record.learnt if isinstance(record, SchemaRecord) else 0
-            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record), learnt)
+            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record), learnt, again)
             self._events.append(event)
             if event.start is not None:
                 self._of_entry.setdefault(event.start, event)
@@ -348,13 +343,15 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
 
-    def _created_alike(self, record: SchemaRecord) -> dict[str, TableDefinition]:
-        """Tables that are created again with the same id and columns where the log lacks the DROP: a change too."""
+    def _created_again(self, record: SchemaRecord) -> dict[str, int]:
+        """See `DefinitionEvent.again`: by the CREATE that the log shows, or a response where nobody saw it."""
+        if record.source.startswith(SERVER):
+            return created_again(self._state, self.in_force(record.deltas, record.at))
         if record.source != LOG:
             return {}
         ids = {str(value) for d in record.deltas if (value := d.cells.get("id", (0, None))[1]) is not None}
-        known = {id: self._state.definitions[id] for id in sorted(ids) if id in self._state.definitions}
-        return {id: held for id, held in known.items() if not held.dropped and self._is_second(record, id)}
+        live = [id for id in sorted(ids) if id in self._state.definitions and not self._state.definitions[id].dropped]
+        return {id: time_of_create(record.deltas, id) - 1 for id in live if self._is_second(record, id)}
 
     def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP

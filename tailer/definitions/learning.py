@@ -15,6 +15,7 @@ import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions, builtin
 from tailer.definitions.durability import Durability
+from tailer.definitions.evidence import written
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.inside import TablesInside
@@ -37,7 +38,7 @@ from tailer.schema.decode import deltas
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
-from tailer.schema.taken_back import key_of
+from tailer.schema.taken_back import key_of, place_of
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import FirstIds, payloads
 from tailer.segments.run import Run
@@ -203,10 +204,16 @@ class Definitions:
         self._add(records)
         return self._history.version != (generation, before)
 
-    def additions(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
-        """The rows of a server's response that change a definition at a position, as the response has them."""
+    def additions(self, response: Sequence[SchemaDelta], at: Position, *, bounded: bool = False) -> list[SchemaDelta]:
+        """The rows of a server's response that change a definition at a position, as the response has them. `bounded`:
+        without those of tables, and types, of which one is newer than the next change that the log shows."""
         in_force = self._history.in_force(response, at)
-        added = {key_of(delta) for delta in additions(self._history.state_at(at), in_force)}
+        found = additions(self._history.state_at(at), in_force)
+        if bounded and (own := self._history.shown_behind(at)):
+            next_change = max(map(written, own[0].deltas))
+            later = {place_of(delta) for delta in found if written(delta) >= next_change}
+            found = [delta for delta in found if place_of(delta) not in later]
+        added = {key_of(delta) for delta in found}
         places = {(key[1], key[2][0]) for key in added if key[0] != "types"}
         whole = (d for d in response if d.table != "types" and (d.keyspace, d.clustering[0]) in places)
         return [*whole, *(d for d in response if d.table == "types" and key_of(d) in added)]

@@ -1,18 +1,23 @@
 """Definitions from outside the log: a CQL file, a live server, the logs of other nodes of the cluster.
 
-A server is asked at the start, every minute, and where an entry cannot be decoded. Its response is compared with the
-schema at the consumer's own position, never with what another consumer of the same journal has read further on. What it
-adds is journaled for that position; changes that the log itself shows behind the position count from there
-(`DefinitionHistory.in_force`). What a response lacks is not thereby dropped.
+A server is asked at the start, every minute, where an entry cannot be decoded, and behind segments that nobody reads
+(`segments/gaps.py`): a schema change in one of these no entry shows, and a column that was dropped and added with
+another type would be read by the wrong one. Its response is compared with the schema at the consumer's own position,
+never with what another consumer of the same journal has read further on. What it adds is journaled for that position;
+changes that the log itself shows behind the position count from there (`DefinitionHistory.in_force`). What a response
+lacks is not thereby dropped.
 
-Other nodes of the cluster are asked where an entry cannot be decoded, and where segments of this log are missing
-(`peers.py`).
+A change that no entry shows was made in a gap. Where there are several, it counts from the first one behind which the
+log shows no older change of the schema.
+
+Other nodes of the cluster are asked where an entry cannot be decoded, and behind gaps (`peers.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -24,6 +29,7 @@ from tailer.position import Position
 from tailer.schema.cql_file import read_cql
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.server import Server, Tls, of_table, read_server
+from tailer.segments.gaps import has_gap
 from tailer.segments.view import View
 from tailer.state.journal_records import SERVER
 
@@ -59,6 +65,8 @@ class OutsideSources:
         self._missing: dict[str, float] = {}
         self._notices: list[str] = []
         self._gap_met = self._peers_asked = float("-inf")
+        self._behind: tuple[int, _Response] | None = None
+        self._unanswered: float | None = None
 
     def reads_ahead_by(self, read_ahead: Callable[[], None]) -> None:
         """What learns every definition that the log shows by now. It is called behind a response of the server, so that
@@ -70,16 +78,27 @@ class OutsideSources:
         notices, self._notices = self._notices, []
         return notices
 
-    def give(self, planned: Position | None, read_ahead: Callable[[], None] = lambda: None) -> None:
-        """Take in what the user named, valid from the planner's position, or from ever at a first start (None)."""
+    def give(
+        self,
+        planned: Position | None,
+        read_ahead: Callable[[], None] = lambda: None,
+        view: View = MappingProxyType({}),
+    ) -> None:
+        """Take in what the user named, valid from the planner's position, or from ever at a first start (None).
+
+        `view`: the log. Where it has gaps behind the position, what it does not show is taken as it is behind them.
+        """
         at = planned or BEGINNING
         file = self._options.schema_file
         if file is not None:
             self._known.add(read_cql(file), f"file {file.name}", at)
         if self._server is not None:
-            response = self._ask(self._server)
+            newest, response = max(view, default=0), self._ask(self._server)
             read_ahead()
-            self._take(response, at, whole=planned is None)
+            if planned is not None and has_gap(view, planned):
+                self._behind, self._response = (newest, response), response
+            else:
+                self._take(response, at, whole=planned is None)
 
     def refresh(self, view: View, planned: Position) -> str | None:
         """Ask again when it is time; a notice where the server knew something that the log did not show."""
@@ -166,20 +185,42 @@ class OutsideSources:
         """Whether somebody can be asked for a definition that the log lacks."""
         return self._server is not None or self._peers is not None
 
-    def behind_gap(self, at: Position) -> None:
-        """Segments before `at` are missing: what other nodes' logs show of the schema meanwhile counts from here on."""
+    def behind_gap(self, at: Position, view: View) -> None:
+        """Segments before `at` cannot be read: what other nodes' logs and the server show of the schema meanwhile
+        counts from here on. `view`: the look that showed the gap."""
+        self._gap_met = self._clock()
         if self._peers is not None:
-            self._gap_met = self._clock()
             self._ask_peers(self._peers, at)
+        if self._server is not None:
+            self._ask_server(self._server, at, view)
+
+    def _ask_server(self, server: Server, at: Position, view: View) -> None:
+        """One response does for all gaps that were there when it was asked for."""
+        if self._behind is None or self._behind[0] < at.segment:
+            newest = max(view)
+            try:
+                self._behind = newest, self._ask(server)
+            except SystemFailedError as error:
+                self._unanswered = self._clock()
+                self._notices.append(
+                    f"the server could not be asked for schema changes before {at}: {error.sentence()} It is asked "
+                    f"again every {RETRY_SECONDS:.0f} s; what is read until then is read by the definitions of before."
+                )
+                return
+            self._read_ahead()
+        self._unanswered = None
+        self._take(self._behind[1], at, bounded=has_gap(view, at))
 
     @property
     def unsettled(self) -> bool:
         """Whether a node could not be asked when it was asked last: what only its log shows may be missing here."""
         return self._peers is not None and self._peers.unreachable
 
-    def ask_behind_gap(self, planned: Position) -> None:
-        """Ask the other nodes again, where one could not be asked or the gap was met a moment ago, and it is time."""
+    def ask_behind_gap(self, planned: Position, view: View) -> None:
+        """Ask again where a node or the server could not be asked, or the gap was met a moment ago, and it is time."""
         now = self._clock()
+        if self._unanswered is not None and self._server is not None and now - self._unanswered >= RETRY_SECONDS:
+            self._ask_server(self._server, planned, view)
         if self._peers is None or not (self.unsettled or now - self._gap_met < GAP_SECONDS):
             return
         if now - self._peers_asked >= RETRY_SECONDS:
@@ -191,9 +232,10 @@ class OutsideSources:
         self._notices += peers.take_notices()
         return self._known.add_records(found) if found else False
 
-    def _take(self, response: _Response, at: Position, *, whole: bool = False) -> bool:
-        """Journal what a response adds at a position; whether that is anything."""
-        rows = response.rows if whole else self._known.additions(response.rows, at)
+    def _take(self, response: _Response, at: Position, *, whole: bool = False, bounded: bool = False) -> bool:
+        """Journal what a response adds at a position; whether that is anything. `bounded`: without what is newer than
+        the next schema change that the log shows."""
+        rows = response.rows if whole else self._known.additions(response.rows, at, bounded=bounded)
         return bool(rows) and self._known.add(rows, self._source, at, asked=response.asked)
 
     @property

@@ -68,6 +68,23 @@ class SchemaState:
         place = (held.keyspace, held.table)
         return column_ages(held.table, self._rows(held.keyspace)) if self._current.get(place) == id else {}
 
+    def column_times(self, id: str) -> Mapping[str, int]:
+        """When each column of a table was written last (µs), by the log or by a response; nothing of one whose name has
+        another table since."""
+        held = self._definitions[id]
+        place = (held.keyspace, held.table)
+        if self._current.get(place) != id:
+            return {}
+        base = self._bases.get(place, {}).get(id)
+        rows = [] if base is None else [*base.columns["columns"].items()]
+        rows += [*self._rows(held.keyspace).named("columns", held.table).items()]
+        times: dict[str, int] = {}
+        for name, row in rows:
+            written = row.cells.get("kind", (BASE_TS, None))[0]
+            if written > BASE_TS:
+                times[name] = max(written, times.get(name, written))
+        return times
+
     def apply(self, deltas: Iterable[SchemaDelta], *, response: bool = False) -> dict[str, TableDefinition]:
         """Merge all changes of one mutation (or one base); the definitions that this really changed, by id.
 
@@ -147,6 +164,11 @@ class SchemaState:
             return None
         return max((row.deletion for row in known if row.deletion is not None), default=None)
 
+    def _covered_at(self, place: tuple[str, str]) -> int | None:
+        """When the log dropped the keyspace of a table that only a base has named; None if it did not."""
+        deletions = (self._rows(place[0]).deletion_over(table, (place[1],)) for table in _NAMES)
+        return max((deletion for deletion in deletions if deletion is not None), default=None)
+
     def _merge(self, delta: SchemaDelta, touched: dict[tuple[str, str], None]) -> None:
         rows = self._rows(delta.keyspace)
         names = list(rows.apply(delta))
@@ -203,7 +225,7 @@ class SchemaState:
             del self._current[place]
             # A base of a table that is not created yet, seen from where the log is, stays as it is.
             if live is None or before in self._log_ids[place]:
-                time, held = self._dropped_at(place), self._definitions[before]
+                time, held = self._dropped_at(place) or self._covered_at(place), self._definitions[before]
                 self._note(msgspec.structs.replace(held, dropped=True, dropped_time=time), changed)
         if id is None:
             return

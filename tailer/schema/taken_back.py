@@ -55,7 +55,7 @@ def concerning(
     response: Iterable[SchemaDelta], changes: Iterable[Sequence[SchemaDelta]]
 ) -> list[Sequence[SchemaDelta]]:
     """Those changes of a log that are of a table or type that a response has."""
-    places = {_place(delta) for delta in response}
+    places = {place_of(delta) for delta in response}
     keyspaces = {place[1] for place in places}
     return [each for each in changes if any(_is_at(delta, places, keyspaces) for delta in each)]
 
@@ -99,12 +99,12 @@ def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta])
             yield delta
 
 
-def _place(delta: SchemaDelta) -> tuple[bool, str, tuple[str, ...]]:
+def place_of(delta: SchemaDelta) -> tuple[bool, str, tuple[str, ...]]:
     return delta.table == "types", delta.keyspace, delta.clustering[:1]
 
 
 def _is_at(delta: SchemaDelta, places: Set[tuple[bool, str, tuple[str, ...]]], keyspaces: Set[str]) -> bool:
-    return _place(delta) in places or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
+    return place_of(delta) in places or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
 
 
 def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:

@@ -168,7 +168,7 @@ class Standing:
         self._parts.older.begin(min([*begins, *(() if held is None else held.restart[:1])]))
         self._look(offset)
         self._learning.around(offset, self.restart())
-        self._parts.outside.give(offset.position, lambda: self._read_ahead(offset.position))
+        self._parts.outside.give(offset.position, lambda: self._read_ahead(offset.position), self._view)
         self._parts.placement.give()
         self.named.check(offset.position)
         self.masked.check(offset.position)

@@ -20,7 +20,6 @@ from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
 from tailer.planning.batch_tasks import FileTask, Shape
-from tailer.planning.gaps import gaps
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
@@ -30,6 +29,7 @@ from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedTable
+from tailer.segments.gaps import gaps
 from tailer.segments.run import Run
 from tailer.segments.segment import SegmentFile
 from tailer.segments.view import ids_of
@@ -288,10 +288,10 @@ class Tail(Standing):
             made.spans, _ = clip(made.spans, error.at, made.offset.position)
             made.offset = msgspec.structs.replace(made.offset, s=error.at.segment, o=error.at.offset, done=False)
             made.error = error
-        if self.options.peers:
-            for at in gaps(self._view, self.offset, made.spans):
-                self._parts.outside.behind_gap(at)
-            self._parts.outside.ask_behind_gap(self.offset.position)
+        if self._parts.outside.asks:
+            for at in gaps(self._view, self.offset.position, made.spans):
+                self._parts.outside.behind_gap(at, self._view)
+            self._parts.outside.ask_behind_gap(self.offset.position, self._view)
         return made
 
     def _as_step(self, made: Plan) -> Step:

@@ -97,14 +97,17 @@ class Told:
             images += self._define(merging, id.replace(_DASH, ""), at)
         return images
 
-    def ended(self, merging: Merging, at: Position, rows: Sequence[dict[str, Any]]) -> list[Image]:
+    def ended(self, merging: Merging, at: Position, rows: list[dict[str, Any]]) -> list[Image]:
         """What ends before an entry that changes definitions: a table that it creates again, where the log lacks the
-        DROP. `at`: where it begins. `rows` have from here on when the journal had the change (`learnt`)."""
+        DROP. `at`: where it begins. `rows` have from here on when the journal had the change (`learnt`), and the DROP
+        of each table that is known and does not capture any more."""
         if not any(row["op"] == "schema" for row in rows):
             return []
         made = self._tail.parts.definitions.history.made_by(at)
         if made is None:
             return []
+        told = {row["table_id"] for row in rows}
+        rows += [row for row in self._rows(merging, made) if row["table_id"] not in told]
         for row in rows:
             row["learnt"] = made.learnt if made.at.segment > merging.followed[self._node].lacks else 0
         return [] if at < self._reached else self._ended(merging, made, rows)
@@ -130,7 +133,7 @@ class Told:
             if row["op"] == "schema" and row["columns"] is not None:
                 id = row["table_id"].replace(_DASH, "")
                 row["write_ts"] = history.created_in(id, event)
-                time, known = history.lost_drop(id, event), merging.merger.table(id)
+                time, known = event.again.get(id), merging.merger.table(id)
                 if time is not None and known is not None and not (known.facts.dropped or known.facts.supposed):
                     drop = {**row, "columns": None, "write_ts": time, "event_id": None}
                     images += merging.merger.entry([drop], merging.now_us)
@@ -148,7 +151,7 @@ class Told:
         if version == self._version or at <= self._reached:
             return images
         for event in history.between(self._reached, at):
-            rows = self._rows(event)
+            rows = self._rows(merging, event)
             for row in rows:
                 row["learnt"] = event.learnt if event.at.segment > merging.followed[self._node].lacks else 0
             if rows:
@@ -160,13 +163,18 @@ class Told:
         self._at, self._version = at, version
         return images
 
-    def _rows(self, event: DefinitionEvent) -> list[dict[str, Any]]:
-        """The rows that the entry which made a change of definitions gives to its readers."""
+    def _rows(self, merging: Merging, event: DefinitionEvent) -> list[dict[str, Any]]:
+        """The rows that the entry which made a change of definitions gives to its readers, and for tables that are
+        known and do not capture any more their DROP."""
         parts = self._tail.parts
         history = parts.definitions.history
         before = {key: held for key in event.changed if (held := history.before(key, event)) is not None}
         if any(is_native(key) for key in event.changed):
             before.update({held.id: held for held in history.newest_at(_before(event.at)).values()})
+        for id, held in event.changed.items():
+            known = merging.merger.table(id) if held.dropped and id in before else None
+            if known is not None and not known.facts.dropped:
+                before[id] = msgspec.structs.replace(before[id], cdc=True)
         at = event.start or event.at
         place = PlaceOfRows(self._node, at.segment, [at.offset])
         made = schema_batch(event.changed, before, parts.options.selection, place, parts.masks)
@@ -176,7 +184,8 @@ class Told:
         for row in rows:
             id = row["table_id"].replace(_DASH, "")
             earlier = before.get(id)
-            again = earlier is not None and earlier.dropped and row["columns"] is not None
+            ended = earlier is not None and (earlier.dropped or id in event.again)
+            again = ended and row["columns"] is not None
             if again and history.last_created(id, event.at) != event.at:
                 # Nobody saw how the table was created again, so rows of it may have been written without capture.
                 row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)

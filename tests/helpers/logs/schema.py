@@ -90,6 +90,12 @@ def drop_table(table: Table, ts: int) -> Mutation:
     return _update(COLUMNS, table, columns), _update(TABLES, table, (Row((name,), deletion=gone),))
 
 
+def drop_keyspace(keyspace: str, ts: int) -> Mutation:
+    """DROP KEYSPACE: partition deletions."""
+    gone = Deletion(ts, ts // 1_000_000)
+    return tuple(Update(table, keyspace.encode(), (), deletion=gone) for table in (COLUMNS, DROPPED_COLUMNS, TABLES))
+
+
 def _by_name(table: Table) -> list[Column]:
     return sorted(table.columns, key=lambda column: column.name_bytes)
 

@@ -181,7 +181,8 @@ def written(node: Node) -> int:
 
 
 def kept(node: Node) -> set[int]:
-    return set(_segments(node.cdc_raw))
+    """Those with a sidecar: without one nobody reads a segment."""
+    return {id for id, file in _segments(node.cdc_raw).items() if file.with_name(f"{file.stem}_cdc.idx").exists()}
 
 
 def _segments(folder: Path) -> dict[int, Path]:

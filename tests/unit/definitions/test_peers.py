@@ -156,19 +156,19 @@ def test_a_node_that_could_not_be_asked_at_a_gap_is_asked_again(tmp_path: Path) 
         def columns() -> list[str]:
             return [each.name for each in known.history.newest[TABLE.id.hex].columns]
 
-        outside.behind_gap(Position(N2, 0))
+        outside.behind_gap(Position(N2, 0), {})
         assert outside.unsettled
         (notice,) = outside.take_notices()
         assert "node n1 could not be asked" in notice
         now[0] = 100.0
-        outside.ask_behind_gap(Position(N2, 0))
+        outside.ask_behind_gap(Position(N2, 0), {})
         assert (outside.unsettled, outside.take_notices()) == (True, []), "what was said is not said again"
         (tmp_path / "away").rename(n1)
         now[0] = 105.0
-        outside.ask_behind_gap(Position(N2, 50))
+        outside.ask_behind_gap(Position(N2, 50), {})
         assert columns() == ["pk", "ck", "v"], "not before ten seconds have passed"
         now[0] = 110.0
-        outside.ask_behind_gap(Position(N2, 50))
+        outside.ask_behind_gap(Position(N2, 50), {})
         assert not outside.unsettled
         assert columns() == ["pk", "ck", "v", "w"]
 

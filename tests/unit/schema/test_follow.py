@@ -175,8 +175,9 @@ def test_drop_keyspace_is_a_partition_deletion() -> None:
     changed = state.apply(
         [SchemaDelta(table, "ks", partition_deletion=200) for table in ("columns", "tables", "types")]
     )
-    assert sorted(changed) == [ID_A, ID_B]
-    assert all(held.dropped for held in changed.values())
+    assert {id: (held.dropped, held.dropped_time) for id, held in changed.items()} == dict.fromkeys(
+        (ID_A, ID_B), (True, 200)
+    )
 
 
 def test_a_range_deletion_covers_the_rows_in_it_those_to_come_too() -> None:

@@ -28,6 +28,7 @@ from tests.helpers.log_writer import (
     completed,
     create_payload,
     drop_column,
+    drop_keyspace,
     drop_table,
     encode_mutation,
     i32,
@@ -96,6 +97,24 @@ def test_rows_prove_that_the_id_lives_again(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("more", [(), (OTHER,)], ids=["alone", "beside one that captures"])
+def test_the_drop_of_a_table_that_does_not_capture_any_more(tmp_path: Path, more: Sequence[Table]) -> None:
+    """Its rows go, as they do on the server."""
+    log = Log(tmp_path)
+    kept = [payload for table in more for payload in (create_payload(table, TS), insert(1, TS + 2, table, v=2))]
+    gone = drop_keyspace("ks", TS + 10) if more else drop_table(PLAIN, TS + 10)
+    toggled = captured_payload(PLAIN, cdc=False, ts=TS + 5)
+    begun = [create_payload(PLAIN, TS), insert(1, TS + 1, v=1), *kept, toggled]
+    log.put(0, *begun, open=True)
+    live = images_of(log, tmp_path / "images", "c")
+    log.put(0, *begun, encode_mutation(gone))
+    live = images_of(log, tmp_path / "images", "c", live, at=1)
+    later = images_of(log, tmp_path / "later", "later", at=2)
+    drops = [("t", "drop"), *((table.name, "drop") for table in more)]
+    for runs in (live, later):
+        assert sorted((table, op) for table, op, *_ in told(runs.taker.images) if op == "drop") == drops
+
+
 def test_writes_that_were_under_way_at_the_drop_have_no_images(tmp_path: Path) -> None:
     """They may be in the segment of the DROP, and in the one that it begins."""
     log = Log(tmp_path)
@@ -159,6 +178,48 @@ def test_the_server_is_asked_for_the_new_definition(tmp_path: Path, monkeypatch:
         ("upsert", {"pk": 2, "ck": "a", "v": 2, "w": 7}),
         ("upsert", {"pk": 3, "ck": "a", "v": 3, "w": 8}),
     ]
+
+
+def test_a_response_shows_that_nobody_saw_the_drop_and_the_create(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All columns of the table are newer than any was: no other statement writes them all."""
+    server_of(monkeypatch, rows_of_schema(PLAIN, TS))
+    log = Log(tmp_path)
+    log.put(0, *FIRST_LIFE[:2], open=True)
+    live = images_of(log, tmp_path / "images", "c", server="127.0.0.1:1")
+    log.put(0, *FIRST_LIFE[:2])
+    log.put(2, insert(2, TS + 21, v=2), open=True)
+    server_of(monkeypatch, rows_of_schema(PLAIN, TS + 20))
+    live = images_of(log, tmp_path / "images", "c", live, at=1, server="127.0.0.1:1")
+    later = images_of(log, tmp_path / "later", "later", at=2, server="127.0.0.1:1")
+    for runs in (live, later):
+        assert [(op, after) for _, op, after, _, _ in told(runs.taker.images)] == [
+            ("insert", {"pk": 1, "ck": "a", "v": 1}),
+            ("drop", None),
+            ("upsert", {"pk": 2, "ck": "a", "v": 2}),
+        ]
+
+
+@pytest.mark.parametrize("altered", ["ADD", "RENAME", "nothing"])
+def test_an_altered_table_is_not_taken_for_one_that_was_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, altered: str
+) -> None:
+    server_of(monkeypatch, rows_of_schema(PLAIN, TS))
+    log = Log(tmp_path)
+    log.put(0, *FIRST_LIFE[:2])
+    runs = images_of(log, tmp_path / "images", "c", server="127.0.0.1:1")
+    now = WIDE if altered == "ADD" else PLAIN
+    if altered == "RENAME":
+        now = replace(PLAIN, columns=tuple(replace(c, name="key") if c.name == "pk" else c for c in PLAIN.columns))
+    # The row of `tables` is written again by each ALTER.
+    (heading, *columns), (_, *newer) = rows_of_schema(now, TS + 20), rows_of_schema(now, TS)
+    fresh = {"ADD": ("w",), "RENAME": ("key",), "nothing": ()}[altered]
+    mixed = [new if new.clustering[-1] in fresh else old for new, old in zip(columns, newer, strict=True)]
+    server_of(monkeypatch, [heading, *mixed])
+    log.put(2, insert(2, TS + 21, now, v=2), open=True)
+    runs = images_of(log, tmp_path / "images", "c", runs, at=1, server="127.0.0.1:1")
+    assert "drop" not in [op for _, op, *_ in told(runs.taker.images)]
 
 
 CHANGES = {

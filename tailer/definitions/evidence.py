@@ -163,3 +163,10 @@ def time_of_create(deltas: Collection[SchemaDelta], id: str) -> int:
     columns = (d for d in deltas if d.table == "columns" and (d.keyspace, *d.clustering[:1]) in names)
     times = [delta.cells["kind"][0] for delta in columns if "kind" in delta.cells]
     return min(times, default=BASE_TS)
+
+
+def created_capturing(deltas: Collection[SchemaDelta], id: str) -> bool:
+    """Whether changes that hold all of a table show that it captured from its CREATE on: each ALTER that sets `cdc`
+    writes the row of `tables` again."""
+    flags = (delta.cells.get("cdc") for delta in deltas if delta.cells.get("id", (0, None))[1] == id)
+    return any(flag is not None and flag[1] is True and flag[0] == time_of_create(deltas, id) for flag in flags)

@@ -230,11 +230,12 @@ class DefinitionHistory:
 
     def created_in(self, id: str, event: DefinitionEvent) -> int | None:
         """The time (µs) of the CREATE of a table that an event of the log shows; None where it shows none."""
-        record = self._record_of(event)
+        record = self.record_of(event)
         shows = record is not None and record.source == LOG and creates(record.deltas, id)
         return time_of_create(record.deltas, id) if record is not None and shows else None
 
-    def _record_of(self, event: DefinitionEvent) -> SchemaRecord | None:
+    def record_of(self, event: DefinitionEvent) -> SchemaRecord | None:
+        """The record that an event was made of; None for one of a native log."""
         found = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
         return found if isinstance(found, SchemaRecord) else None
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tailer.definitions.evidence import created_capturing
 from tailer.definitions.history import DefinitionEvent
 from tailer.errors import UsageError
 from tailer.image_state.identity import FollowedNode
@@ -24,7 +25,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.told import told_definition, told_text
 from tailer.sinks.outlet import Place
-from tailer.state.journal_records import LossRecord, SkipRecord
+from tailer.state.journal_records import LOG, SERVER, LossRecord, SkipRecord
 from tailer.tail.created_again import proves_creation
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.waiting import COLUMNS
@@ -186,10 +187,21 @@ class Told:
             earlier = before.get(id)
             ended = earlier is not None and (earlier.dropped or id in event.again)
             again = ended and row["columns"] is not None
-            if again and history.last_created(id, event.at) != event.at:
+            if again and history.last_created(id, event.at) != event.at and not self._is_whole(merging, id, event):
                 # Nobody saw how the table was created again, so rows of it may have been written without capture.
                 row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)
         return rows
+
+    def _is_whole(self, merging: Merging, id: str, event: DefinitionEvent) -> bool:
+        """Whether all rows of a table that was created again were read, though nobody saw its CREATE: the log has shown
+        a change of the one before it since the node is followed, and the server says that this one captured from its
+        CREATE on."""
+        known, history = merging.followed[self._node], self._tail.parts.definitions.history
+        record, earlier = history.record_of(event), history.source_of(id, _before(event.at))
+        start = offset_of_text(known.began, "the state of images").position
+        if record is None or earlier is None or earlier.source != LOG or not record.source.startswith(SERVER):
+            return False
+        return earlier.at > start and earlier.at.segment > known.lacks and created_capturing(record.deltas, id)
 
     def losses(self, merging: Merging) -> None:
         """What the node's journal says that will never come: no row is known whole any more.

@@ -46,10 +46,11 @@ def last_images(images: Iterable[Image]) -> dict[Row, str]:
 
 
 def told_twice(images: Iterable[Image]) -> Iterator[tuple[Row, Image]]:
-    """Images that say what the row's last one said."""
+    """Images that say what the row's last one said. A TRUNCATE, of which each node's log has its own, ends what that
+    node's copies were: another node's copy may have an image behind it."""
     last: dict[Row, str] = {}
     for image in images:
-        if image["op"] == "drop":
+        if image["op"] in ("drop", "truncate"):
             last = {row: text for row, text in last.items() if row[1] != image["table_id"]}
         elif image["op"] in ONE_ROW:
             said = dumps([image[name] for name in ("op", "before", "after", "changed", "write_ts", "complete")])

@@ -14,6 +14,7 @@ import pytest
 from tailer.errors import LossError
 from tests.server.migrations.checks import check
 from tests.server.migrations.consumers import Consumer, End, Source, Targets, made
+from tests.server.migrations.last_images import told_twice
 from tests.server.migrations.ledger import Accepted, Ledger
 from tests.server.migrations.model import TTL
 from tests.server.migrations.runner import Ran
@@ -256,3 +257,13 @@ def test_a_consumer_has_begun_when_it_stands_in_every_log(tmp_path: Path, monkey
 def test_a_consumer_that_ended(ran: Ran) -> None:
     ran.consumers[0].ends.append(End("rows_caught-up", 3, 7, "why"))
     assert found(ran) == ["end: rows_caught-up"]
+
+
+@pytest.mark.parametrize(("between", "twice"), [(None, 1), ("truncate", 0), ("drop", 0), ("schema", 1)])
+def test_an_image_that_says_what_the_last_one_said(between: str | None, twice: int) -> None:
+    """Behind the TRUNCATE of one node's log there may be another node's copy of the same write."""
+    table = {"keyspace": "m0", "table": "t", "table_id": "1", "is_static": False}
+    row = {"partition_key": {"id": 1}, "clustering": None, "op": "delete", "before": None, "after": None}
+    image = {**table, **row, "changed": [], "write_ts": 7, "complete": True}
+    other = {**table, "op": between, "partition_key": None, "clustering": None}
+    assert len([*told_twice([image, *([other] if between else []), image])]) == twice

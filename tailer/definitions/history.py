@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tailer.definitions.evidence import Evidence, SchemaChange, names_table, time_of_create, types_in
+from tailer.definitions.evidence import Evidence, SchemaChange, is_taken_over, names_table, time_of_create, types_in
 from tailer.position import Position
 from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
@@ -335,7 +335,8 @@ class DefinitionHistory:
         if record.source == LOG:
             return {**state.apply(record.deltas), **self._counts_from(state, record)}
         if record.source.startswith(NODE):
-            later = [r.deltas for r in self.shown_behind(record.at)]
+            # A whole schema that the node logs later, because it missed another statement, says when of none of it.
+            later = [r.deltas for r in self.shown_behind(record.at) if not is_taken_over(r.deltas)]
             shown = [delta for changes in later for delta in changes]
             return state.apply([delta for delta in record.deltas if delta not in shown])
         deltas = record.deltas

@@ -42,9 +42,11 @@ class _InDelta:
         return frame
 
     def prepare(self, schema: StructType, renamed: Sequence[tuple[str, str]] = ()) -> None:
-        maker = self._kind.createIfNotExists(self._spark)
-        maker = maker.location(self.target) if self._is_path else maker.tableName(self.target)
-        maker.addColumns(schema).execute()
+        if self._is_path:
+            # A maker of the table takes a relative path for a table's name.
+            self._spark.createDataFrame([], schema).write.format("delta").mode("ignore").save(self.target)
+        else:
+            self._kind.createIfNotExists(self._spark).tableName(self.target).addColumns(schema).execute()
         # Delta renames a column only where the table maps names; else the new name is a column of its own.
         aside = set_aside(self.read().schema, schema)
         if aside:

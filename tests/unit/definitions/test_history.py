@@ -295,3 +295,16 @@ def test_a_field_that_only_another_node_shows_renamed_has_its_older_name_before_
         history.extend(records[-1:])
         fields = [history.as_of(Position(*at))[ID_A].types["u"][0].name for at in ((7, 100), (8, 0), (9, 0))]
         assert fields == ["f", "f", "g"]
+
+
+def test_a_schema_that_the_node_takes_over_later_does_not_take_back_what_another_node_showed() -> None:
+    """It missed another statement then. A statement of its own log says from where it counts."""
+    older, newer = user_type("u", {"f": "int"}, 10), user_type("u", {"g": "int"}, 50)
+    made = record(1, (7, 100), [older, *create("t", ID_A, 20, {**SIMPLE, "v": data("frozen<u>")})])
+    renamed = record(2, (9, 0), [newer], "node n1")
+    whole = record(3, (12, 100), [newer, *made.deltas[1:], *create("x", ID_B, 70, SIMPLE)])
+    for later, shown in ((whole, ["f", "g", "g"]), (record(3, (12, 100), [newer]), ["f", "f", "g"])):
+        history = DefinitionHistory([made, renamed])
+        history.extend([later])
+        fields = [history.as_of(Position(*at))[ID_A].types["u"][0].name for at in ((8, 0), (10, 0), (12, 100))]
+        assert fields == shown

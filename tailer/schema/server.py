@@ -208,7 +208,7 @@ def open_session(server: Server) -> Iterator[Session]:
         cluster = _cluster(server)
         yield cluster.connect()
     except NoHostAvailable as error:
-        rejected = any(isinstance(cause, AuthenticationFailed) for cause in error.errors.values())
+        rejected = any(isinstance(cause, AuthenticationFailed) for cause in _causes(error))
         raise _refused(server, error, rejected) from error
     except AuthenticationFailed as error:
         raise _refused(server, error, True) from error
@@ -282,10 +282,16 @@ def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:
             file=str(server),
             remedy=f"Set {USER} and {PASSWORD} to those of a role that may read system_schema.",
         )
-    causes = list(getattr(error, "errors", {}).values()) or [error]
     return SystemFailedError(
         "the server does not answer",
         file=str(server),
-        found=str(causes[0]),
+        found=str(_causes(error)[0]),
         remedy="Check the address, and that the node takes CQL connections there.",
     )
+
+
+def _causes(error: Exception) -> list[Exception]:
+    """Why no host was available; the error itself where it names no host. The driver gives causes by host, or a list
+    where it knew none."""
+    errors = getattr(error, "errors", None) or []
+    return list(errors.values() if isinstance(errors, Mapping) else errors) or [error]

@@ -225,3 +225,15 @@ def test_wrong_credentials_are_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(UsageError, match="CDC_TAIL_CQL_USER"):
         read_server(Server("127.0.0.1", user="u", password="p"))
     assert down == [True]
+
+
+def test_a_driver_that_knows_no_host_is_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its error has a list then: a node that was just stopped."""
+    cluster = pytest.importorskip("cassandra.cluster")
+
+    def connect() -> None:
+        raise cluster.NoHostAvailable("Unable to connect to any servers", [])
+
+    monkeypatch.setattr(cluster, "Cluster", lambda *_, **__: SimpleNamespace(connect=connect, shutdown=lambda: None))
+    with pytest.raises(SystemFailedError, match=r"does not answer.*Unable to connect to any servers"):
+        read_server(Server("127.0.0.1"))

@@ -210,3 +210,17 @@ def test_a_server_that_does_not_answer_at_a_gap_is_asked_again(server: Server) -
 def test_where_a_gap_is(segments: dict[int, bool], begin: int, found: bool) -> None:
     view = {id: SegmentView(id, True, readable, end=40 if readable else 0) for id, readable in segments.items()}
     assert has_gap(view, Position(begin, 0)) is found
+
+
+def test_a_consumer_that_begins_behind_everything_reads_as_one_that_was_there(server: Server) -> None:
+    """Nobody has asked the server behind the gap: the log's CREATE and what lies behind it tell where it counts."""
+    table = server.create("t")
+    server.insert(table, "before")
+    server.world._close(vanishes=False)
+    table = server.retype(table)
+    server.world._close(vanishes=True)
+    server.insert(table, "behind")
+    late = Reader(server, "late")
+    late.run()
+    assert late.rows == server.written
+    late.close()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tailer.position import Position
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, concerning, key_of, taken_back
+from tailer.schema.taken_back import Key, concerning, key_of, place_of, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, SchemaRecord
 
 
@@ -32,9 +32,14 @@ def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
     """
     found: list[SchemaChange] = []
     known: dict[Key, dict[str, int]] = {}
+    whole = set[str]()
     first: Position | None = None
     for record in records:
-        added = [delta for delta in record.deltas if _is_news(delta, known)]
+        # Of a table that was not known whole each row is news, also where an ALTER that the log showed wrote it again.
+        tables = creations(record.deltas).keys() - whole
+        places = {place_of(each) for each in filter(_is_heading, record.deltas) if each.cells["id"][1] in tables}
+        added = [delta for delta in record.deltas if place_of(delta) in places or _is_news(delta, known)]
+        whole |= tables
         if record.source.startswith(SERVER) and record.asked:
             if first is not None and first <= record.at and added:
                 found.append(SchemaChange(record.at, added))

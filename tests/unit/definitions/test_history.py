@@ -308,3 +308,22 @@ def test_a_schema_that_the_node_takes_over_later_does_not_take_back_what_another
         history.extend([later])
         fields = [history.as_of(Position(*at))[ID_A].types["u"][0].name for at in ((8, 0), (10, 0), (12, 100))]
         assert fields == shown
+
+
+def test_a_table_that_a_response_added_does_not_exist_before_where_the_log_altered_it_in_between() -> None:
+    """The response was asked for before the ALTER, and journaled behind it: its row of `tables` is the older one."""
+    older, gap, altered, later = answered("u", ID_B, 5), answered("t", ID_A, 30), 40, 60
+    added = [column("t", "s", data("int"), altered), heading("t", ID_A, altered)]
+    renamed = [gone("columns", ["t", "id"], later), column("t", "k", SIMPLE["id"], later), heading("t", ID_A, later)]
+    now = [delta for delta in gap if delta.clustering[-1] not in ("t", "id")]
+    now += [msgspec.structs.replace(delta, row_deletion=None) for delta in (*added[:1], *renamed[1:])]
+    records = [
+        given((0, 0), older, 1, asked=10),
+        record(2, (9, 100), added),
+        given((9, 0), gap, 3, asked=35),
+        record(4, (9, 200), renamed),
+        given((0, 0), [*older, *now], 5, asked=70),
+    ]
+    history = DefinitionHistory(records)
+    assert names(history, 8, 0) == {"u": 2}
+    assert [names(history, 9, at)["t"] for at in (0, 100, 200)] == [2, 3, 3]

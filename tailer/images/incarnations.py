@@ -11,13 +11,14 @@ begin before any CREATE is shown: it is supposed. Where the logs of all nodes sh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from tailer.images.tables import TableFacts, first_facts
 from tailer.rebuild import Table
 from tailer.rebuild.changes import Changed
+from tailer.schema.model import TableDefinition
 
 
 def dropped(facts: TableFacts, node: str | None, time: int) -> TableFacts:
@@ -95,16 +96,30 @@ def is_unfounded(facts: TableFacts, nodes: Collection[str]) -> bool:
     return facts.supposed and facts.reached.issuperset(nodes)
 
 
-def is_of_next(facts: TableFacts, node: str | None, table: Table) -> bool:
-    """Whether a definition that a node's log shows cannot be one of a dropped table."""
-    return node is not None and facts.previous is not None and not _may_be_before(table, facts.previous)
+def is_of_next(facts: TableFacts, node: str | None, table: Table, earlier: Iterable[TableDefinition] = ()) -> bool:
+    """Whether a definition that a node's log shows cannot be one of a dropped table. `earlier`: all that it had, in its
+    earlier incarnations too: a node may be behind by several."""
+    if node is None or facts.previous is None or table.definition in earlier:
+        return False
+    return not _may_be_before(table, facts.previous)
+
+
+def has_other_key(facts: TableFacts, table: Table) -> bool:
+    """Whether a definition is of another incarnation for certain: no statement of a server changes a key's types."""
+    return not table.native and _key_types(facts.table) != _key_types(table)
+
+
+def _key_types(table: Table) -> list[tuple[str, int, str, bool]]:
+    columns = (each for each in table.definition.columns if each.kind in ("partition_key", "clustering"))
+    return sorted((each.kind, each.position, each.type, each.desc) for each in columns)
 
 
 def reported(facts: TableFacts, node: str | None, table: Table) -> TableFacts | None:
     """The table where a node's log shows a definition; None where it is one of the earlier incarnation."""
     if node is None or facts.ended_at is None or node in facts.reached or table.definition == facts.table.definition:
         return facts if node not in facts.behind else msgspec.structs.replace(facts, behind=facts.behind - {node})
-    return None if facts.previous is not None and _may_be_before(table, facts.previous) else facts
+    older = has_other_key(facts, table) or (facts.previous is not None and _may_be_before(table, facts.previous))
+    return None if older else facts
 
 
 def _may_be_before(table: Table, last: Table) -> bool:

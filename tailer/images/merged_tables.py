@@ -17,6 +17,7 @@ from tailer.images.image import Image
 from tailer.images.incarnations import (
     created_again,
     dropped,
+    has_other_key,
     is_earlier_drop,
     is_of_next,
     is_unfounded,
@@ -37,10 +38,11 @@ from tailer.images.tables import (
     Tables,
     definitions_in,
     first_facts,
+    had_by,
     incomplete,
     put_shown,
     remember,
-    shown_by,
+    shown_before,
 )
 from tailer.images.truncation import truncate
 from tailer.rebuild import Table
@@ -193,7 +195,9 @@ class MergedTables:
             if node in known.facts.reached:
                 again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
                 self._begin_again(known, again, node, now)
-            elif is_of_next(known.facts, node, table) and not self._tables.is_replaced(known):
+            elif is_of_next(known.facts, node, table, had_by(self._store, known.id)) and not self._tables.is_replaced(
+                known
+            ):
                 self._begin_again(known, supposed_again(known.facts, table, by), node, now)
             return
         facts = reported(known.facts, node, table)
@@ -201,7 +205,13 @@ class MergedTables:
             behind = () if node is None else (node,)
             self._tables.keep(msgspec.structs.replace(known.facts, behind=known.facts.behind.union(behind)))
             return
-        earlier = self._earlier(known, table, node)
+        if has_other_key(facts, table):
+            # It was dropped and created again, and nothing has shown that.
+            yield self._end(known, now, cause)
+            ended = dropped(self._tables.of(known.id).facts, node, by)
+            self._begin_again(known, created_again(ended, table, by, cdc=cdc, captured=captured, nodes=()), node, now)
+            return
+        earlier = shown_before(self._store, known.id, table, node) if len(self._followed) > 1 else None
         told = newer(facts.table, table) if earlier is None else facts.table
         if facts.supposed and node in facts.reached:
             # The log that has shown the DROP tells what the table is.
@@ -244,16 +254,6 @@ class MergedTables:
         facts = msgspec.structs.replace(facts, table=told, cdc=cdc)
         yield from self._by_definition(old, facts, cause, now)
         yield from self._confirm(CONFIRMED_AT_ONCE, self.begin(now))
-
-    def _earlier(self, known: KnownTable, table: Table, node: str | None) -> int | None:
-        """Which of the definitions that are known already a node shows that is read late, by number; None for a new
-        one. RENAME leaves nothing in a definition by which two could be ordered, and a second one may lead back to the
-        first. But each node's log has them in order: it shows none of before the last one that it showed."""
-        if len(self._followed) == 1:
-            return None
-        behind = 0 if node is None else shown_by(self._store, known.id, node)
-        history = definitions_in(self._store, known.id)
-        return next((seq for seq, each in history if seq >= behind and each == table.definition), None)
 
     def _by_definition(self, old: KnownTable, facts: TableFacts, cause: Cause, now: int) -> Iterator[Image]:
         """The image of another definition; `_confirm` gives those of the rows that read differently by it."""

@@ -207,6 +207,22 @@ def definitions_in(store: Store, table_id: str) -> list[tuple[int, TableDefiniti
     return [(int.from_bytes(key[-_SEQ_BYTES:], "big"), _DEFINITIONS.decode(value)) for key, value in found]
 
 
+def had_by(store: Store, table_id: str) -> list[TableDefinition]:
+    """All definitions that a table had, in earlier incarnations too; empty if it never changed."""
+    return [each for _, each in definitions_in(store, table_id)]
+
+
+def shown_before(store: Store, table_id: str, table: Table, node: str | None) -> int | None:
+    """Which of the definitions that are known already a node shows that is read late, by number; None for a new one.
+
+    RENAME leaves nothing in a definition by which two could be ordered, and a second one may lead back to the first.
+    But each node's log has them in order: it shows none of before the last one that it showed.
+    """
+    behind = 0 if node is None else shown_by(store, table_id, node)
+    history = definitions_in(store, table_id)
+    return next((seq for seq, each in history if seq >= behind and each == table.definition), None)
+
+
 def put_shown(store: Store, table_id: str, node: str, seq: int) -> None:
     """Keep which of the definitions of a table, by the number of its `schema` image, a node's log showed last."""
     if seq != shown_by(store, table_id, node):

@@ -40,8 +40,10 @@ class TypedBatch:
         return TypedBatch(self.form, self.batch.slice(start, length))
 
     def column(self, name: str) -> Any:
-        """The values of one of META that are numbers, in order."""
-        return self.batch.column(len(self.form.columns) + META.index(name)).to_numpy()
+        """The values of one of META, in order: an array where all are numbers, else a list."""
+        values = self.batch.column(len(self.form.columns) + META.index(name))
+        plain = pa.types.is_integer(values.type) and not values.null_count
+        return values.to_numpy() if plain else values.to_pylist()
 
     def rows_by_table(self) -> dict[TableName, int]:
         """How many rows are of each table: of one name, and more than one id where it was dropped and made again."""

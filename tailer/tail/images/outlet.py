@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import DefinitionError
@@ -12,6 +14,7 @@ from tailer.options.token_range import TokenRange
 from tailer.planning.two_positions import offset_of_text
 from tailer.sinks.base import Rows
 from tailer.sinks.outlet import Bounds, OutletContext, Place
+from tailer.tail.created_again import newest_put, rows_of
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.images.told import Told, began
@@ -98,9 +101,8 @@ class ImageOutlet:
 
     def _merge_entries(self, merging: Merging, entries: list[Entry], images: EncodedImages) -> None:
         for at, rows in entries:
-            images.add(
-                self._told.before(merging, at, dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema"))
-            )
+            tables = dict.fromkeys(row["table_id"] for row in rows if row["op"] != "schema")
+            images.add(self._told.before(merging, at, tables, partial(_newest, rows)))
             images.add(self._told.ended(merging, at, rows))
             images.add(_merged(merging, rows))
             images.add(self._told.behind(merging, at, rows))
@@ -111,9 +113,18 @@ class ImageOutlet:
         if compiled is None or not compiled.is_for(batch) or not self._told.is_one(*compiled.ends(batch)):
             return False
         first, _ = compiled.ends(batch)
-        images.add(self._told.before(merging, first, [name.id for name in batch.rows_by_table()]))
+        tables = [name.id for name in batch.rows_by_table()]
+        images.add(self._told.before(merging, first, tables, partial(_newest_in, batch)))
         compiled.merge_batch(merging.merger, merging.store, batch, merging.now_us, images, self._tokens)
         return True
+
+
+def _newest(rows: Sequence[Mapping[str, Any]], table_id: str) -> int:
+    return newest_put((row["op"], row["write_ts"]) for row in rows if row["table_id"] == table_id)
+
+
+def _newest_in(batch: ArrayBatch, table_id: str) -> int:
+    return newest_put(put for _, put in rows_of(batch, table_id))
 
 
 def _merged(merging: Merging, rows: list[dict[str, Any]]) -> list[Image]:

@@ -5,7 +5,8 @@ Reads the tail's parts, and changes nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -87,15 +88,18 @@ class Told:
         history = self._tail.parts.definitions.history
         return history.version_at(first) == history.version_at(last)
 
-    def before(self, merging: Merging, at: Position, tables: Iterable[str] = ()) -> list[Image]:
+    def before(
+        self, merging: Merging, at: Position, tables: Iterable[str] = (), newest: Callable[[str], int] = lambda id: 0
+    ) -> list[Image]:
         """What has to be known before the entry at a position, which has rows of these tables (ids as rows have them).
+        `newest`: the `newest_put` of its rows of a table.
 
         First each definition that changed up to there takes effect, one after the other. The entry that changed it may
         be in a segment that is gone: another consumer's journal has it.
         """
         images = self._changed(merging, at)
         for id in tables:
-            images += self._define(merging, id.replace(_DASH, ""), at)
+            images += self._define(merging, id.replace(_DASH, ""), at, partial(newest, id))
         return images
 
     def ended(self, merging: Merging, at: Position, rows: list[dict[str, Any]]) -> list[Image]:
@@ -219,7 +223,7 @@ class Told:
             merging.missed(self._node, known.missed(max(map(_last, gone))))
         merging.heeded(self._node, journal.count)
 
-    def _define(self, merging: Merging, id: str, at: Position) -> list[Image]:
+    def _define(self, merging: Merging, id: str, at: Position, newest_put: Callable[[], int]) -> list[Image]:
         history = self._tail.parts.definitions.history
         version = history.version_at(at)
         seen, last = self._pending.get(id, (None, None))
@@ -228,8 +232,11 @@ class Told:
         newest = history.newest_at(at).get(id) or history.newest_of(id)
         known = merging.merger.table(id)
         gone = known is not None and known.facts.dropped
-        if newest is not None and gone and proves_creation(history, id, at):
+        if newest is not None and gone and proves_creation(history, id, at, newest_put()):
             newest = msgspec.structs.replace(newest, dropped=False, dropped_time=None)
+        elif gone and newest is not None and newest.dropped:
+            # A later entry may prove it, by the same definitions.
+            return []
         self._pending[id] = version, newest
         if newest is None or newest.dropped or (newest == last and not gone):
             return []

@@ -179,7 +179,11 @@ class _Checking:
             for name, table in self._ran.tables.items():
                 dropped = self._ran.ledger.dropped_columns(name)
                 # While a table does not capture, its rows change without an image.
-                folded = Folded(table, dropped, self._ran.ledger.lives[name].since).take(by_id.get(table.id, ()))
+                try:
+                    folded = Folded(table, dropped, self._ran.ledger.lives[name].since).take(by_id.get(table.id, ()))
+                except (TypeError, ValueError) as error:
+                    self._differ("fold", f"images {life}", name, f"a value of another type: {error}")
+                    continue
                 if folded.unknown_ops:
                     self._differ("fold", f"images {life}", name, f"ops that nobody knows: {folded.unknown_ops}")
                 # What is newer than a DROP of its column lives again after ADD: no image says of which age a value is.

@@ -172,3 +172,26 @@ def test_what_begins_nothing(what: str) -> None:
     found = state.merger.table(ID)
     assert found is not None
     assert found.facts.dropped
+
+
+def with_other_key() -> TableDefinition:
+    columns = tuple(msgspec.structs.replace(c, type="text") if c.name == "k" else c for c in definition().columns)
+    return msgspec.structs.replace(definition(), columns=columns)
+
+
+def test_a_definition_with_other_key_types_is_of_the_next_incarnation() -> None:
+    """No statement but DROP and CREATE changes them: rows of before cannot be read by it."""
+    state = State(whole=True, nodes=("a",))
+    state.tell(insert(START + 1, v=1))
+    assert [image.op for image in state.tell(schema_row("a", with_other_key()), at=4)] == ["drop"]
+    assert state.rows() == {}
+
+
+def test_a_node_that_is_behind_by_two_incarnations_begins_none() -> None:
+    """It shows the first one's definition when the second one, which had another key, is dropped already."""
+    state = dropped()
+    state.tell(schema_row("b", ts=END), at=4)
+    state.tell(schema_row("a", with_other_key(), END + 5), at=5)
+    assert [image.op for image in state.tell(schema_row("a", ts=END + 7), at=6)] == ["drop"]
+    assert state.tell(schema_row("b", definition()), at=7) == []
+    assert [image.op for image in state.tell(schema_row("a", with_other_key(), END + 9), at=8)] == []

@@ -115,6 +115,21 @@ def test_the_drop_of_a_table_that_does_not_capture_any_more(tmp_path: Path, more
         assert sorted((table, op) for table, op, *_ in told(runs.taker.images) if op == "drop") == drops
 
 
+def test_hints_of_a_dropped_table_have_no_images(tmp_path: Path) -> None:
+    """Long after the DROP: they are older. Nor do they hide that it is created again, by the same definitions."""
+    log = Log(tmp_path)
+    log.put(0, *FIRST_LIFE)
+    log.put(2, insert(2, TS + 5, v=2))
+    log.put(3, insert(3, TS + 6, v=3), insert(4, TS + 22, v=4), open=True)
+    for consumer, at in (("c", 1), ("later", 2)):
+        runs = images_of(log, tmp_path / consumer, consumer, at=at)
+        assert [(op, after) for _, op, after, *_ in told(runs.taker.images)] == [
+            ("insert", {"pk": 1, "ck": "a", "v": 1}),
+            ("drop", None),
+            ("upsert", {"pk": 4, "ck": "a", "v": 4}),
+        ]
+
+
 def test_writes_that_were_under_way_at_the_drop_have_no_images(tmp_path: Path) -> None:
     """They may be in the segment of the DROP, and in the one that it begins."""
     log = Log(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from tailer.images.store import Store
@@ -22,6 +23,18 @@ class Highest:
         """An image has this number; `now_us`: the state's time."""
         if self.seq is not None and seq > max(self.seq, now_us):
             self.keep(seq)
+
+    def begin(self, has_tables: bool) -> None:
+        """A first table is about to be defined, or a further one: a state without one has no images of rows."""
+        if self.seq is None and not has_tables:
+            self.keep(0)
+
+    def above(self, now_us: int, partitions: Iterable[int]) -> int:
+        """A number above those of all images of rows, and `now_us`. `partitions`: the last number of each partition,
+        looked at in a state of an earlier version alone."""
+        if self.seq is None:
+            self.keep(max(partitions, default=0))
+        return max(now_us, self.seq or 0) + 1
 
     def keep(self, seq: int) -> None:
         """From here on it is known."""

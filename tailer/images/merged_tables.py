@@ -192,13 +192,7 @@ class MergedTables:
             self._begin_first(table, learnt, by, created=created, cdc=cdc, captured=captured)
             return
         if known.facts.dropped:
-            if node in known.facts.reached:
-                again = created_again(known.facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
-                self._begin_again(known, again, node, now)
-            elif is_of_next(known.facts, node, table, had_by(self._store, known.id)) and not self._tables.is_replaced(
-                known
-            ):
-                self._begin_again(known, supposed_again(known.facts, table, by), node, now)
+            self._begin_behind_drop(known, table, node, now, by, cdc=cdc, captured=captured)
             return
         facts = reported(known.facts, node, table)
         if facts is None:
@@ -227,9 +221,18 @@ class MergedTables:
         alone = learnt and not created and len(self._followed) == 1
         since = by if alone else self._settings.started_us
         lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
-        if self._highest.seq is None and not any(self._tables):
-            self._highest.keep(0)
+        self._highest.begin(any(self._tables))
         self._tables.keep(first_facts(table, max(since, lost), by, created=created, cdc=cdc, captured=captured))
+
+    def _begin_behind_drop(
+        self, known: KnownTable, table: Table, node: str | None, now: int, by: int, *, cdc: bool, captured: bool
+    ) -> None:
+        """The next incarnation of a dropped table, where a definition that a node's log shows is one of it."""
+        if node in (facts := known.facts).reached:
+            again = created_again(facts, table, by, cdc=cdc, captured=captured, nodes=self._followed)
+            self._begin_again(known, again, node, now)
+        elif is_of_next(facts, node, table, had_by(self._store, known.id)) and not self._tables.is_replaced(known):
+            self._begin_again(known, supposed_again(facts, table, by), node, now)
 
     def _begin_again(self, known: KnownTable, again: TableFacts, node: str | None, now: int) -> KnownTable:
         """The next incarnation of a dropped table. `node`: whose log shows its definition."""
@@ -375,11 +378,8 @@ class MergedTables:
         return image
 
     def _above_rows(self, now: int) -> int:
-        """A number above those of all images of rows."""
-        if self._highest.seq is None:
-            parts = (self._partition(table, name, now) for table in self._tables for name in self._names(table))
-            self._highest.keep(max((part.header.seq for part in parts), default=0))
-        return max(now, self._now_us, self._highest.seq or 0) + 1
+        parts = (self._partition(table, name, now) for table in self._tables for name in self._names(table))
+        return self._highest.above(max(now, self._now_us), (part.header.seq for part in parts))
 
     def _of_table(
         self, table: KnownTable, op: Op, changed: Sequence[str], write_ts: int | None, cause: Cause, now: int

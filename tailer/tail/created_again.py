@@ -16,7 +16,6 @@ from tailer.position import Position
 from tailer.rows.choice import AnyBatch
 from tailer.state.journal_records import LOG
 
-
 PUTS: Final = ("insert", "update")
 """Ops of rows that write values. A deletion proves nothing: it may have any timestamp."""
 

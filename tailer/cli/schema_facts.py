@@ -10,7 +10,7 @@ import msgspec
 
 from tailer.cli.schema_words import changes
 from tailer.definitions.at_spans import builtin
-from tailer.definitions.history import DefinitionEvent
+from tailer.definitions.event import DefinitionEvent
 from tailer.definitions.whole_folder import Learnt
 from tailer.position import Position
 from tailer.schema.model import TableDefinition, TypeField

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tailer.position import Position
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, concerning, key_of, place_of, taken_back
-from tailer.state.journal_records import LOG, NODE, SERVER, SchemaRecord
+from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, SchemaRecord
 
 
 class SchemaChange(NamedTuple):
@@ -105,7 +105,7 @@ class Evidence:
             for id, time in creations(record.deltas).items():
                 oldest[id] = min(time, oldest.get(id, time))
                 if record.source == LOG or record.source.startswith(NODE):
-                    at = record.found or record.at
+                    at = shown_at(record)
                     shown[id] = min(at, shown.get(id, at))
         return shown, oldest
 
@@ -175,3 +175,15 @@ def created_capturing(deltas: Collection[SchemaDelta], id: str) -> bool:
     writes the row of `tables` again."""
     flags = (delta.cells.get("cdc") for delta in deltas if delta.cells.get("id", (0, None))[1] == id)
     return any(flag is not None and flag[1] is True and flag[0] == time_of_create(deltas, id) for flag in flags)
+
+
+def shown_at(record: SchemaRecord) -> Position:
+    """Where the log shows a record's changes."""
+    return record.found or record.at
+
+
+def start_of(record: SchemaRecord | DefinitionRecord) -> Position | None:
+    """Where the entry begins that a record was made of; None where that is not known."""
+    if isinstance(record, DefinitionRecord) or not record.size or record.found is not None:
+        return None
+    return Position(record.at.segment, record.at.offset - record.size)

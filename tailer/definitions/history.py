@@ -9,9 +9,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
-from tailer.definitions.evidence import Evidence, SchemaChange, is_taken_over, names_table, time_of_create, types_in
+from tailer.definitions.event import DefinitionEvent
+from tailer.definitions.evidence import (
+    Evidence,
+    SchemaChange,
+    is_taken_over,
+    names_table,
+    shown_at,
+    start_of,
+    time_of_create,
+    types_in,
+    written,
+)
 from tailer.position import Position
 from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
@@ -19,25 +29,16 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
-from tailer.state.journal_records import LOG, NODE, SERVER, AnyRecord, DefinitionRecord, RetractRecord, SchemaRecord
-
-
-class DefinitionEvent(NamedTuple):
-    """Definitions that changed at a position, and which record said so (0: not journalled).
-
-    By table id; those of a native log by their keys (`schema.record_definitions`), under which nothing ever changes.
-    `start`: where the entry of this log begins that made the change; None where no entry did, or it is not known.
-    `learnt`: when the journal first had it (µs); 0 where that is not known. `again`: tables that are created again with
-    the same id where the log lacks the DROP, each with the time (µs) up to which rows are of the earlier one.
-    """
-
-    at: Position
-    changed: Mapping[str, TableDefinition]
-    source: str
-    n: int
-    start: Position | None = None
-    learnt: int = 0
-    again: Mapping[str, int] = MappingProxyType({})
+from tailer.state.journal_records import (
+    FILE,
+    LOG,
+    NODE,
+    SERVER,
+    AnyRecord,
+    DefinitionRecord,
+    RetractRecord,
+    SchemaRecord,
+)
 
 
 class DefinitionHistory:
@@ -244,13 +245,13 @@ class DefinitionHistory:
         if not creates(record.deltas, id):
             return False
         shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
-        before = [*(r.deltas for r in shown if _shown_at(r) < _shown_at(record))]
+        before = [*(r.deltas for r in shown if shown_at(r) < shown_at(record))]
         before += [other.deltas for other, _ in self._reported if other.at < record.at]
         return any(BASE_TS < time_of_create(deltas, id) < time_of_create(record.deltas, id) for deltas in before)
 
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return (_shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
+        return (shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -269,12 +270,14 @@ class DefinitionHistory:
                 self.merge(state, record)
         return state
 
-    def in_force(self, response: Sequence[SchemaDelta], at: Position) -> list[SchemaDelta]:
+    def in_force(self, response: Sequence[SchemaDelta], at: Position, until: int = 0) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log, or what another response
-        added, shows behind it. A schema that the node took over from others there created none of its tables."""
-        later = [SchemaChange(_shown_at(r), r.deltas) for r in self.shown_behind(at)]
+        added, shows behind it. A schema that the node took over from others there created none of its tables. `until`:
+        only changes of up to this time (µs) may be in it."""
+        later = [SchemaChange(shown_at(r), r.deltas) for r in self.shown_behind(at)]
         later += [added for added in (*self._evidence().added, *self._evidence().types_of_nodes) if added.at > at]
-        return self._evidence().before(response, later, at)
+        may = [each for each in later if not until or min(map(written, each.deltas), default=0) <= until]
+        return self._evidence().before(response, may, at)
 
     def _evidence(self) -> Evidence:
         version = len(self._records), len(self._retracted)
@@ -286,7 +289,7 @@ class DefinitionHistory:
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""
         own = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return sorted((r for r in own if _shown_at(r) > at and r.n not in self._retracted), key=_shown_at)
+        return sorted((r for r in own if shown_at(r) > at and r.n not in self._retracted), key=shown_at)
 
     def records_of_log(self) -> list[SchemaRecord]:
         """The schema changes that the log shows itself, in order."""
@@ -324,7 +327,7 @@ class DefinitionHistory:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))
             learnt = record.learnt if isinstance(record, SchemaRecord) else 0
-            event = DefinitionEvent(record.at, changed, record.source, record.n, _start(record), learnt, again)
+            event = DefinitionEvent(record.at, changed, record.source, record.n, start_of(record), learnt, again)
             self._events.append(event)
             if event.start is not None:
                 self._of_entry.setdefault(event.start, event)
@@ -343,7 +346,9 @@ class DefinitionHistory:
         if record.source.startswith(SERVER):
             # Earlier versions took a table or column that a response lacks as dropped, with a deletion made up for it.
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
-        return state.apply(self.in_force(deltas, record.at), response=record.asked > 0)
+        # A file has no timestamps; but of what was changed since it was given nothing is in it.
+        until = record.learnt if record.source.startswith(FILE) else 0
+        return state.apply(self.in_force(deltas, record.at, until), response=record.asked > 0)
 
     def _created_again(self, record: SchemaRecord) -> dict[str, int]:
         """See `DefinitionEvent.again`: by the CREATE that the log shows, or a response where nobody saw it."""
@@ -360,12 +365,12 @@ class DefinitionHistory:
         of the one before: the log may lack what was changed since."""
         changed: dict[str, TableDefinition] = {}
         for reported, rows in self._reported:
-            begun = begins(rows, record.deltas) if reported.at < _shown_at(record) else set()
+            begun = begins(rows, record.deltas) if reported.at < shown_at(record) else set()
             if begun:
                 # Of these tables alone: to take all of a response back costs much, and there are many entries.
                 columns = (d for d in reported.deltas if d.table != "types")
                 own = [d for d in columns if (d.keyspace, *d.clustering[:1]) in begun]
-                deltas: Iterable[SchemaDelta] = self.in_force(own, _shown_at(record))
+                deltas: Iterable[SchemaDelta] = self.in_force(own, shown_at(record))
                 if reported.asked:
                     deltas = added_since(deltas, record.deltas)
                 changed |= state.apply(deltas, response=reported.asked > 0)
@@ -377,19 +382,7 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or not (record.source == LOG or record.source.startswith(NODE)):
             return False
         deltas = record.deltas if record.source == LOG else types_in(record)
-        return any(other.at < _shown_at(record) and shows(rows, deltas) for other, rows in self._reported)
-
-
-def _shown_at(record: SchemaRecord) -> Position:
-    """Where the log shows a record's changes."""
-    return record.found or record.at
-
-
-def _start(record: SchemaRecord | DefinitionRecord) -> Position | None:
-    """Where the entry begins that a record was made of; None where that is not known."""
-    if isinstance(record, DefinitionRecord) or not record.size or record.found is not None:
-        return None
-    return Position(record.at.segment, record.at.offset - record.size)
+        return any(other.at < shown_at(record) and shows(rows, deltas) for other, rows in self._reported)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

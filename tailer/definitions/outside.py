@@ -31,7 +31,7 @@ from tailer.schema.rows import SchemaDelta
 from tailer.schema.server import Server, Tls, of_table, read_server
 from tailer.segments.gaps import has_gap
 from tailer.segments.view import View
-from tailer.state.journal_records import SERVER
+from tailer.state.journal_records import FILE, SERVER
 
 ASK_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 10.0
@@ -91,7 +91,7 @@ class OutsideSources:
         at = planned or BEGINNING
         file = self._options.schema_file
         if file is not None:
-            self._known.add(read_cql(file), f"file {file.name}", at)
+            self._known.add(read_cql(file), f"{FILE}{file.name}", at)
         if self._server is not None:
             newest, response = max(view, default=0), self._ask(self._server)
             read_ahead()

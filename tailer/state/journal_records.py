@@ -29,6 +29,9 @@ LOG: Final = "log"
 SERVER: Final = "server "
 """How the source of a server's response begins."""
 
+FILE: Final = "file "
+"""How the source of a CQL file begins."""
+
 NODE: Final = "node "
 """How the source of what another node's log shows begins."""
 

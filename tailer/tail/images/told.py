@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tailer.definitions.event import DefinitionEvent
 from tailer.definitions.evidence import created_capturing
-from tailer.definitions.history import DefinitionEvent
 from tailer.errors import UsageError
 from tailer.image_state.identity import FollowedNode
 from tailer.images import Image

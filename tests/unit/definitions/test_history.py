@@ -327,3 +327,16 @@ def test_a_table_that_a_response_added_does_not_exist_before_where_the_log_alter
     history = DefinitionHistory(records)
     assert names(history, 8, 0) == {"u": 2}
     assert [names(history, 9, at)["t"] for at in (0, 100, 200)] == [2, 3, 3]
+
+
+def test_a_file_is_of_the_table_that_was_there_when_it_was_given() -> None:
+    """The log lacks the CREATE, has the whole schema once more, and later the CREATE of another table with the id. A
+    file has no timestamps: when it was journaled tells which of the two it describes."""
+    base = [msgspec.structs.replace(each, row_deletion=None) for each in create("t", ID_A, -(2**63), SIMPLE)]
+    whole = record(2, (9, 50), [*create("t", ID_A, 10, SIMPLE), *create("x", ID_B, 20, SIMPLE)])
+    dropped = record(3, (9, 100), drop("t", [*SIMPLE], 60))
+    again = record(4, (9, 200), create("t", ID_A, 70, SIMPLE))
+    file = msgspec.structs.replace(record(1, (8, 0), base, "file a.cql"), learnt=50)
+    history = DefinitionHistory([whole, dropped, again])
+    history.extend([file])
+    assert names(history, 8, 0) == names(DefinitionHistory([file, whole, dropped, again]), 8, 0) == {"t": 2}

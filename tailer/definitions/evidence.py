@@ -18,10 +18,12 @@ from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, Sc
 
 
 class SchemaChange(NamedTuple):
-    """Rows of the schema that changed, and the position in this log from which they count."""
+    """Rows of the schema that changed, and the position in this log from which they count. `copied`: the node copied a
+    whole schema then, which says of none of it since when it is."""
 
     at: Position
     deltas: Sequence[SchemaDelta]
+    copied: bool = False
 
 
 def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
@@ -71,15 +73,18 @@ class Evidence:
     def types_of_nodes(self) -> Sequence[SchemaChange]:
         """The changes of types that only other nodes' logs show. Changes of tables and columns are left out: such a
         record may have a position behind rows that already use them."""
-        return [SchemaChange(r.at, types_in(r)) for r in self._records if r.source.startswith(NODE)]
+        told = ((r.at, types_in(r)) for r in self._records if r.source.startswith(NODE))
+        return [SchemaChange(at, types, is_taken_over(types)) for at, types in told]
 
     def before(self, response: Sequence[SchemaDelta], later: Iterable[SchemaChange], at: Position) -> list[SchemaDelta]:
         """A server's response without the changes that come later than a position. A whole schema that the node copied
         then created none of its tables there."""
-        known = concerning(response, (added.deltas for added in sorted(later, key=lambda added: added.at)))
+        ordered = sorted(later, key=lambda change: change.at)
+        known = concerning(response, (change.deltas for change in ordered))
         if not known:
             return [*response]
-        stated = [deltas for deltas in known if not is_taken_over(deltas)]
+        copied = {id(change.deltas) for change in ordered if change.copied}
+        stated = [deltas for deltas in known if id(deltas) not in copied]
         older = self._may_be_older(response, at) if len(stated) < len(known) else set()
         others = [delta for delta in response if _name(delta) not in older]
         own = [delta for delta in response if _name(delta) in older]

@@ -274,7 +274,7 @@ class DefinitionHistory:
         """A server's response as it counts at a position: without the changes that the log, or what another response
         added, shows behind it. A schema that the node took over from others there created none of its tables. `until`:
         only changes of up to this time (µs) may be in it."""
-        later = [SchemaChange(shown_at(r), r.deltas) for r in self.shown_behind(at)]
+        later = [SchemaChange(shown_at(r), r.deltas, is_taken_over(r.deltas)) for r in self.shown_behind(at)]
         later += [added for added in (*self._evidence().added, *self._evidence().types_of_nodes) if added.at > at]
         may = [each for each in later if not until or min(map(written, each.deltas), default=0) <= until]
         return self._evidence().before(response, may, at)

@@ -48,7 +48,7 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
         _take_back(rows, restored, changes)
-    return [*rows.values()]
+    return [_raised(rows, delta) for delta in rows.values()]
 
 
 def concerning(
@@ -160,8 +160,16 @@ def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterato
         named = key == key_of(delta) or (
             delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace)
         )
-        if named and held.cells.get("id", (BASE_TS, None))[0] > max(times):
+        if named and "id" in held.cells and _created_at(rows, held) > max(times):
             yield held
+
+
+def _created_at(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> int:
+    """When a table was created (µs): its oldest column is as old. The row of `tables` is written by each ALTER, and is
+    lowered where that was taken back. `BASE_TS` for one of a file."""
+    columns = (rows[key] for key in _of_table(rows, heading) if key[0] == "columns")
+    times = [each.cells["kind"][0] for each in columns if "kind" in each.cells]
+    return min((time for time in times if time > BASE_TS), default=heading.cells.get("id", (BASE_TS, None))[0])
 
 
 def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
@@ -187,6 +195,16 @@ def _of_table(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> Iterator[Ke
 def _lower(rows: dict[Key, SchemaDelta], key: Key) -> None:
     if key in rows:
         rows[key] = _with_cells(rows[key], rows[key].cells)
+
+
+def _raised(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> SchemaDelta:
+    """A row that was lowered, above the DROP of an earlier table with its name, or of its keyspace. The oldest column
+    is as old as the table. A row of a file or a type stays where it is."""
+    if delta.table == "types" or all(time > BASE_TS for time, _ in delta.cells.values()):
+        return delta
+    below = max(_created_at(rows, delta) - 1, BASE_TS)
+    cells = {name: (max(time, below), value) for name, (time, value) in delta.cells.items()}
+    return msgspec.structs.replace(delta, cells=cells, liveness=below)
 
 
 def _with_cells(delta: SchemaDelta, cells: dict[str, Cell]) -> SchemaDelta:

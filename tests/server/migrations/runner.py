@@ -130,7 +130,13 @@ class Runner:
                     consumer.start()
 
     def _execute(self, session: Any, statement: Statement, step: int) -> None:
-        from cassandra import InvalidRequest, OperationTimedOut, RequestExecutionException, Unavailable
+        from cassandra import (
+            AlreadyExists,
+            InvalidRequest,
+            OperationTimedOut,
+            RequestExecutionException,
+            Unavailable,
+        )
         from cassandra.cluster import NoHostAvailable
         from cassandra.protocol import ConfigurationException, SyntaxException
 
@@ -142,13 +148,16 @@ class Runner:
         level = "QUORUM" if self._place.replication > 1 else "ONE"
         try:
             result = session.execute(at_level(text, level))
+        except AlreadyExists:
+            # The driver has sent it twice: its first request was executed, and not answered in time.
+            result = None
         except (InvalidRequest, SyntaxException, ConfigurationException) as refused:
             self._ledger.refused.append((step, text, str(refused)[:200]))
             return
         except (OperationTimedOut, RequestExecutionException, Unavailable, NoHostAvailable) as failed:
             self._ledger.failed.append((step, text, str(failed)[:200]))
             return
-        applied = result.was_applied if " IF " in text and statement.targets else True
+        applied = result.was_applied if result is not None and " IF " in text and statement.targets else True
         last = time.time_ns() // 1000 if statement.server_time else first
         if given := _STAMP.search(text):
             first = last = int(given[1])

@@ -340,3 +340,24 @@ def test_a_file_is_of_the_table_that_was_there_when_it_was_given() -> None:
     history = DefinitionHistory([whole, dropped, again])
     history.extend([file])
     assert names(history, 8, 0) == names(DefinitionHistory([file, whole, dropped, again]), 8, 0) == {"t": 2}
+
+
+def test_a_table_behind_a_gap_whose_keyspace_was_dropped_before_and_that_is_altered_behind_it() -> None:
+    """Its id was that of an earlier table, nobody saw its CREATE, and the response was given behind the ALTER."""
+    gone = [SchemaDelta(table, "ks", (), partition_deletion=50) for table in ("columns", "dropped_columns", "tables")]
+    values = {"kind": "regular", "type": "int", "dropped_time": 70}
+    dropped = put("dropped_columns", "ks", ["t", "w"], values, 70)
+    response = [*(column("t", name, kind, 60) for name, kind in SIMPLE.items()), heading("t", ID_A, 70, replaces=False)]
+    alter = [SchemaDelta("columns", "ks", ("t", "w"), row_deletion=70), dropped, heading("t", ID_A, 70)]
+    records = [
+        CREATE,
+        record(2, (8, 100), gone),
+        given((9, 0), [*response, dropped], 3, asked=65),
+        record(4, (9, 200), alter),
+    ]
+    for more in ([], [given((0, 0), [*response, dropped], 5, asked=90)]):
+        history = DefinitionHistory([*records, *more])
+        assert history.as_of(Position(8, 99))[ID_A] == DefinitionHistory([CREATE]).newest[ID_A]
+        behind, altered = (history.as_of(Position(*at))[ID_A] for at in ((9, 0), (9, 200)))
+        assert (behind.dropped, sorted(each.name for each in behind.columns)) == (False, ["id", "v", "w"])
+        assert [each.name for each in altered.columns if not each.dropped] == ["id", "v"]

@@ -204,11 +204,14 @@ class Definitions:
         self._add(records)
         return self._history.version != (generation, before)
 
-    def additions(self, response: Sequence[SchemaDelta], at: Position, *, bounded: bool = False) -> list[SchemaDelta]:
+    def additions(
+        self, response: Sequence[SchemaDelta], at: Position, *, bounded: bool = False
+    ) -> tuple[list[SchemaDelta], bool]:
         """The rows of a server's response that change a definition at a position, as the response has them. `bounded`:
-        without those of tables, and types, of which one is newer than the next change that the log shows."""
+        without those of tables, and types, of which one is newer than the next change that the log shows; and whether
+        there are such."""
         in_force = self._history.in_force(response, at)
-        found = additions(self._history.state_at(at), in_force)
+        found, later = additions(self._history.state_at(at), in_force), set[object]()
         if bounded and (own := self._history.shown_behind(at)):
             next_change = max(map(written, own[0].deltas))
             later = {place_of(delta) for delta in found if written(delta) >= next_change}
@@ -216,7 +219,7 @@ class Definitions:
         added = {key_of(delta) for delta in found}
         places = {(key[1], key[2][0]) for key in added if key[0] != "types"}
         whole = (d for d in response if d.table != "types" and (d.keyspace, d.clustering[0]) in places)
-        return [*whole, *(d for d in response if d.table == "types" and key_of(d) in added)]
+        return [*whole, *(d for d in response if d.table == "types" and key_of(d) in added)], bool(later)
 
     def at(self, span: Span) -> SpanDefinitions:
         """The definitions that the rows of a span need, by what is known now."""

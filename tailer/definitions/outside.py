@@ -197,6 +197,8 @@ class OutsideSources:
     def _ask_server(self, server: Server, at: Position, view: View) -> None:
         """One response does for all gaps that were there when it was asked for."""
         if self._behind is None or self._behind[0] < at.segment:
+            if self._unanswered is not None and self._clock() - self._unanswered < RETRY_SECONDS:
+                return
             newest = max(view)
             try:
                 self._behind = newest, self._ask(server)
@@ -209,7 +211,12 @@ class OutsideSources:
                 return
             self._read_ahead()
         self._unanswered = None
-        self._take(self._behind[1], at, bounded=has_gap(view, at))
+        response = self._behind[1]
+        if response.settled is None or self._known.history.between(response.settled, at):
+            self._take(response, at, bounded=has_gap(view, at))
+        else:
+            # Else each of many gaps would merge all of the history again.
+            response.settled = at
 
     @property
     def unsettled(self) -> bool:
@@ -235,8 +242,12 @@ class OutsideSources:
     def _take(self, response: _Response, at: Position, *, whole: bool = False, bounded: bool = False) -> bool:
         """Journal what a response adds at a position; whether that is anything. `bounded`: without what is newer than
         the next schema change that the log shows."""
-        rows = response.rows if whole else self._known.additions(response.rows, at, bounded=bounded)
-        return bool(rows) and self._known.add(rows, self._source, at, asked=response.asked)
+        rows, left = response.rows, False
+        if not whole:
+            rows, left = self._known.additions(response.rows, at, bounded=bounded)
+        news = bool(rows) and self._known.add(rows, self._source, at, asked=response.asked)
+        response.settled = None if left else at
+        return news
 
     @property
     def _source(self) -> str:
@@ -252,11 +263,13 @@ class OutsideSources:
 
 
 class _Response:
-    """A server's definitions, and when they were asked for, in microseconds since the epoch."""
+    """A server's definitions, and when they were asked for, in microseconds since the epoch. `settled`: where all of
+    them were taken that count there; nothing more of them counts further on, until the log shows a change."""
 
     def __init__(self, asked: int, rows: Sequence[SchemaDelta]) -> None:
         self.asked = asked
         self.rows = rows
+        self.settled: Position | None = None
 
 
 def server_of(options: TailOptions) -> Server | None:

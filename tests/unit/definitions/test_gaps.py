@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from tailer.definitions.history import DefinitionHistory
 from tailer.errors import SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
@@ -70,6 +71,12 @@ class Server:
         world._put_table(table)
         world._changed(table, add_column(table, TIME, world.now))
         return table
+
+    def write(self) -> None:
+        """What no consumer reads: it makes a segment that the server removes."""
+        self.world._log(
+            create_table(Table(UUID(int=9, version=1), "other", "x", (*KEY, NUMBER), False), self.world.now)
+        )
 
     def insert(self, table: Table, key: str) -> None:
         self.world.steps += 1
@@ -224,3 +231,25 @@ def test_a_consumer_that_begins_behind_everything_reads_as_one_that_was_there(se
     late.run()
     assert late.rows == server.written
     late.close()
+
+
+def test_many_gaps_behind_one_another_cost_one_look_each(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer that is far behind: all of the history is merged where the log shows a change in between, or the
+    response has more."""
+    live = Reader(server, "live")
+    table = server.create("t")
+    server.insert(table, "before")
+    live.run()
+    live.close()
+    for number in range(12):
+        server.world._close(vanishes=False)
+        server.create(f"lost{number}") if number in (3, 4) else server.write()
+        server.world._close(vanishes=True)
+        server.insert(table, f"behind {number}")
+    merges: list[Position] = []
+    state_at = DefinitionHistory.state_at
+    monkeypatch.setattr(DefinitionHistory, "state_at", lambda self, at: (merges.append(at), state_at(self, at))[1])
+    live.run()
+    assert live.rows == server.written
+    assert len(merges) <= 4
+    live.close()

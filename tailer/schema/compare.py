@@ -7,7 +7,7 @@ a row of `dropped_columns`, by another id of the name, or by a log.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tailer.schema.follow import SchemaState
 from tailer.schema.rows import SchemaDelta
@@ -35,25 +35,30 @@ def created_again(state: SchemaState, response: Sequence[SchemaDelta]) -> dict[s
     """The tables of `state` that a response shows created again with the same id, by id, each with the time (µs) up to
     which its rows are of the earlier one.
 
-    All its columns are newer than each that was known, and one that is no part of the key has a known name. ADD writes
-    one column, RENAME those of the key that it names, every other ALTER none: no statement but CREATE writes them all.
+    All its columns are newer than each that was known, among them a column of the key, and another one with a known
+    name, whose types no ALTER TYPE changes. ADD writes one column, RENAME those of the key that it names, ALTER TYPE
+    those that use the type: no statement but CREATE writes them all.
     """
     headings = (delta for delta in response if delta.table == "tables" and "id" in delta.cells)
     ids = {(delta.keyspace, delta.clustering[0]): str(delta.cells["id"][1]) for delta in headings}
-    found: dict[str, int] = {}
-    columns: dict[tuple[str, str], dict[str, tuple[int, bool]]] = {}
+    columns: dict[tuple[str, str], list[SchemaDelta]] = {}
     for delta in response:
-        if delta.table == "columns" and "kind" in delta.cells:
-            time, kind = delta.cells["kind"]
-            of_key = kind in ("partition_key", "clustering")
-            columns.setdefault((delta.keyspace, delta.clustering[0]), {})[delta.clustering[1]] = time, of_key
+        if delta.table == "columns" and delta.cells.keys() >= {"kind", "type"}:
+            columns.setdefault((delta.keyspace, delta.clustering[0]), []).append(delta)
+    found: dict[str, int] = {}
     for place, id in ids.items():
-        held, now = state.definitions.get(id), columns.get(place, {})
-        if held is None or held.dropped or not now:
+        held = state.definitions.get(id)
+        if held is None or held.dropped or place not in columns:
             continue
         before = state.column_times(id)
-        oldest = min(time for time, _ in now.values())
-        named = any(name in before and not of_key for name, (_, of_key) in now.items())
-        if named and oldest > max(before.values(), default=oldest):
+        oldest = min(delta.cells["kind"][0] for delta in columns[place])
+        if oldest > max(before.values(), default=oldest) and _are_of_create(columns[place], before, held.types):
             found[id] = oldest - 1
     return found
+
+
+def _are_of_create(columns: Sequence[SchemaDelta], before: Iterable[str], types: Iterable[str]) -> bool:
+    """See `created_again`. `types`: the user-defined types that the table uses."""
+    plain = [delta for delta in columns if not any(name in str(delta.cells["type"][1]) for name in types)]
+    keys = [delta for delta in plain if delta.cells["kind"][1] in ("partition_key", "clustering")]
+    return bool(keys) and any(delta not in keys and delta.clustering[1] in before for delta in plain)

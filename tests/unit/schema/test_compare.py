@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailer.schema.compare import additions
+from tailer.schema.compare import additions, created_again
 from tailer.schema.decode import deltas
 from tailer.schema.follow import SchemaState
 from tailer.schema.rows import SchemaDelta, put
@@ -137,3 +137,13 @@ def test_a_recorded_alter_that_the_log_lost_is_found(sets_root: Path) -> None:
     brought_up(ours, [*others, *server])
     assert not table.cdc
     assert ours.definitions[table.id].cdc
+
+
+def test_a_table_whose_columns_all_use_an_altered_type_is_not_created_again() -> None:
+    """ALTER TYPE writes each of them again. With one of another type they would not all be newer."""
+    fields = {"pk": key("partition_key", "frozen<u>"), "v": data("frozen<list<u>>")}
+    for columns, again in ((fields, False), (SIMPLE, True)):
+        known = state([user_type("u", {"a": "int"}, 5), *create("t", ID_A, 10, columns)])
+        response = [column("t", name, values, 30) for name, values in columns.items()]
+        response += [heading("t", ID_A, 30, replaces=False), user_type("u", {"a": "int", "b": "int"}, 30)]
+        assert created_again(known, response) == ({ID_A: 29} if again else {})

@@ -6,7 +6,7 @@ a consumer has reached: they are not in force there yet, and are taken back here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 import msgspec
@@ -48,7 +48,8 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     rows, restored = rows_of(response), set[Key]()
     for changes in reversed([*later]):
         _take_back(rows, restored, changes)
-    return [_raised(rows, delta) for delta in rows.values()]
+    created = _creations(rows.values())
+    return [_raised(delta, created) for delta in rows.values()]
 
 
 def concerning(
@@ -197,14 +198,26 @@ def _lower(rows: dict[Key, SchemaDelta], key: Key) -> None:
         rows[key] = _with_cells(rows[key], rows[key].cells)
 
 
-def _raised(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> SchemaDelta:
-    """A row that was lowered, above the DROP of an earlier table with its name, or of its keyspace. The oldest column
-    is as old as the table. A row of a file or a type stays where it is."""
-    if delta.table == "types" or all(time > BASE_TS for time, _ in delta.cells.values()):
+def _creations(rows: Iterable[SchemaDelta]) -> dict[tuple[str, ...], int]:
+    """When each table was created (µs), by keyspace and name, for those of which it is known: see `_created_at`."""
+    found: dict[tuple[str, ...], int] = {}
+    for delta in rows:
+        time = delta.cells.get("kind", (BASE_TS, None))[0] if delta.table == "columns" else BASE_TS
+        if time > BASE_TS:
+            table = (delta.keyspace, *delta.clustering[:1])
+            found[table] = min(time, found.get(table, time))
+    return found
+
+
+def _raised(delta: SchemaDelta, created: Mapping[tuple[str, ...], int]) -> SchemaDelta:
+    """A row that was lowered, above the DROP of an earlier table with its name, or of its keyspace. A row of a file or
+    a type stays where it is."""
+    at = created.get((delta.keyspace, *delta.clustering[:1]))
+    if at is None or delta.table == "types" or all(time > BASE_TS for time, _ in delta.cells.values()):
         return delta
-    below = max(_created_at(rows, delta) - 1, BASE_TS)
-    cells = {name: (max(time, below), value) for name, (time, value) in delta.cells.items()}
-    return msgspec.structs.replace(delta, cells=cells, liveness=below)
+    cells = {name: (max(time, at - 1), value) for name, (time, value) in delta.cells.items()}
+    alive = at - 1 if delta.liveness is None else max(delta.liveness, at - 1)
+    return msgspec.structs.replace(delta, cells=cells, liveness=alive)
 
 
 def _with_cells(delta: SchemaDelta, cells: dict[str, Cell]) -> SchemaDelta:

@@ -95,11 +95,12 @@ class OtherKeyError(DefinitionError):
 
     table: str = ""
 
-    def begin_at(self, begins: Position) -> None:
-        """Its remedy says where the table with the key of now begins."""
+    def begin_at(self, begins: Position, node: str | None = None) -> None:
+        """Its remedy says where the table with the key of now begins. `node`: of several, the one of which that is."""
+        alone = "" if node is None else f"read node {node} by itself, and "
         self.remedy = (
             "This is an earlier table of the same name with another key: read it in the generic form (--table), or "
-            f"begin where the table of now does: --from {begins} (startingOffsets in Spark)."
+            f"{alone}begin where the table of now does: --from {begins} (startingOffsets in Spark)."
         )
 
 

@@ -192,7 +192,7 @@ class Tail(Standing):
             except OtherKeyError as error:
                 begins = self._definitions.key_begins(error.table)
                 if begins is not None and error.at is not None and begins > error.at:
-                    error.begin_at(begins)
+                    error.begin_at(begins, self.options.node if self.options.peers else None)
                 raise
             except NewDefinitionsError as news:
                 rest = replace(task.span, lower=news.at.offset)

@@ -297,7 +297,7 @@ class _Checking:
             expected = Counter(
                 row["event_id"]
                 for row in self._rows["lagging"]
-                if row["table_id"] == id_ and (row["segment"], row["offset"]) >= begins
+                if row["table_id"] == id_ and (row["segment"], row["offset"]) >= begins[row["node"]]
             )
             found = Counter(row["_event_id"] for row in rows if row["_table_id"] == id_)
             # What the reads at ALL have repaired since is in the logs of several nodes by now.

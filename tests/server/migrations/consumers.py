@@ -159,6 +159,14 @@ class Source:
         """The state folders of the nodes."""
         return [Path(part.rpartition("=")[2] + ".cdc_tail") for part in self.path.split(",")]
 
+    def each(self) -> list[tuple[str, Source]]:
+        """The log of each node by itself, with the node's name."""
+        if "=" not in self.path:
+            return [("local", self)]
+        servers = dict(part.split("=", 1) for part in (self.servers or "").split(",") if part)
+        parts = [(part.partition("=")[0], part) for part in self.path.split(",")]
+        return [(node, Source(part, f"{node}={servers[node]}" if servers else None, self.more)) for node, part in parts]
+
     def words(self) -> list[str]:
         server = ["--server", self.servers] if self.servers else []
         return ["follow", self.path, *server, *self.more]
@@ -193,27 +201,33 @@ def made(name: str, kind: str, life: str, source: Source, targets: Targets, work
     return Consumer(name, kind, life, words, work, {"PGPASSWORD": targets.password})
 
 
-Typed = tuple[int, tuple[int, int], list[dict[str, object]], str]
-"""Exit code, the position where reading began, rows, what was said."""
+Typed = tuple[int, dict[str, tuple[int, int]], list[dict[str, object]], str]
+"""Exit code, by node the position where reading began, rows, what was said."""
 
 
-def typed_rows(source: Source, table: str, work: Path) -> Typed:
-    """All rows of one table in its own columns. Where they cannot be in one form, an error names a position from which
-    they are: from there on, then."""
-    words = [*source.words(), "--once", "--typed", table, "--on-schema-change", "ignore", "--output", "json"]
-    begins = (0, 0)
-    for _ in range(MOST_STARTS):
-        more = ["--from", f"{begins[0]}:{begins[1]}"] if begins[0] else []
-        ran = subprocess.run(
-            [*COMMAND, *words, *more], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
-            env={**os.environ, **ENVIRONMENT},
-        )  # fmt: skip
-        named = _BEGINS_AT.search(ran.stderr) if ran.returncode == 3 else None
-        if named is None:
-            break
-        begins = (int(named[1]), int(named[2]))
-    rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    return ran.returncode, begins, rows, ran.stderr.strip()[-1500:]
+def typed_rows(source: Source, table: str) -> Typed:
+    """All rows of one table in its own columns, of each node by itself. Where they cannot be in one form, an error
+    names a position from which they are: from there on, then."""
+    begins: dict[str, tuple[int, int]] = {}
+    rows: list[dict[str, object]] = []
+    for node, log in source.each():
+        words = [*log.words(), "--once", "--typed", table, "--on-schema-change", "ignore", "--output", "json"]
+        begins[node] = (0, 0)
+        for _ in range(MOST_STARTS):
+            segment, offset = begins[node]
+            more = ["--from", f"{segment}:{offset}"] if segment else []
+            ran = subprocess.run(
+                [*COMMAND, *words, *more], capture_output=True, text=True, timeout=ONCE_SECONDS, check=False,
+                env={**os.environ, **ENVIRONMENT},
+            )  # fmt: skip
+            named = _BEGINS_AT.search(ran.stderr) if ran.returncode == 3 else None
+            if named is None:
+                break
+            begins[node] = (int(named[1]), int(named[2]))
+        if ran.returncode != 0:
+            return ran.returncode, begins, rows, ran.stderr.strip()[-3000:]
+        rows += [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    return 0, begins, rows, ""
 
 
 def spark_rows(

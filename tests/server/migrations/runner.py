@@ -187,7 +187,7 @@ class Runner:
         self.ran.segments = self._place.kept()
         self._merge_in_spark(session, "all", step)
         for name in sorted(self.ran.tables)[:2]:
-            self.ran.typed[name] = typed_rows(self._source, name, self._work)
+            self.ran.typed[name] = typed_rows(self._source, name)
 
     def _begin_snapshots(self) -> None:
         """All nodes are up until it has begun: of one that is away nobody knows where its log would begin, and a first

@@ -140,6 +140,23 @@ def test_a_table_of_the_same_name_with_another_key_is_told_apart(tmp_path: Path)
     assert [(row["k"], row["v"]) for row in rows(tailer.open(log.folder.path, table="ks.t").read(behind))] == [("x", 5)]
 
 
+def test_of_several_nodes_the_position_is_one_nodes(tmp_path: Path) -> None:
+    """For another one's log it is none: the remedy names the node, and works for it by itself."""
+    other = Table(simple_table("ks", "t", 2).id, "ks", "t", (Column("k", "partition_key", "text", 0), TABLE.columns[2]))
+    row = Row((), Liveness(TS + 9), None, (("v", Cell(i32(5), TS + 9, like_row=1)),))
+    lives = create_table(TABLE, TS), insert(TABLE, 1, "a", 10), drop_table(TABLE, TS + 5)
+    for node in ("n1", "n2"):
+        Log(tmp_path / node, *lives, create_table(other, TS + 8), (Update(other, b"x", (row,)),))
+    both = ",".join(f"{node}={tmp_path / node}" for node in ("n1", "n2"))
+    words = ["--typed", "ks.t", "--once", "--output", "json"]
+    found = run_cli(["follow", both, *words])
+    assert found.code == 3
+    node, _, behind = found.err.partition("read node ")[2].partition(" by itself, and ")
+    begin = behind.partition("--from ")[2].partition(" ")[0]
+    alone = run_cli(["follow", f"{node}={tmp_path / node}", *words, "--from", begin])
+    assert (alone.code, alone.out.count('"k":"x"')) == (0, 1)
+
+
 def test_the_remedy_leads_behind_all_earlier_tables(tmp_path: Path) -> None:
     """Three tables of one name with three keys: the position of the last one is named, and rows come from there on."""
     lives = [

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from tests.helpers.kafka_broker import Broker
 
 PATIENCE_SECONDS = 30
+MARKER_SECONDS = 2.0
+"""The broker writes the end of a transaction to its partitions behind its answer to who commits it."""
 
 
 class Read(NamedTuple):
@@ -33,6 +35,8 @@ def read(broker: Broker, topic: str, *, committed: bool = True) -> list[Read]:
     transaction begins."""
     from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
+    if committed:
+        _await_markers(broker, topic)
     with _consumer(broker, committed=committed) as consumer:
         known = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic]
         if known.error is not None:
@@ -51,6 +55,27 @@ def read(broker: Broker, topic: str, *, committed: bool = True) -> list[Read]:
                     assert error.code() == KafkaError._PARTITION_EOF, error
                     left.discard(message.partition())
     return sorted(found, key=lambda each: (each.partition, each.offset))
+
+
+def _await_markers(broker: Broker, topic: str) -> None:
+    """Until no transaction is open on a topic's partitions; not longer than their ends take."""
+    with _consumer(broker, committed=True) as settled, _consumer(broker, committed=False) as all_:
+        deadline = time.monotonic() + MARKER_SECONDS
+        while _ends(settled, topic) != _ends(all_, topic) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def _ends(consumer: Any, topic: str) -> dict[int, int]:
+    """Of each partition: for who reads what is committed, where an open transaction begins."""
+    from confluent_kafka import TopicPartition
+
+    known = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic]
+    partitions = known.partitions if known.error is None else ()
+    watermarks = {
+        number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_SECONDS)
+        for number in partitions
+    }
+    return {number: high for number, (_, high) in watermarks.items()}
 
 
 def places(broker: Broker, topic: str) -> dict[str, Any]:

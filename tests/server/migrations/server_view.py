@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -122,7 +123,7 @@ def _milliseconds(given: Any) -> int:
 def finish(session: Any, name: str) -> None:
     """Complete the light-weight transactions of a table that were begun and not answered: each would be by the next
     one of its partition, which may be behind the last look of a consumer."""
-    from cassandra import ConsistencyLevel
+    from cassandra import ConsistencyLevel, OperationTimedOut, RequestExecutionException
 
     keyspace, _, table = name.partition(".")
     columns = session.execute(
@@ -136,4 +137,6 @@ def finish(session: Any, name: str) -> None:
     one = session.prepare(f"SELECT * FROM {name} WHERE {' AND '.join(f'{each} = ?' for each in key)}")
     one.consistency_level = ConsistencyLevel.SERIAL
     for partition in session.execute(f"SELECT DISTINCT {', '.join(key)} FROM {name}"):
-        session.execute(one, tuple(partition))
+        # What a node cannot complete nobody will: a proposal of an earlier table with the same id, say.
+        with suppress(OperationTimedOut, RequestExecutionException):
+            session.execute(one, tuple(partition))

@@ -157,20 +157,14 @@ def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterato
     times = [time for time in (delta.row_deletion, delta.partition_deletion) if time is not None]
     if delta.table not in _HEADINGS or delta.cells or not times:
         return
+    created = _creations(rows.values())
     for key, held in rows.items():
         named = key == key_of(delta) or (
             delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace)
         )
-        if named and "id" in held.cells and _created_at(rows, held) > max(times):
+        at = created.get((key[1], *key[2]), held.cells.get("id", (BASE_TS, None))[0])
+        if named and "id" in held.cells and at > max(times):
             yield held
-
-
-def _created_at(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> int:
-    """When a table was created (µs): its oldest column is as old. The row of `tables` is written by each ALTER, and is
-    lowered where that was taken back. `BASE_TS` for one of a file."""
-    columns = (rows[key] for key in _of_table(rows, heading) if key[0] == "columns")
-    times = [each.cells["kind"][0] for each in columns if "kind" in each.cells]
-    return min((time for time in times if time > BASE_TS), default=heading.cells.get("id", (BASE_TS, None))[0])
 
 
 def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
@@ -199,7 +193,8 @@ def _lower(rows: dict[Key, SchemaDelta], key: Key) -> None:
 
 
 def _creations(rows: Iterable[SchemaDelta]) -> dict[tuple[str, ...], int]:
-    """When each table was created (µs), by keyspace and name, for those of which it is known: see `_created_at`."""
+    """When each table was created (µs), by keyspace and name, for those of which that is known: the oldest column is as
+    old as the table. The row of `tables` is written by each ALTER, and is lowered where that is taken back."""
     found: dict[tuple[str, ...], int] = {}
     for delta in rows:
         time = delta.cells.get("kind", (BASE_TS, None))[0] if delta.table == "columns" else BASE_TS

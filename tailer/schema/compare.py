@@ -15,15 +15,17 @@ from tailer.schema.rows import SchemaDelta
 
 def additions(state: SchemaState, response: Sequence[SchemaDelta]) -> list[SchemaDelta]:
     """The rows of the response that change a definition of `state`, or show that a table was created again, with all
-    rows of the same tables and types.
+    rows of the same tables and types; and the types that `state` does not know so: a later change of the log may use
+    one whose CREATE the log lacks.
 
     `state` is changed: it holds the response behind the call. Rows have the server's own write timestamps, so newer
     rows of the state win over them.
     """
+    unknown = {(d.keyspace, d.clustering[0]) for d in response if d.table == "types" and state.lacks_type(d)}
     again = [state.definitions[id] for id in created_again(state, response)]
     changed = [*again, *state.apply(response, response=True).values()]
     places = {(held.keyspace, held.table) for held in changed}
-    types = {(held.keyspace, name) for held in changed for name in held.types}
+    types = unknown | {(held.keyspace, name) for held in changed for name in held.types}
     return [
         delta
         for delta in response

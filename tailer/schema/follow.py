@@ -68,6 +68,12 @@ class SchemaState:
         place = (held.keyspace, held.table)
         return column_ages(held.table, self._rows(held.keyspace)) if self._current.get(place) == id else {}
 
+    def lacks_type(self, delta: SchemaDelta) -> bool:
+        """Whether a row of `types` has something newer than what is known of the type."""
+        row = self._rows(delta.keyspace).type_row(delta.clustering[0])
+        held = {} if row is None else row.cells
+        return any(name not in held or held[name][0] < time for name, (time, _) in delta.cells.items())
+
     def column_times(self, id: str) -> Mapping[str, int]:
         """When each column of a table was written last (µs), by the log or by a response; nothing of one whose name has
         another table since."""

@@ -147,3 +147,13 @@ def test_a_table_whose_columns_all_use_an_altered_type_is_not_created_again() ->
         response = [column("t", name, values, 30) for name, values in columns.items()]
         response += [heading("t", ID_A, 30, replaces=False), user_type("u", {"a": "int", "b": "int"}, 30)]
         assert created_again(known, response) == ({ID_A: 29} if again else {})
+
+
+def test_a_type_that_no_table_uses_yet_is_added() -> None:
+    """The log lacks its CREATE, and shows a column of it further on."""
+    made = user_type("u", {"a": "int"}, 20)
+    known = state(create("t", ID_A, 10, SIMPLE))
+    assert additions(known, [made]) == [made]
+    assert additions(known, [made]) == [], "it is known by now"
+    altered = user_type("u", {"a": "int", "b": "int"}, 30)
+    assert additions(known, [altered]) == [altered]

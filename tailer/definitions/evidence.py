@@ -18,8 +18,8 @@ from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, Sc
 
 
 class SchemaChange(NamedTuple):
-    """Rows of the schema that changed, and the position in this log from which they count. `copied`: the node copied a
-    whole schema then, which says of none of it since when it is."""
+    """Rows of the schema that changed, and the position in this log from which they count. `copied`: they are a whole
+    schema that the node copied from other nodes; each of them may be older than the copy."""
 
     at: Position
     deltas: Sequence[SchemaDelta]
@@ -37,7 +37,7 @@ def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
     whole = set[str]()
     first: Position | None = None
     for record in records:
-        # Of a table that was not known whole each row is news, also where an ALTER that the log showed wrote it again.
+        # All rows of a table that was not completely known are new, also those that an ALTER in the log wrote again.
         tables = creations(record.deltas).keys() - whole
         places = {place_of(each) for each in filter(_is_heading, record.deltas) if each.cells["id"][1] in tables}
         added = [delta for delta in record.deltas if place_of(delta) in places or _is_news(delta, known)]

@@ -1,11 +1,11 @@
 """Definitions from outside the log: a CQL file, a live server, the logs of other nodes of the cluster.
 
-A server is asked at the start, every minute, where an entry cannot be decoded, and behind segments that nobody reads
-(`segments/gaps.py`): a schema change in one of these no entry shows, and a column that was dropped and added with
-another type would be read by the wrong one. Its response is compared with the schema at the consumer's own position,
-never with what another consumer of the same journal has read further on. What it adds is journaled for that position;
-changes that the log itself shows behind the position count from there (`DefinitionHistory.in_force`). What a response
-lacks is not thereby dropped.
+A server is asked at the start, every minute, where an entry cannot be decoded, and behind each gap: segments that are
+missing or cannot be read (`segments/gaps.py`). A schema change in a gap is in no entry that the consumer reads. Without
+the request, a column that was dropped and added again with another type would be read by its earlier type. The response
+is compared with the schema at the consumer's own position, never with what another consumer of the same journal has
+read further on. What it adds is journaled for that position; changes that the log itself shows behind the position
+count from there (`DefinitionHistory.in_force`). What a response lacks is not thereby dropped.
 
 A change that no entry shows was made in a gap. Where there are several, it counts from the first one behind which the
 log shows no older change of the schema.
@@ -86,7 +86,7 @@ class OutsideSources:
     ) -> None:
         """Take in what the user named, valid from the planner's position, or from ever at a first start (None).
 
-        `view`: the log. Where it has gaps behind the position, what it does not show is taken as it is behind them.
+        `view`: the log. If it has gaps behind the position, the changes that it does not show count from behind a gap.
         """
         at = planned or BEGINNING
         file = self._options.schema_file
@@ -195,7 +195,7 @@ class OutsideSources:
             self._ask_server(self._server, at, view)
 
     def _ask_server(self, server: Server, at: Position, view: View) -> None:
-        """One response does for all gaps that were there when it was asked for."""
+        """One response is used for all gaps that existed at the time of the request."""
         if self._behind is None or self._behind[0] < at.segment:
             if self._unanswered is not None and self._clock() - self._unanswered < RETRY_SECONDS:
                 return
@@ -206,7 +206,7 @@ class OutsideSources:
                 self._unanswered = self._clock()
                 self._notices.append(
                     f"the server could not be asked for schema changes before {at}: {error.sentence()} It is asked "
-                    f"again every {RETRY_SECONDS:.0f} s; what is read until then is read by the definitions of before."
+                    f"again every {RETRY_SECONDS:.0f} s; until then rows are read by the definitions known so far."
                 )
                 return
             self._read_ahead()
@@ -215,7 +215,7 @@ class OutsideSources:
         if response.settled is None or self._known.history.between(response.settled, at):
             self._take(response, at, bounded=has_gap(view, at))
         else:
-            # Else each of many gaps would merge all of the history again.
+            # The response adds nothing here. To compare it again at each gap would merge the whole history each time.
             response.settled = at
 
     @property
@@ -263,8 +263,8 @@ class OutsideSources:
 
 
 class _Response:
-    """A server's definitions, and when they were asked for, in microseconds since the epoch. `settled`: where all of
-    them were taken that count there; nothing more of them counts further on, until the log shows a change."""
+    """A server's definitions, and when they were asked for, in microseconds since the epoch. `settled`: the position
+    at which all of them are journaled. They add nothing further on, until the log shows another schema change."""
 
     def __init__(self, asked: int, rows: Sequence[SchemaDelta]) -> None:
         self.asked = asked

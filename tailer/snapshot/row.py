@@ -84,7 +84,7 @@ class RowReader:
         try:
             column.type.json(value)
         except ValueError as error:
-            # A field came, and the log that shows it is not read yet.
+            # ALTER TYPE added a field, and the consumer has not read the log that far.
             raise UsageError(
                 "a value on the server does not fit the definition that the log has shown",
                 expected=f"{column.type.text} in {self._plan.table.name}, column {column.name}",

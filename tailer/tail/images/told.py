@@ -192,14 +192,14 @@ class Told:
             ended = earlier is not None and (earlier.dropped or id in event.again)
             again = ended and row["columns"] is not None
             if again and history.last_created(id, event.at) != event.at and not self._is_whole(merging, id, event):
-                # Nobody saw how the table was created again, so rows of it may have been written without capture.
+                # Its CREATE was not read, so rows of it may have been written without capture.
                 row["columns"] = told_text(told_definition(row["columns"]), capture_begins=True)
         return rows
 
     def _is_whole(self, merging: Merging, id: str, event: DefinitionEvent) -> bool:
-        """Whether all rows of a table that was created again were read, though nobody saw its CREATE: the log has shown
-        a change of the one before it since the node is followed, and the server says that this one captured from its
-        CREATE on."""
+        """Whether all rows of a table that was created again were read, although its CREATE is in no segment that was
+        read: the log shows a change of the earlier table since the node is followed, and the server's response shows
+        that the new one captured from its CREATE on."""
         known, history = merging.followed[self._node], self._tail.parts.definitions.history
         record, earlier = history.record_of(event), history.source_of(id, _before(event.at))
         start = offset_of_text(known.began, "the state of images").position

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,7 +21,9 @@ from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.log_writer import Cell, Column, Liveness, Row, Table, Update, add_column, create_table, drop_column
 from tests.helpers.schema_world import KEYSPACE, LateSession, World, new_world
+from tests.helpers.tails import change_rows
 
+BUDGET = 1 << 20
 KEY = Column("pk", "partition_key", "text", 0), Column("ck", "clustering", "text", 0)
 NUMBER, TIME = Column("x", "regular", "bigint"), Column("x", "regular", "timestamp")
 EPOCH = bytes(8)
@@ -101,23 +101,8 @@ class Reader:
             parts = tail_parts(folder_log(self._path, None), self._options, clock=lambda: self.now)
             self._tail = Tail(parts)
             self._tail.__enter__()
-        tail = self._tail
-        while True:
-            step = tail.step()
-            self.said += step.notices
-            for task in step.tasks:
-                for batch in tail.read(task):
-                    for line in batch.json_lines().splitlines():
-                        row: dict[str, Any] = json.loads(line)
-                        self.rows[row["partition_key"]["pk"]] = row["columns"]["x"]
-                    tail.took(step, task, batch)
-                tail.took(step, task)
-            tail.advance(step)
-            tail.save()
-            if step.error is not None:
-                raise step.error
-            if not step.brings:
-                return
+        for row in change_rows(self._tail, 100, BUDGET, self.said):
+            self.rows[row["partition_key"]["pk"]] = row["columns"]["x"]
 
     def close(self) -> None:
         if self._tail is not None:

@@ -5,7 +5,6 @@ Which definition is in force at a row is what the model says (`tests.helpers.sch
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from tailer.state.node_log import folder_log
 from tailer.tail.open import tail_parts
 from tailer.tail.tail import Tail
 from tests.helpers.schema_world import LateSession, World, Written, new_world
+from tests.helpers.tails import change_rows
 
 SEEDS = range(60)
 
@@ -52,20 +52,8 @@ class Consumer:
     def run(self, most: int) -> None:
         """So many steps at most."""
         tail = self._opened()
-        for _ in range(most):
-            step = tail.step(300)
-            for task in step.tasks:
-                for batch in tail.read(task):
-                    for line in batch.json_lines().splitlines():
-                        self._take(tail, json.loads(line))
-                    tail.took(step, task, batch)
-                tail.took(step, task)
-            tail.advance(step)
-            tail.save()
-            if step.error is not None:
-                raise step.error
-            if not step.brings:
-                return
+        for row in change_rows(tail, most, 300):
+            self._take(tail, row)
 
     def restart(self) -> None:
         if self._tail is not None:

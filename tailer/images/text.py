@@ -58,7 +58,9 @@ def value_text(column: DataColumn, value: Value) -> str:
         texts = ["null"] * len(type_.names)
         for path, part in value:
             number = int.from_bytes(path, "big")
-            texts[number] = type_.arguments[number].json(part)
+            # A field that the type does not have is of a type of an earlier incarnation of the table.
+            if number < len(texts):
+                texts[number] = type_.arguments[number].json(part)
         return _object([f"{quote(name)}:{text}" for name, text in zip(type_.names, texts, strict=True)])
     if type_.shape is Shape.SET:
         return "[" + ",".join([type_.element.json(path) for path, _ in value]) + "]"

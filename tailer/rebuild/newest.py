@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tailer.rebuild.table import Table
+from tailer.schema.migration import types_in
+from tailer.schema.model import TableDefinition, TypeField
 
 
 def newer(known: Table, told: Table) -> Table:
-    """The table by the newer definition of the two; what was told wins where neither tells more."""
+    """The table by the newer definition of the two; what was told wins where neither tells more.
+
+    A node that was down takes over the schema as a whole: its definitions have the newest columns from then on, and
+    fields of user-defined types as its log shows them. So a type may be newer in the definition that is older.
+    """
     if _age(known) > _age(told):
         known, told = told, known
+    longer = {} if told.native else _longer_types(known.definition, told.definition)
+    if longer:
+        definition = msgspec.structs.replace(told.definition, types={**told.definition.types, **longer})
+        told = msgspec.structs.replace(told, definition=definition)
     return known.succeeded_by(told)
+
+
+def _longer_types(older: TableDefinition, newest: TableDefinition) -> dict[str, tuple[TypeField, ...]]:
+    """The types that have more fields in the older definition. A type is never dropped while a column uses it: one of
+    a live column of both is the same one."""
+    live = [{(c.name, c.type, c.added_time) for c in each.columns if not c.dropped} for each in (older, newest)]
+    used = {name for _, type_, _ in live[0] & live[1] for name in types_in(type_, older)}
+    found = {name: older.types[name] for name in used & newest.types.keys() if name in older.types}
+    return {name: fields for name, fields in found.items() if len(fields) > len(newest.types[name])}
 
 
 def _age(table: Table) -> tuple[int, ...]:

@@ -245,7 +245,9 @@ def _elements(type_: CqlType, table: Table) -> tuple[FromJson, FromJson, Order]:
 def _field_path(type_: CqlType, table: Table) -> FromJson:
     bare = type_.text[1:-1].replace('""', '"') if type_.text.startswith('"') else type_.text
     numbers = {name: at for at, name in enumerate(type_.names)}
-    known = {**table.fields.get(bare, {}), **numbers}
+    # A name of a field that the type does not have is of a type of an earlier incarnation of the table.
+    earlier = {name: at for name, at in table.fields.get(bare, {}).items() if at < len(numbers)}
+    known = {**earlier, **numbers}
 
     def path(name: str) -> bytes:
         if name not in known:

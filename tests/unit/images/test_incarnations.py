@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tailer.images import Image
-from tailer.schema.model import Column, TableDefinition
+from tailer.rebuild import Table
+from tailer.schema.model import Column, TableDefinition, TypeField
 from tests.unit.images.told import (
     DATA,
     ID,
@@ -195,3 +196,36 @@ def test_a_node_that_is_behind_by_two_incarnations_begins_none() -> None:
     assert [image.op for image in state.tell(schema_row("a", ts=END + 7), at=6)] == ["drop"]
     assert state.tell(schema_row("b", definition()), at=7) == []
     assert [image.op for image in state.tell(schema_row("a", with_other_key(), END + 9), at=8)] == []
+
+
+def with_type(*fields: str) -> TableDefinition:
+    """With a column of a user-defined type that has these fields."""
+    return definition(Column("c", "regular", "u"), types={"u": tuple(TypeField(name, "int") for name in fields)})
+
+
+def fields(ts: int, x: int, **put: int) -> dict[str, Any]:
+    """b's UPDATE of fields of that column."""
+    return update(ts, x, node="b", c={"replaced": False, "put": put, "removed": []})
+
+
+def test_the_type_was_created_again_with_fewer_fields() -> None:
+    """b is behind, and logs a field that the ended table's type had."""
+    state = State(Column("c", "regular", "u"), whole=True, nodes=("a", "b"), types=with_type("p", "q", "r").types)
+    state.tell(fields(START + 1, 1, p=1, r=3))
+    assert [image.op for image in state.tell(schema_row("a", ts=END), at=4)] == ["drop"]
+    state.tell(schema_row("a", with_type("p", "q"), END + 5), at=5)
+    known = Table.of(with_type("p", "q"), [with_type("p", "q", "r")])
+    assert state.merger.define(known, created=False, cdc=True, now_us=now(5), node="a") == []
+    assert state.tell(fields(END - 1, 2, r=3), at=6) == []
+    assert told(state.tell(fields(END + 6, 2, q=2), at=7)) == [("upsert", {"c": {"p": None, "q": 2}}, False)]
+
+
+def test_a_supposed_table_has_values_of_fields_that_its_create_does_not_have() -> None:
+    """They are of the ended table, with timestamps of the future."""
+    state = State(Column("c", "regular", "u"), whole=True, nodes=("a", "b"), types=with_type("p", "q", "r").types)
+    state.tell(fields(START + 1, 1, p=1, r=3))
+    assert [image.op for image in state.tell(schema_row("a", ts=END), at=4)] == ["drop"]
+    expected = {"c": {"p": 1, "q": None, "r": 3}}
+    assert told(state.tell(fields(END + 9, 2, p=1, r=3), at=5)) == [("upsert", expected, False)]
+    state.tell(schema_row("a", with_type("p", "q")), at=6)
+    assert told(state.tell(fields(END + 10, 2, q=2), at=7)) == [("update", {"c": {"p": 1, "q": 2}}, False)]

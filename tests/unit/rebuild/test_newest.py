@@ -8,7 +8,7 @@ import pytest
 
 from tailer.rebuild.newest import newer
 from tailer.rebuild.table import Table
-from tailer.schema.model import Column, TableDefinition
+from tailer.schema.model import Column, TableDefinition, TypeField
 
 T = 1_795_893_138_511_000
 LIVE = Column("x", "regular", "int")
@@ -41,3 +41,31 @@ def test_the_newer_one_wins_whichever_was_known_first(older: Column, later: Colu
     """A3: a column that is live and has a `dropped_time` alone was put together of two moments."""
     assert newer(table(older), table(later)).definition.columns[1] == later
     assert newer(table(later), table(older)).definition.columns[1] == later
+
+
+def with_types(*columns: Column, **types: str) -> Table:
+    """A table with these columns and a key; `types`: by name the letters that name a type's fields."""
+    fields = {name: tuple(TypeField(letter, "int") for letter in letters) for name, letters in types.items()}
+    own = (Column("pk", "partition_key", "int", 0), *columns)
+    return Table.of(TableDefinition("0a" * 16, "k", "alt", own, cdc=True, types=fields))
+
+
+U, NESTED = Column("c", "regular", "u"), Column("l", "regular", "list<frozen<u>>")
+
+
+@pytest.mark.parametrize("column", [U, NESTED], ids=lambda column: column.type)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_field_that_only_the_definition_with_fewer_columns_has(column: Column, turned: bool) -> None:
+    """One node's log shows the newer column first, another one's the newer field, of one type each."""
+    both = with_types(column, LIVE, u="abc", w="xy"), with_types(column, u="abcd", w="xyz")
+    first, second = reversed(both) if turned else both
+    found = newer(first, second).definition
+    assert found == with_types(column, LIVE, u="abcd", w="xy").definition
+
+
+def test_a_type_that_was_created_again_with_fewer_fields() -> None:
+    """No column used it any more: another column does now."""
+    before = with_types(U, u="abc")
+    gone = Column("c", "regular", "tuple<int, int, int>", dropped=True, dropped_time=T)
+    now = with_types(gone, Column("d", "regular", "u"), u="ab")
+    assert newer(before, now).definition == newer(now, before).definition == now.definition

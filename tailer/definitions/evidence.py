@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tailer.position import Position
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, concerning, key_of, place_of, taken_back
+from tailer.schema.taken_back import Key, concerning, is_key_column, key_of, place_of, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, SchemaRecord
 
 
@@ -70,11 +70,11 @@ class Evidence:
         return added_by_responses(sorted(self._records, key=lambda record: record.n or sys.maxsize))
 
     @cached_property
-    def types_of_nodes(self) -> Sequence[SchemaChange]:
-        """The changes of types that only other nodes' logs show. Changes of tables and columns are left out: such a
-        record may have a position behind rows that already use them."""
-        told = ((r.at, types_in(r)) for r in self._records if r.source.startswith(NODE))
-        return [SchemaChange(at, types, is_taken_over(types)) for at, types in told]
+    def of_nodes(self) -> Sequence[SchemaChange]:
+        """The changes of types, and the new names of key columns, that only other nodes' logs show. Other changes of
+        tables and columns are left out: such a record may have a position behind rows that already use them."""
+        told = ((r.at, types_and_names_in(r)) for r in self._records if r.source.startswith(NODE))
+        return [SchemaChange(at, changes, is_taken_over(changes)) for at, changes in told]
 
     def before(self, response: Sequence[SchemaDelta], later: Iterable[SchemaChange], at: Position) -> list[SchemaDelta]:
         """A server's response without the changes that come later than a position. A whole schema that the node copied
@@ -115,9 +115,15 @@ class Evidence:
         return shown, oldest
 
 
-def types_in(record: SchemaRecord) -> list[SchemaDelta]:
-    """The rows of `types` in a record."""
-    return [delta for delta in record.deltas if delta.table == "types"]
+def types_and_names_in(record: SchemaRecord) -> list[SchemaDelta]:
+    """The rows of `types` in a record, and those of `columns` of a key column that it renames."""
+    columns: dict[tuple[str, str], list[SchemaDelta]] = {}
+    for delta in record.deltas:
+        if delta.table == "columns" and len(delta.clustering) > 1:
+            columns.setdefault((delta.keyspace, delta.clustering[0]), []).append(delta)
+    pairs = [each for each in columns.values() if len(each) == 2 and sum(map(is_key_column, each)) == 1]
+    renamed = [delta for pair in pairs if any(not delta.cells for delta in pair) for delta in pair]
+    return [*(delta for delta in record.deltas if delta.table == "types"), *renamed]
 
 
 def is_taken_over(deltas: Iterable[SchemaDelta]) -> bool:

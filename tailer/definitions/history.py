@@ -19,7 +19,7 @@ from tailer.definitions.evidence import (
     shown_at,
     start_of,
     time_of_create,
-    types_in,
+    types_and_names_in,
     written,
 )
 from tailer.position import Position
@@ -270,12 +270,17 @@ class DefinitionHistory:
                 self.merge(state, record)
         return state
 
-    def in_force(self, response: Sequence[SchemaDelta], at: Position, until: int = 0) -> list[SchemaDelta]:
+    def in_force(
+        self, response: Sequence[SchemaDelta], at: Position, until: int = 0, asked: int = 0
+    ) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log, or what another response
-        added, shows behind it. A schema that the node took over from others there created none of its tables. `until`:
-        only changes of up to this time (µs) may be in it."""
+        added, shows behind it. A schema that the node took over from others there created none of its tables, and
+        changed nothing that the response has if it is newer than the request. `until`: only changes of up to this time
+        (µs) may be in it. `asked`: the time of the request, 0 where it is not known."""
         later = [SchemaChange(shown_at(r), r.deltas, is_taken_over(r.deltas)) for r in self.shown_behind(at)]
-        later += [added for added in (*self._evidence().added, *self._evidence().types_of_nodes) if added.at > at]
+        if asked:
+            later = [each for each in later if not each.copied or max(map(written, each.deltas)) <= asked]
+        later += [added for added in (*self._evidence().added, *self._evidence().of_nodes) if added.at > at]
         may = [each for each in later if not until or min(map(written, each.deltas), default=0) <= until]
         return self._evidence().before(response, may, at)
 
@@ -348,12 +353,12 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         # A file has no timestamps; but of what was changed since it was given nothing is in it.
         until = record.learnt if record.source.startswith(FILE) else 0
-        return state.apply(self.in_force(deltas, record.at, until), response=record.asked > 0)
+        return state.apply(self.in_force(deltas, record.at, until, record.asked), response=record.asked > 0)
 
     def _created_again(self, record: SchemaRecord) -> dict[str, int]:
         """See `DefinitionEvent.again`: by the CREATE that the log shows, or a response where nobody saw it."""
         if record.source.startswith(SERVER):
-            return created_again(self._state, self.in_force(record.deltas, record.at))
+            return created_again(self._state, self.in_force(record.deltas, record.at, asked=record.asked))
         if record.source != LOG:
             return {}
         ids = {str(value) for d in record.deltas if (value := d.cells.get("id", (0, None))[1]) is not None}
@@ -370,7 +375,7 @@ class DefinitionHistory:
                 # Of these tables alone: to take all of a response back costs much, and there are many entries.
                 columns = (d for d in reported.deltas if d.table != "types")
                 own = [d for d in columns if (d.keyspace, *d.clustering[:1]) in begun]
-                deltas: Iterable[SchemaDelta] = self.in_force(own, shown_at(record))
+                deltas: Iterable[SchemaDelta] = self.in_force(own, shown_at(record), asked=reported.asked)
                 if reported.asked:
                     deltas = added_since(deltas, record.deltas)
                 changed |= state.apply(deltas, response=reported.asked > 0)
@@ -378,10 +383,10 @@ class DefinitionHistory:
 
     def _takes_back(self, record: SchemaRecord | DefinitionRecord) -> bool:
         """Whether a record shows a change that something reported before it has too early: the log's own, or another
-        node's of a type."""
+        node's of a type or the name of a key column."""
         if isinstance(record, DefinitionRecord) or not (record.source == LOG or record.source.startswith(NODE)):
             return False
-        deltas = record.deltas if record.source == LOG else types_in(record)
+        deltas = record.deltas if record.source == LOG else types_and_names_in(record)
         return any(other.at < shown_at(record) and shows(rows, deltas) for other, rows in self._reported)
 
 

@@ -30,8 +30,8 @@ def rows_of(response: Iterable[SchemaDelta]) -> dict[Key, SchemaDelta]:
 
 
 def shows(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
-    """Whether a response holds a row that these changes of a log wrote, or a table of the name that they dropped."""
-    return any(_is_in(response, delta) or any(_created_behind(response, delta)) for delta in changes)
+    """Whether a response holds a row that these changes of a log wrote, or a table that counts from them on."""
+    return any(_is_in(response, delta) for delta in changes) or bool(begins(response, changes))
 
 
 def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaDelta]]) -> list[SchemaDelta]:
@@ -86,7 +86,11 @@ def begins(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> 
 def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta]) -> Iterator[SchemaDelta]:
     """Of a response to a request what may count from a CREATE on that these changes of a log show: columns that are
     added. What the server dropped or altered meanwhile may follow in the log, or counts from where the response was
-    taken; applied here it would change the meaning of the rows before."""
+    taken; applied here it would change the meaning of the rows before. Of a table that was created again since, with
+    its id, nothing may count."""
+    response = [*response]
+    times, later = _creations(changes), _creations(response)
+    again = {table for table, time in later.items() if time > times.get(table, time)}
     created = {
         (delta.keyspace, delta.clustering[0])
         for delta in changes
@@ -94,10 +98,17 @@ def added_since(response: Iterable[SchemaDelta], changes: Sequence[SchemaDelta])
     }
     columns = {key_of(delta) for delta in changes if delta.table == "columns"}
     for delta in response:
-        is_column = delta.table == "columns" and key_of(delta) not in columns
+        # ALTER adds no key column: one that the CREATE does not have is one of these with a later name.
+        is_column = delta.table == "columns" and key_of(delta) not in columns and not is_key_column(delta)
         captures = delta.table in _HEADINGS and delta.cells.get("cdc", (0, None))[1] is True
-        if is_column or captures or (delta.keyspace, *delta.clustering[:1]) not in created:
+        table = delta.keyspace, *delta.clustering[:1]
+        if table not in created or ((is_column or captures) and table not in again):
             yield delta
+
+
+def is_key_column(delta: SchemaDelta) -> bool:
+    """Whether a row of `columns` is of a column of the primary key."""
+    return delta.cells.get("kind", (BASE_TS, None))[1] in ("partition_key", "clustering")
 
 
 def place_of(delta: SchemaDelta) -> tuple[bool, str, tuple[str, ...]]:
@@ -222,7 +233,7 @@ def _with_cells(delta: SchemaDelta, cells: dict[str, Cell]) -> SchemaDelta:
 
 def _without_column(rows: dict[Key, SchemaDelta], added: SchemaDelta, changes: Sequence[SchemaDelta]) -> None:
     held = rows.pop(key_of(added), None)
-    if held is None or held.cells.get("kind", (0, None))[1] not in ("partition_key", "clustering"):
+    if held is None or not is_key_column(held):
         return
     table = added.keyspace, added.clustering[0]
     of_table = [d for d in changes if d.table == "columns" and (d.keyspace, *d.clustering[:1]) == table]

@@ -361,3 +361,57 @@ def test_a_table_behind_a_gap_whose_keyspace_was_dropped_before_and_that_is_alte
         behind, altered = (history.as_of(Position(*at))[ID_A] for at in ((9, 0), (9, 200)))
         assert (behind.dropped, sorted(each.name for each in behind.columns)) == (False, ["id", "v", "w"])
         assert [each.name for each in altered.columns if not each.dropped] == ["id", "v"]
+
+
+def test_a_schema_that_the_node_copies_behind_a_request_takes_back_nothing_of_the_response() -> None:
+    """It copied the ALTER before, in a segment that is gone, and then the whole schema for a newer statement. Without
+    one that is newer than the request, the ALTER may be copied there."""
+    stopped = record(2, (7, 200), [heading("t", ID_A, 30, cdc=False)])
+    captures = heading("t", ID_A, 40)
+    response = given((8, 0), [*answered("t", ID_A, 10)[:-1], msgspec.structs.replace(captures, row_deletion=None)], 3)
+    columns = create("t", ID_A, 10, SIMPLE)[:-1]
+    for asked, before in ((50, True), (80, False)):
+        request = msgspec.structs.replace(response, asked=asked)
+        copied = record(4, (9, 100), [*columns, captures, *create("x", ID_B, 70, SIMPLE)])
+        for records in ([CREATE, stopped, request, copied], [CREATE, stopped, copied, request]):
+            history = DefinitionHistory(records[:-1])
+            history.extend(records[-1:])
+            found = [history.as_of(Position(*at))[ID_A].cdc for at in ((7, 250), (8, 500), (9, 100))]
+            assert found == [False, before, True]
+
+
+def test_a_response_with_a_later_table_of_the_same_id_adds_nothing_to_the_earlier_one() -> None:
+    """The DROP and the second CREATE are in segments that are gone: a new consumer has the later table's key, before
+    the log shows the CREATE of the first one."""
+    made = record(2, (7, 100), create("t", ID_A, 10, {**SIMPLE, "c": key("clustering", "int", 0, "asc")}))
+    keys = {"id": key("partition_key", "uuid"), "c": key("clustering", "int", 0, "asc")}
+    later = create("t", ID_A, 40, {**keys, "d": key("clustering", "int", 1, "asc"), "v": data("int")})
+    added = [*later[:-1], column("t", "w", data("int"), 60), heading("t", ID_A, 60)]
+    told = [msgspec.structs.replace(each, row_deletion=None) for each in added]
+    history = DefinitionHistory([given((0, 0), told, 1, asked=90), made])
+    columns = {column.name: column.type for column in history.as_of(Position(7, 100))[ID_A].columns}
+    assert columns == {"id": "int", "c": "int", "v": "text"}
+
+
+def test_a_key_column_that_only_another_node_shows_renamed_has_its_older_name_before_the_gap() -> None:
+    """A consumer that begins later has a response with the new name. The log shows the CREATE, or lacks that too."""
+    made = create("t", ID_A, 10, SIMPLE)
+    told = [column("t", "k", SIMPLE["id"], 40), column("t", "v", SIMPLE["v"], 10), heading("t", ID_A, 40)]
+    now = [msgspec.structs.replace(each, row_deletion=None) for each in told]
+    renamed = record(3, (9, 0), [gone("columns", ["t", "id"], 40), told[0], told[-1]], "node n1")
+    before = given((0, 0), [msgspec.structs.replace(each, row_deletion=None) for each in made], 1, asked=30)
+    for first in (record(1, (7, 100), made), before):
+        for records in ([first, renamed, given((0, 0), now, 4, asked=90)], [given((0, 0), now, 4, asked=90), renamed]):
+            history = DefinitionHistory([first, *records][:-1])
+            history.extend(records[-1:])
+            keys = [history.as_of(Position(*at))[ID_A].partition_key for at in ((7, 100), (8, 0), (9, 0))]
+            assert [key[0].name for key in keys] == ["id", "id", "k"]
+
+
+def test_a_response_adds_no_key_column_to_a_table_that_the_log_creates() -> None:
+    """The RENAME is in a segment that is gone: rows before have the older name, as the log has it."""
+    told = [column("t", "k", SIMPLE["id"], 40), column("t", "v", SIMPLE["v"], 10), heading("t", ID_A, 40)]
+    now = [msgspec.structs.replace(each, row_deletion=None) for each in told]
+    history = DefinitionHistory([given((0, 0), now, 1, asked=90)])
+    history.extend([record(2, (7, 100), create("t", ID_A, 10, SIMPLE))])
+    assert [key.name for key in history.as_of(Position(7, 100))[ID_A].partition_key] == ["id"]

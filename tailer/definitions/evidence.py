@@ -78,8 +78,8 @@ class Evidence:
 
     def before(self, response: Sequence[SchemaDelta], later: Iterable[SchemaChange], at: Position) -> list[SchemaDelta]:
         """A server's response without the changes that come later than a position. A whole schema that the node copied
-        then created none of its tables there."""
-        ordered = sorted(later, key=lambda change: change.at)
+        then created none of its tables there, and changed nothing that a statement of its own shows."""
+        ordered = sorted(_of_statements(later), key=lambda change: change.at)
         known = concerning(response, (change.deltas for change in ordered))
         if not known:
             return [*response]
@@ -113,6 +113,23 @@ class Evidence:
                     at = shown_at(record)
                     shown[id] = min(at, shown.get(id, at))
         return shown, oldest
+
+
+def _of_statements(changes: Iterable[SchemaChange]) -> list[SchemaChange]:
+    """The changes, where copied schemas have left out what the statements among these show."""
+    told = [*changes]
+    if not any(change.copied for change in told):
+        return told
+    shown = {_written(delta) for change in told if not change.copied for delta in change.deltas}
+    return [
+        each._replace(deltas=[d for d in each.deltas if _written(d) not in shown]) if each.copied else each
+        for each in told
+    ]
+
+
+def _written(delta: SchemaDelta) -> tuple[Key, frozenset[tuple[str, int]], int | None]:
+    """A row as a statement wrote it, by the timestamps of its cells: the same in each copy."""
+    return key_of(delta), frozenset((name, time) for name, (time, _) in delta.cells.items()), delta.row_deletion
 
 
 def types_and_names_in(record: SchemaRecord) -> list[SchemaDelta]:

@@ -105,7 +105,7 @@ class SchemaState:
             if delta.table == "keyspaces":
                 self._note_durability(delta)
             elif delta.table != "types" and (response or _is_base(delta)):
-                self._collect(delta, given)
+                self._collect(delta, given, response=response)
             else:
                 self._merge(delta, touched)
         for place, base in given.items():
@@ -127,11 +127,11 @@ class SchemaState:
     def _rows(self, keyspace: str) -> KeyspaceRows:
         return self._keyspaces.setdefault(keyspace, KeyspaceRows())
 
-    def _collect(self, delta: SchemaDelta, given: dict[tuple[str, str], Base]) -> None:
+    def _collect(self, delta: SchemaDelta, given: dict[tuple[str, str], Base], *, response: bool) -> None:
         place = (delta.keyspace, delta.clustering[0])
         base = given.get(place)
         if base is None:
-            base = given[place] = Base("tables")
+            base = given[place] = Base("tables", response=response)
         if delta.table in _NAMES:
             base.heading = delta.table
         base.add(delta)

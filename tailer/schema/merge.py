@@ -18,11 +18,12 @@ class Base:
 
     `heading` is the system table that names it (`tables` or `views`). `id` is "" as long as nobody knows it. Rows of a
     response have the server's own timestamps, and merge with the log's rows by them; rows of a file are at `BASE_TS`,
-    below every row of a log.
+    below every row of a log, and so are rows of a response from which a later change was taken back.
     """
 
-    def __init__(self, heading: str) -> None:
+    def __init__(self, heading: str, *, response: bool = False) -> None:
         self.heading = heading
+        self._response = response
         self.id = ""
         self.row = Row()
         self.columns: dict[str, NamedRows] = {"columns": {}, "dropped_columns": {}}
@@ -53,7 +54,7 @@ class Base:
         """Keep what an older base knew beyond this one.
 
         A file that is given later replaces what a file said before: columns it has not are dropped. Rows with
-        timestamps merge by them: a response that lacks a row does not say that it was dropped.
+        timestamps merge by them. A response that lacks a row does not say that it was dropped.
         """
         for table, rows in older.columns.items():
             for name, row in rows.items():
@@ -62,7 +63,7 @@ class Base:
                     if row.newest > BASE_TS:
                         held.join(row)
                     continue
-                if not (self.timed or row.newest > BASE_TS):
+                if not (self._response or self.timed or row.newest > BASE_TS):
                     row.delete(BASE_TS)
                 self.columns[table][name] = row
         if older.timed:

@@ -415,3 +415,29 @@ def test_a_response_adds_no_key_column_to_a_table_that_the_log_creates() -> None
     history = DefinitionHistory([given((0, 0), now, 1, asked=90)])
     history.extend([record(2, (7, 100), create("t", ID_A, 10, SIMPLE))])
     assert [key.name for key in history.as_of(Position(7, 100))[ID_A].partition_key] == ["id"]
+
+
+def test_a_column_counts_from_its_statement_though_the_node_copied_the_whole_schema_later() -> None:
+    """The copy has types too, and the tombstone of a renamed column: it looks like an ALTER TYPE."""
+    other = user_type("u", {"f": "int"}, 5)
+    made = record(1, (7, 100), create("t", ID_A, 10, SIMPLE))
+    added = record(2, (9, 0), [column("t", "w", data("int", "static"), 30), heading("t", ID_A, 30)])
+    rows = [*create("t", ID_A, 10, SIMPLE)[:-1], added.deltas[0], gone("columns", ["t", "ck"], 15), added.deltas[1]]
+    whole = record(3, (12, 100), [other, *rows, *create("x", ID_B, 50, SIMPLE)])
+    told = [msgspec.structs.replace(each, row_deletion=None) for each in rows if each.cells]
+    for records in ([made, added, whole, given((0, 0), told, 4, asked=90)], [given((0, 0), told, 4, asked=90), whole]):
+        history = DefinitionHistory([made, added, *records][:-1])
+        history.extend(records[-1:])
+        assert [names(history, *at)["t"] for at in ((7, 100), (8, 0), (9, 0), (12, 100))] == [2, 2, 3, 3]
+
+
+def test_a_column_that_a_later_response_lacks_was_not_dropped() -> None:
+    """Both are taken back to their positions: then their rows have no timestamps, as those of a file."""
+    made = record(1, (7, 100), create("t", ID_A, 10, SIMPLE))
+    told = [*made.deltas[:-1], column("t", "w", data("int"), 20), heading("t", ID_A, 60)]
+    first, second = given((8, 0), told, 2, asked=90), given((8, 50), [*told[:2], told[-1]], 3, asked=91)
+    altered = record(4, (9, 0), [heading("t", ID_A, 60)])
+    typed = record(5, (10, 0), [user_type("u", {"f": "int"}, 70), *told[:3]])
+    history = DefinitionHistory([made, first, second, altered, typed])
+    found = history.as_of(Position(8, 50))[ID_A].columns
+    assert {column.name: column.dropped for column in found} == {"id": False, "v": False, "w": False}

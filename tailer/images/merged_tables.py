@@ -203,7 +203,8 @@ class MergedTables:
             # It was dropped and created again, and nothing has shown that.
             yield self._end(known, now, cause)
             ended = dropped(self._tables.of(known.id).facts, node, by)
-            self._begin_again(known, created_again(ended, table, by, cdc=cdc, captured=captured, nodes=()), node, now)
+            again = created_again(ended, table, by, cdc=cdc, captured=captured, nodes=())
+            self._begin_again(known, again, node, self.begin(now))
             return
         earlier = shown_before(self._store, known.id, table, node) if len(self._followed) > 1 else None
         told = newer(facts.table, table) if earlier is None else facts.table
@@ -265,8 +266,7 @@ class MergedTables:
             yield from self._expire_all(old, now)
             facts = msgspec.structs.replace(facts, redefined=Redefined(old.facts, now, cause))
         known = self._tables.keep(facts)
-        names = changed_columns(old.facts.table, facts.table)
-        if names:
+        if names := changed_columns(old.facts.table, facts.table):
             image = self._of_table(known, "schema", names, None, cause, self._above_rows(now))
             # Which definition an image has is told by its number: rows of this one have higher numbers.
             self.begin(image.seq + 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
 
 from tailer.images import Image
+from tailer.images.tables import definitions_in
 from tailer.rebuild import Table
 from tailer.schema.model import Column, TableDefinition, TypeField
 from tests.unit.images.told import (
@@ -186,6 +188,18 @@ def test_a_definition_with_other_key_types_is_of_the_next_incarnation() -> None:
     state.tell(insert(START + 1, v=1))
     assert [image.op for image in state.tell(schema_row("a", with_other_key()), at=4)] == ["drop"]
     assert state.rows() == {}
+
+
+def test_images_of_the_ended_table_have_lower_numbers_than_the_definition_of_the_next() -> None:
+    """A kept table reads each image by the definition that its number is behind."""
+    state = State(whole=True, nodes=("a",))
+    before = state.tell(*(insert(START + 1, x, v=1) for x in range(9)), at=4)
+    (drop,) = state.tell(schema_row("a", with_other_key()), at=4)
+    text = json.dumps({"k": "one"})
+    (after,) = state.tell(insert(START + 2, v=1) | {"partition_key": text}, at=4)
+    *_, (number, newest) = definitions_in(state.store, ID)
+    assert newest == with_other_key()
+    assert max(image.seq for image in before) < drop.seq < number <= after.seq
 
 
 def test_a_node_that_is_behind_by_two_incarnations_begins_none() -> None:

@@ -34,7 +34,8 @@ def _longer_types(older: TableDefinition, newest: TableDefinition) -> dict[str, 
 
 
 def _age(table: Table) -> tuple[int, ...]:
-    """Columns and fields are only ever added: one that is dropped stays as such.
+    """Columns and fields are only ever added: one that is dropped stays as such, but for one whose name a key column
+    was given since.
 
     The sum of the times at which columns were dropped and added again decides next, not the newest. These are the
     times of the statements: DROP ... USING TIMESTAMP may give a column any `dropped_time`. A live column that has a
@@ -42,4 +43,6 @@ def _age(table: Table) -> tuple[int, ...]:
     """
     columns, types = table.definition.columns, table.definition.types
     changed = [column.added_time or column.dropped_at or column.dropped_time or 0 for column in columns]
-    return len(columns), sum(map(len, types.values())), sum(changed), sum(c.dropped for c in columns)
+    taken = sum(c.kind not in ("regular", "static") and c.dropped_time is not None for c in columns)
+    dropped = sum(c.dropped for c in columns) + 2 * taken
+    return len(columns) + taken, sum(map(len, types.values())), sum(changed), dropped

@@ -123,9 +123,11 @@ def _keys(old: TableDefinition, new: TableDefinition) -> Iterator[Step]:
 def _data_columns(old: TableDefinition, new: TableDefinition) -> Iterator[Step]:
     was = {column.name: column for column in old.data_columns}
     now = {column.name: column for column in new.data_columns}
+    # A key column was given the name since: the kept column of the name is out of its way already.
+    keys = {column.name for column in (*new.partition_key, *new.clustering)}
     for name, column in was.items():
         after = now.get(name)
-        if not column.dropped and (after is None or after.dropped):
+        if not column.dropped and name not in keys and (after is None or after.dropped):
             yield Step("drop_column", name, static=column.kind == "static")
     for name, column in now.items():
         if column.dropped:

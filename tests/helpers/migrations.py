@@ -62,11 +62,16 @@ class Source:
     @property
     def definition(self) -> TableDefinition:
         pk, ck = self.keys
-        columns = [Column(pk, "partition_key", self.pk_type, 0), Column(ck, "clustering", "int", 0)]
+        # A key column may be given the name of a dropped column, whose row of `dropped_columns` stays.
+        drops = {name: col.dropped_time for name, col in self.columns.items()}
+        columns = [
+            Column(pk, "partition_key", self.pk_type, 0, dropped_time=drops.get(pk)),
+            Column(ck, "clustering", "int", 0, dropped_time=drops.get(ck)),
+        ]
         columns += [
             Column(name, "static" if col.static else "regular", col.type, dropped=col.dropped,
                    dropped_time=col.dropped_time, added_time=col.added_time)
-            for name, col in self.columns.items()
+            for name, col in self.columns.items() if name not in self.keys
         ]  # fmt: skip
         types = {"place": tuple(TypeField(name, "int") for name in self.fields)}
         return TableDefinition(self.id, "ks", "t", tuple(columns), cdc=True, types=types)
@@ -173,15 +178,21 @@ class Source:
 
     # --- migrations ---
 
+    def _is_free(self, name: str) -> bool:
+        """Whether a column may have a name: neither a live one nor a key column has it, in any case."""
+        return name.casefold() not in {each.casefold() for each in (*self.names, *self.keys)}
+
     def migrate(self) -> str:
         """One ALTER, or DROP and CREATE; which."""
         kinds = ["add", "add_static", "drop", "drop_older", "again", "again", "rename", "field", "rename_field"]
         kind = self.chance.choice([*kinds, "recreate"])
         self.now += 1_000_000
         live = self.names
-        gone = [name for name, col in self.columns.items() if col.dropped]
+        gone = [name for name, col in self.columns.items() if col.dropped and self._is_free(name)]
         if kind in ("add", "add_static"):
-            name = f"c{len(self.columns)}"
+            # A name that differs from a dropped one by case alone is another column.
+            turned = [each for name in gone if (each := name.swapcase()) not in self.columns and self._is_free(each)]
+            name = self.chance.choice([f"c{len(self.columns)}", *turned])
             self.columns[name] = Col(self.chance.choice(["int", "frozen<place>"]), static=kind == "add_static")
         elif kind in ("drop", "drop_older") and live:
             col = self.columns[self.chance.choice(live)]
@@ -196,7 +207,9 @@ class Source:
                 col.type = self.chance.choice(["int", "varint", "blob"])
         elif kind == "rename":
             pk, ck = self.keys
-            self.keys = self.chance.choice([(pk, f"{ck}x"), (f"{pk}x", ck), (ck, pk)])
+            names = [*gone, *(each for name in gone if self._is_free(each := name.swapcase()))]
+            taken = [keys for name in names for keys in ((pk, name), (name, ck))]
+            self.keys = self.chance.choice([(pk, f"{ck}x"), (f"{pk}x", ck), (ck, pk), *taken])
         elif kind == "field":
             self.fields.append(f"f{len(self.fields)}")
         elif kind == "rename_field":

@@ -81,17 +81,21 @@ class Migration:
                     self._store.run(f"DELETE FROM {spelled(self._beside)}")
 
     def _rename(self, table: str, renames: Sequence[tuple[str, str]]) -> None:
-        there = [column.name for column in self._store.columns(table)]
-        of_table = [(before, after) for before, after in renames if before in there]
+        """Rename key columns; what stayed behind under one of their new names gets another one."""
+        spelling = {self._fold(column.name): column.name for column in self._store.columns(table)}
+        wanted = {self._fold(after): after for _, after in renames}
+        of_table = [(self._fold(before), self._fold(after)) for before, after in renames]
+        of_table = [(before, after) for before, after in of_table if before in spelling]
         leaving = {before for before, _ in of_table}
         for _, after in of_table:
-            if after in there and after not in leaving:
-                # A column that stayed behind when it was dropped.
-                aside = free_name(after, self._store.name_limit, there)
-                self._store.rename_column(table, after, aside)
-                there = [aside if name == after else name for name in there]
-        for before, after in rename_order(of_table, there):
-            self._store.rename_column(table, before, after)
+            if after in spelling and after not in leaving:
+                aside = free_name(spelling[after], self._store.name_limit, spelling, self._fold)
+                self._store.rename_column(table, spelling.pop(after), aside)
+                spelling[self._fold(aside)] = aside
+        for before, after in rename_order(of_table, [*spelling]):
+            name = wanted.get(after, after)
+            self._store.rename_column(table, spelling.pop(before), name)
+            spelling[after] = name
 
     def _set_aside(self, column: str) -> None:
         """A column that is there and cannot have the new type gets another name."""
@@ -100,8 +104,9 @@ class Migration:
             there = self._store.columns(table)
             found = next((each for each in there if self._fold(each.name) == self._fold(column)), None)
             if found is not None and column in wanted and not self._store.holds(wanted[column], found.type):
-                names = [each.name for each in there]
-                self._store.rename_column(table, found.name, free_name(found.name, self._store.name_limit, names))
+                taken = {self._fold(each.name) for each in there}
+                aside = free_name(found.name, self._store.name_limit, taken, self._fold)
+                self._store.rename_column(table, found.name, aside)
 
     def _loosen(self) -> None:
         if self._source.form.loose:
@@ -109,7 +114,7 @@ class Migration:
 
     def _everywhere(self, column: str, sets: str, more: str = "") -> None:
         for table in self._tables:
-            if any(each.name == column for each in self._store.columns(table)):
+            if any(self._fold(each.name) == self._fold(column) for each in self._store.columns(table)):
                 where = f"WHERE {quoted(column)} IS NOT NULL{more}"
                 self._store.run(f"UPDATE {spelled(table)} SET {sets} {where}")
 

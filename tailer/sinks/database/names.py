@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from hashlib import blake2b
 from typing import Final
 
@@ -44,10 +44,10 @@ def with_hash(table: str, of: str, limit: int) -> str:
     return f"{schema}{dot}{begin}_{digest}"
 
 
-def free_name(table: str, limit: int, taken: Container[str]) -> str:
-    """A name for what is set aside: NAME_before, NAME_before_2, and so on."""
+def free_name(table: str, limit: int, taken: Container[str], fold: Callable[[str], str] = str) -> str:
+    """A name for what is set aside: NAME_before, NAME_before_2, and so on. `taken`: names as `fold` gives them."""
     name, number = shortened(f"{table}_before", limit), 1
-    while name in taken:
+    while fold(name) in taken:
         number += 1
         name = shortened(f"{table}_before_{number}", limit)
     return name

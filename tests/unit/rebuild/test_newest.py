@@ -69,3 +69,13 @@ def test_a_type_that_was_created_again_with_fewer_fields() -> None:
     gone = Column("c", "regular", "tuple<int, int, int>", dropped=True, dropped_time=T)
     now = with_types(gone, Column("d", "regular", "u"), u="ab")
     assert newer(before, now).definition == newer(now, before).definition == now.definition
+
+
+@pytest.mark.parametrize("added", [None, T + 5])
+def test_a_key_column_was_given_the_name_of_a_dropped_column(added: int | None) -> None:
+    """DROP x; RENAME k TO x: the definition has one column less."""
+    keys = Column("k", "clustering", "int", 0), Column("x", "clustering", "int", 0, dropped_time=T, added_time=added)
+    before, after = with_types(keys[0], DROPPED), with_types(keys[1])
+    assert newer(before, after).definition == newer(after, before).definition == after.definition
+    again = with_types(keys[1], Column("k", "regular", "int"))
+    assert newer(after, again).definition == newer(again, after).definition == again.definition

@@ -35,6 +35,7 @@ U = Column("u", "regular", "list<frozen<place>>")
         (table(CK, V), table(CK, V, id="2" * 32), [Step("new_life")]),
         (table(CK, V), table(V), [Step("new_life")]),
         (table(CK, V), table(Column("c2", "clustering", "int", 0), V), [Step("rename_key", "c2", "ck")]),
+        (table(CK, V), table(Column("v", "clustering", "int", 0)), [Step("rename_key", "v", "ck")]),
         (table(CK, V), table(CK, DROPPED), [Step("drop_column", "v")]),
         (table(CK, V), table(CK), [Step("drop_column", "v")]),
         (table(CK, V), table(CK, Column("v", "regular", "int", dropped_time=9)), [Step("readd_column", "v")]),

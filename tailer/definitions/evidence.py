@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tailer.position import Position
+from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, concerning, is_key_column, key_of, place_of, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, SchemaRecord
@@ -164,6 +165,25 @@ def creations(deltas: Iterable[SchemaDelta]) -> dict[str, int]:
             times[name] = min(time, times.get(name, time))
             whole |= {name} if kind == "partition_key" else set()
     return {id: times[name] for name, id in ids.items() if name in whole}
+
+
+def drops(deltas: Iterable[SchemaDelta]) -> list[SchemaDelta]:
+    """The changes by which a log drops tables and views, or all of a keyspace."""
+    return [d for d in deltas if d.table in ("tables", "views") and not d.cells]
+
+
+def ended_by(
+    deltas: Iterable[SchemaDelta], before: Mapping[str, TableDefinition], after: Mapping[str, TableDefinition]
+) -> dict[str, int]:
+    """By id the tables that changes of a log dropped although they live behind these, and when (µs): a response has
+    the table that was created since with the same id."""
+    headings, found = drops(deltas) if before else [], dict[str, int]()
+    for id, held in after.items() if headings else ():
+        own = [d for d in headings if d.keyspace == held.keyspace] if id in before and not before[id].dropped else []
+        times = [d.row_deletion if d.clustering == (held.table,) else d.partition_deletion for d in own]
+        if not held.dropped and (known := [time for time in times if time is not None]):
+            found[id] = max(known)
+    return found
 
 
 def written(delta: SchemaDelta) -> int:

@@ -14,6 +14,8 @@ from tailer.definitions.event import DefinitionEvent
 from tailer.definitions.evidence import (
     Evidence,
     SchemaChange,
+    drops,
+    ended_by,
     is_taken_over,
     names_table,
     shown_at,
@@ -327,7 +329,10 @@ class DefinitionHistory:
             if record.source != LOG:
                 self._reported.append((record, rows_of(record.deltas)))
             again = self._created_again(record)
-            changed = {**{id: self._state.definitions[id] for id in again}, **self.merge(self._state, record)}
+            held = {id: self._state.definitions[id] for id in again}
+            before = dict(self._state.definitions) if record.source == LOG and drops(record.deltas) else {}
+            changed = {**held, **self.merge(self._state, record)}
+            again |= ended_by(record.deltas, before, changed)
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))

@@ -16,6 +16,9 @@ from tailer.schema.rows import BASE_TS, Cell, SchemaDelta
 Key = tuple[str, str, tuple[str, ...]]
 """System table, keyspace and clustering of a row of `system_schema`."""
 
+Creations = Mapping[tuple[str, ...], int]
+"""When tables were created (µs), by keyspace and name."""
+
 _HEADINGS: Final = ("tables", "views")
 
 
@@ -31,7 +34,7 @@ def rows_of(response: Iterable[SchemaDelta]) -> dict[Key, SchemaDelta]:
 
 def shows(response: dict[Key, SchemaDelta], changes: Sequence[SchemaDelta]) -> bool:
     """Whether a response holds a row that these changes of a log wrote, or a table that counts from them on."""
-    return any(_is_in(response, delta) for delta in changes) or bool(begins(response, changes))
+    return any(_is_later(response, delta) for delta in changes) or bool(begins(response, changes))
 
 
 def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaDelta]]) -> list[SchemaDelta]:
@@ -46,9 +49,10 @@ def taken_back(response: Iterable[SchemaDelta], later: Iterable[Sequence[SchemaD
     too few is lost.
     """
     rows, restored = rows_of(response), set[Key]()
-    for changes in reversed([*later]):
-        _take_back(rows, restored, changes)
+    # As the response has them: what is taken back loses its timestamps.
     created = _creations(rows.values())
+    for changes in reversed([*later]):
+        _take_back(rows, restored, changes, created)
     return [_raised(delta, created) for delta in rows.values()]
 
 
@@ -119,10 +123,13 @@ def _is_at(delta: SchemaDelta, places: Set[tuple[bool, str, tuple[str, ...]]], k
     return place_of(delta) in places or (delta.partition_deletion is not None and delta.keyspace in keyspaces)
 
 
-def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta]) -> None:
-    """Take one entry back. `restored`: columns that are there because a DROP was taken back."""
+def _take_back(
+    rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequence[SchemaDelta], created: Creations
+) -> None:
+    """Take one entry back. `restored`: columns that are there because a DROP was taken back. `created`: when each table
+    of the response was created."""
     for delta in changes:
-        for heading in [*_created_behind(rows, delta)]:
+        for heading in [*_created_behind(rows, delta, created)]:
             for each in [*_of_table(rows, heading)]:
                 del rows[each]
         if delta.table not in _HEADINGS or "id" not in delta.cells:
@@ -131,7 +138,7 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
         if key in rows and _is_created(rows[key], delta, changes):
             for each in [*_of_table(rows, delta)]:
                 del rows[each]
-        elif _is_in(rows, delta):
+        elif _is_later(rows, delta):
             _lower(rows, key)
             # Whether the table captured before this ALTER is not known: a row too many is better than one lost.
             rows[key].cells["cdc"] = (BASE_TS, True)
@@ -140,12 +147,12 @@ def _take_back(rows: dict[Key, SchemaDelta], restored: set[Key], changes: Sequen
     for delta in changes:
         key = key_of(delta)
         if delta.table == "types" or (delta.table == "columns" and retyped):
-            if _is_in(rows, delta):
+            if _is_later(rows, delta):
                 _lower(rows, key)
-        elif delta.table == "columns" and delta.cells and (_is_in(rows, delta) or key in restored):
+        elif delta.table == "columns" and delta.cells and (_is_later(rows, delta) or key in restored):
             restored.discard(key)
             _without_column(rows, delta, changes)
-        elif delta.table == "dropped_columns" and _is_in(rows, delta):
+        elif delta.table == "dropped_columns" and _is_later(rows, delta):
             restored.add(("columns", key[1], key[2]))
             _without_drop(rows, key)
 
@@ -160,15 +167,18 @@ def _is_created(held: SchemaDelta, delta: SchemaDelta, changes: Sequence[SchemaD
     return id == same and (at == BASE_TS or at >= created) and creates(changes, str(id))
 
 
-def _created_behind(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> Iterator[SchemaDelta]:
+def _created_behind(
+    rows: dict[Key, SchemaDelta], delta: SchemaDelta, created: Creations | None = None
+) -> Iterator[SchemaDelta]:
     """The rows of `tables` and `views` of tables that were created behind a DROP of the same name, or of its keyspace.
+    `created`: when each table was created; by default as the rows show it.
 
     Of a table that lives on no DROP is shown: its rows are older than a DROP only where it is of an earlier table.
     """
     times = [time for time in (delta.row_deletion, delta.partition_deletion) if time is not None]
     if delta.table not in _HEADINGS or delta.cells or not times:
         return
-    created = _creations(rows.values())
+    created = _creations(rows.values()) if created is None else created
     for key, held in rows.items():
         named = key == key_of(delta) or (
             delta.partition_deletion is not None and key[:2] == (delta.table, delta.keyspace)
@@ -191,6 +201,18 @@ def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
     return drop is not None and time == (BASE_TS, drop[1])
 
 
+def _is_later(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
+    """Whether a response has the row that this change of a log wrote, or one that was written later: it was not like
+    this before the change, either."""
+    held = rows.get(key_of(delta))
+    shared = (
+        []
+        if held is None
+        else [(held.cells[name][0], at) for name, (at, _) in delta.cells.items() if name in held.cells]
+    )
+    return _is_in(rows, delta) or (bool(shared) and all(time > at for time, at in shared))
+
+
 def _of_table(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> Iterator[Key]:
     """The rows of the table that a row of `tables` or `views` is of."""
     for key in rows:
@@ -203,7 +225,7 @@ def _lower(rows: dict[Key, SchemaDelta], key: Key) -> None:
         rows[key] = _with_cells(rows[key], rows[key].cells)
 
 
-def _creations(rows: Iterable[SchemaDelta]) -> dict[tuple[str, ...], int]:
+def _creations(rows: Iterable[SchemaDelta]) -> Creations:
     """When each table was created (µs), by keyspace and name, for those of which that is known: the oldest column is as
     old as the table. The row of `tables` is written by each ALTER, and is lowered where that is taken back."""
     found: dict[tuple[str, ...], int] = {}
@@ -215,7 +237,7 @@ def _creations(rows: Iterable[SchemaDelta]) -> dict[tuple[str, ...], int]:
     return found
 
 
-def _raised(delta: SchemaDelta, created: Mapping[tuple[str, ...], int]) -> SchemaDelta:
+def _raised(delta: SchemaDelta, created: Creations) -> SchemaDelta:
     """A row that was lowered, above the DROP of an earlier table with its name, or of its keyspace. A row of a file or
     a type stays where it is."""
     at = created.get((delta.keyspace, *delta.clustering[:1]))

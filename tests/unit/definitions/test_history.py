@@ -8,6 +8,7 @@ import msgspec
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
+from tailer.schema.compare import additions
 from tailer.schema.rows import SchemaDelta, put
 from tailer.state.journal_records import RetractRecord, SchemaRecord, SegmentEndRecord
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, column, create, data, drop, gone, heading, key, user_type
@@ -441,3 +442,52 @@ def test_a_column_that_a_later_response_lacks_was_not_dropped() -> None:
     history = DefinitionHistory([made, first, second, altered, typed])
     found = history.as_of(Position(8, 50))[ID_A].columns
     assert {column.name: column.dropped for column in found} == {"id": False, "v": False, "w": False}
+
+
+def test_a_type_that_was_created_again_in_a_gap_counts_from_no_position_before_it() -> None:
+    """A new consumer: the response has the later type, and the log shows the earlier one."""
+    earlier, later = user_type("u", {"a": "int", "b": "int"}, 5), user_type("u", {"b": "int", "a": "int"}, 40)
+    made = record(2, (7, 100), create("t", ID_A, 10, {**SIMPLE, "v": data("frozen<u>")}))
+    now = [later, *(msgspec.structs.replace(each, row_deletion=None) for each in made.deltas)]
+    told, first = given((0, 0), now, 1, asked=90), record(3, (7, 50), [earlier])
+    for records in ([told, first, made], [first, made, told]):
+        history = DefinitionHistory(records[:1])
+        for each in records[1:]:
+            history.extend([each])
+        fields = history.as_of(Position(7, 100))[ID_A].types["u"]
+        assert [field.name for field in fields] == ["a", "b"]
+    # Where the gap is, the response adds it.
+    found = additions(history.state_at(Position(8, 0)), history.in_force(now, Position(8, 0)))
+    assert "types" in [delta.table for delta in found]
+
+
+def test_a_response_with_a_table_created_behind_a_drop_that_is_in_the_whole_schema_later() -> None:
+    """The log shows the DROP, not the second CREATE, and the copy lowers all that the response has of the table."""
+    keys = {"id": key("partition_key", "uuid"), "c": key("clustering", "int", 0, "asc")}
+    again = create("t", ID_A, 60, {**keys, "v": data("int")})
+    told = [msgspec.structs.replace(each, row_deletion=None) for each in again]
+    dropped = record(2, (9, 0), drop("t", [*SIMPLE], 50))
+    extra = [user_type("u", {"f": "int"}, 5), gone("columns", ["t", "x"], 55)]
+    whole = record(3, (12, 100), [*extra, *again, *create("x", ID_B, 70, SIMPLE)])
+    history = DefinitionHistory([CREATE, dropped, whole])
+    history.extend([given((8, 0), told, 4, asked=90)])
+    for at, columns in (((8, 500), {"id": "int", "v": "text"}), ((9, 0), {"id": "uuid", "c": "int", "v": "int"})):
+        found = history.as_of(Position(*at))[ID_A]
+        assert {each.name: each.type for each in found.columns} == columns
+    # It counts from the DROP on, which ended the earlier one all the same.
+    (event,) = [each for each in history.events if each.at == Position(9, 0)]
+    assert event.again == {ID_A: 50}
+
+
+def test_what_the_log_shows_of_a_table_is_older_than_the_response() -> None:
+    """Later ALTERs are in a segment that is gone: the column has another type since, and the table captures no more."""
+    told = [*create("t", ID_A, 10, SIMPLE)[:-1], column("t", "c", data("text"), 40), heading("t", ID_A, 50, cdc=False)]
+    now = [msgspec.structs.replace(each, row_deletion=None) for each in told]
+    added = record(2, (8, 0), [column("t", "c", data("int"), 20), heading("t", ID_A, 20)])
+    for records in ([given((0, 0), now, 1, asked=90), added], [added, given((0, 0), now, 1, asked=90)]):
+        history = DefinitionHistory(records[:1])
+        history.extend(records[1:])
+        assert names(history, 7, 0) == {"t": 2}
+        found = history.as_of(Position(8, 0))[ID_A]
+        assert {each.name: each.type for each in found.columns} == {"id": "int", "v": "text", "c": "int"}
+        assert found.cdc

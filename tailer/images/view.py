@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from tailer.images.facts import NO_TIME, Fact
 from tailer.images.guesses import is_guess, is_unsure
-from tailer.rebuild.counters import shard_order, wrapped
+from tailer.rebuild.counters import shard_order
 from tailer.rebuild.facts import Kind
 from tailer.rebuild.rows import Value
 from tailer.rebuild.table import Plan
+from tailer.types.counter import wrapped
 
 _LIVE = int(Kind.LIVE)
 

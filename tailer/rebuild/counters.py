@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tailer.rebuild.facts import Fact, Kind, Stamp
-from tailer.types.counter import Shard, ShardKind
+from tailer.types.counter import Shard, ShardKind, wrapped
 from tailer.types.encode import timeuuid_bytes
 
 _SHARD: Final = struct.Struct(">Bqq")
@@ -49,11 +49,6 @@ def shard_order(value: bytes) -> tuple[int, int, int]:
 def shard_value(clock: int, total: int) -> bytes:
     """The bytes that a remote shard has as a fact."""
     return _SHARD.pack(_KINDS["remote"], clock, total)
-
-
-def wrapped(total: int) -> int:
-    """A sum as the server has it: it wraps at 64 bits."""
-    return (total + 2**63) % 2**64 - 2**63
 
 
 def counted(shards: Iterable[Fact]) -> int | None:

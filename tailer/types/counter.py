@@ -52,6 +52,11 @@ def read_shards(context: bytes) -> list[Shard]:
     return [Shard(id, kind, clock, total) for kind, (id, clock, total) in zip(kinds, shards, strict=True)]
 
 
+def wrapped(total: int) -> int:
+    """A sum as the server has it: it wraps at 64 bits."""
+    return (total + 2**63) % 2**64 - 2**63
+
+
 def counter_json(value: bytes) -> str:
     """JSON of a counter context: an array of its shards."""
     if not value:

@@ -103,6 +103,7 @@ AVRO: Final = Spelling(
         "bigint": _integer,
         "blob": blob,
         "boolean": lambda value: bytes(value) == b"true",
+        "counter": _integer,
         "date": lambda value: parse_date(text_of(value)),
         "decimal": digits,
         "double": _float,

@@ -29,7 +29,7 @@ CONNECTOR: Final = "cassandra"
 
 _OPS: Final = {
     "insert": "i", "update": "u", "snapshot": "i", "delete_row": "d", "delete_partition": "d", "delete_range": "r",
-    "truncate": "t",
+    "truncate": "t", "schema": "schema", "snapshot_range": "snapshot_range",
 }  # fmt: skip
 _INT64_MAX: Final = 2**63 - 1
 
@@ -122,10 +122,11 @@ def _written(row: RowValues, table: TableFields) -> dict[str, Any]:
     cells: dict[str, Any] = dict.fromkeys((column.name for column in table.data), None)
     for column in table.data:
         shape = column.type.shape
-        value = (assigned if shape is Shape.SIMPLE else deltas).get(column.name)
-        if value is None or shape is Shape.COUNTER:
+        at_once = shape in (Shape.SIMPLE, Shape.COUNTER)
+        value = (assigned if at_once else deltas).get(column.name)
+        if value is None:
             continue
-        if shape is not Shape.SIMPLE:
+        if not at_once:
             cells[column.name] = _cell(_put(value, column))
         else:
             expires = None if bytes(value) == NULL else _expiry(row, own.get(column.name))

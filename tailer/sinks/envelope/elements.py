@@ -1,7 +1,8 @@
 """What a change of the generic form assigned, and what it did by element: `columns` taken apart by the definition.
 
 Of a non-frozen collection or user-defined type an assignment has a value (as `SELECT JSON` shows it), a change by
-element has none that the row could tell; nor has a counter, of which the log holds shards.
+element has none that the row could tell; nor has a counter, of which the log holds shards. A row that was read from the
+server (`snapshot`) has all elements and all shards, so it has the value of every column.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tailer.schema.model import TableDefinition
 from tailer.sinks.envelope.changes import BYTES, fields_of
 from tailer.typed_decode import decode_json, json_decoder
 from tailer.types import CqlType, Shape, parse_type, quote
+from tailer.types.counter import wrapped
 
 _decode: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _NULL: Final = b"null"
@@ -30,6 +32,10 @@ class _Change(msgspec.Struct):
 
     replaced: bool
     put: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Shard(msgspec.Struct):
+    total: int
 
 
 class Split(NamedTuple):
@@ -49,16 +55,16 @@ def multi_columns(definition: TableDefinition | None) -> dict[str, CqlType] | No
     return {name: type_ for name, type_ in types.items() if type_.shape is not Shape.SIMPLE}
 
 
-def split(columns: pa.Array, multi: Mapping[str, CqlType] | None, name: str) -> Split:
-    """`columns` of rows of one table, of that name."""
+def split(columns: pa.Array, read: pa.Array, multi: Mapping[str, CqlType] | None, name: str) -> Split:
+    """`columns` of rows of one table, of that name. `read`: whether a row was read from the server."""
     texts = columns.cast(BYTES)
     if not multi:
         if multi is None:
             _check_plain(texts, name)
         return Split(fields_of(texts), pa.nulls(len(texts), BYTES))
     assigned, deltas = [], []
-    for text in texts.to_pylist():
-        of_row = (b"", None) if text is None else _split_row(text, multi)
+    for text, whole in zip(texts.to_pylist(), read.to_pylist(), strict=True):
+        of_row = (b"", None) if text is None else _split_row(text, multi, whole)
         assigned.append(of_row[0])
         deltas.append(of_row[1])
     return Split(pa.array(assigned, BYTES), pa.array(deltas, BYTES))
@@ -73,7 +79,7 @@ def _check_plain(texts: pa.Array, name: str) -> None:
             )
 
 
-def _split_row(text: bytes, multi: Mapping[str, CqlType]) -> tuple[bytes, bytes | None]:
+def _split_row(text: bytes, multi: Mapping[str, CqlType], whole: bool) -> tuple[bytes, bytes | None]:
     assigned: list[bytes] = []
     deltas: list[bytes] = []
     for name, value in _decode(text).items():
@@ -81,20 +87,20 @@ def _split_row(text: bytes, multi: Mapping[str, CqlType]) -> tuple[bytes, bytes 
         spelled: bytes | None = bytes(value)
         if type_ is not None:
             deltas.append(label + bytes(value))
-            spelled = _value(bytes(value), type_)
+            spelled = _value(bytes(value), type_, whole)
         if spelled is not None:
             assigned.append(label + spelled)
     return b",".join(assigned), b"{" + b",".join(deltas) + b"}" if deltas else None
 
 
-def _value(change: bytes, type_: CqlType) -> bytes | None:
-    """What the column has now; None for a change by element."""
+def _value(change: bytes, type_: CqlType, whole: bool) -> bytes | None:
+    """What the column has now; None for a change by element. `whole`: the elements or shards are all there are."""
     if change == _NULL:
         return _NULL
     if type_.shape is Shape.COUNTER:
-        return None
+        return _counted(change) if whole else None
     told = decode_json(change, _Change)
-    if not told.replaced:
+    if not (told.replaced or whole):
         return None
     if not bytes(told.put):
         return _NULL
@@ -113,6 +119,11 @@ def _whole(put: msgspec.Raw, type_: CqlType) -> bytes:
         return bytes(put)
     texts = [quote(name).encode() + b":" + bytes(fields.get(name, msgspec.Raw(_NULL))) for name in type_.names]
     return b"{" + b",".join(texts) + b"}"
+
+
+def _counted(shards: bytes) -> bytes:
+    """A counter's value, of all its shards."""
+    return str(wrapped(sum(shard.total for shard in decode_json(shards, list[_Shard])))).encode()
 
 
 def _array(elements: Sequence[msgspec.Raw]) -> bytes:

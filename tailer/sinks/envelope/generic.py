@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined, quoted
 from tailer.rows.batch import COLUMNS
@@ -41,15 +42,18 @@ class GenericChanges(TextChanges):
         """By definition: what a value means only that says."""
         found, number_of = self.definitions
         known = [multi_columns(each) for each in found]
-        columns = self.column("columns")
+        # Where no row is behind the change, `columns` has a definition (`schema`, `snapshot_range`) or nothing.
+        columns = pc.if_else(self.puts, self.column("columns"), None)
+        read = pc.equal(self.column("op"), "snapshot")
         if not any(known) and None not in known:
-            return split(columns, {}, "")
+            return split(columns, read, {}, "")
         parts: list[Split] = []
         places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
         for number, multi in enumerate(known):
             rows = np.flatnonzero(number_of == number)
             name = ".".join(str(each[int(rows[0])]) for each in self.names())
-            parts.append(split(columns.take(pa.array(rows)), multi, name))
+            of_table = pa.array(rows)
+            parts.append(split(columns.take(of_table), read.take(of_table), multi, name))
             places.append(rows)
         if len(parts) == 1:
             return parts[0]

@@ -143,3 +143,15 @@ def test_in_avro() -> None:
 def test_the_form_of_debezium_s_connector_is_of_rows() -> None:
     with pytest.raises(UsageError, match="rows or debezium or debezium-avro"):
         messages(image("insert", None, ONE), form="debezium-cassandra")
+
+
+@pytest.mark.parametrize("options", [{"form": "debezium"}, {"with_schema": True}, {"form": "debezium-avro"}])
+def test_a_counter_has_its_value(options: dict[str, Any]) -> None:
+    (message,) = messages(image("update", {**KEY, "n": 2}, {**KEY, "n": -7}), tables=table(n="counter"), **options)
+    if options.get("form") == "debezium-avro":
+        fastavro = pytest.importorskip("fastavro")
+        (told,) = fastavro.reader(io.BytesIO(message.value or b""))
+    else:
+        told = json.loads(message.value or b"")
+    told = told.get("payload", told)
+    assert (told["before"], told["after"]) == ({**KEY, "n": 2}, {**KEY, "n": -7})

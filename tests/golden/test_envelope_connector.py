@@ -21,7 +21,7 @@ ARCHIVE = Path(__file__).parents[2] / "fixtures" / "debezium" / "kinds.tar.xz"
 NAME = "peer"
 """`topic.prefix` of the connector."""
 
-OURS = {"node", "segment", "offset", "event_id", "static", "deltas"}
+OURS = {"node", "segment", "offset", "event_id", "set", "static", "deltas"}
 """What `source` has besides."""
 
 OTHERWISE = {"version", "cluster", "file", "pos"}

@@ -76,7 +76,7 @@ class DebeziumAvro:
             try:
                 key = table.fields.key_values(row.partition, row.clustering) if row.partition else {}
                 keys.append(self._key(_renamed(key, table), table) if key else None)
-                told = {"op": op, "ts_ms": at_ms, "source": self._source(row), **_sides(row, key, table)}
+                told = {"op": op, "ts_ms": at_ms, "source": self._source(row, table), **_sides(row, key, table)}
                 values.append(self._value(told, table))
             except (ValueError, KeyError, OverflowError) as error:
                 raise row.misfit(error) from error
@@ -94,13 +94,14 @@ class DebeziumAvro:
         fastavro.writer(out, table.value, [told], sync_marker=table.value_head)
         return out.getvalue()
 
-    def _source(self, row: RowValues) -> dict[str, Any]:
-        """Every field of it; null for what the row has not."""
+    def _source(self, row: RowValues, table: _Schemas) -> dict[str, Any]:
+        """Every field of it; null for what the row has not. `set`: in `after` nothing tells null from not set."""
+        names_set = [table.names[name] for name in table.fields.names_set(row.assigned)] if row.puts else None
         texts = {name: _text(getattr(row, name)) for name in _TEXTS}
         return {
             **self._about, **texts, "ts_ms": row.write_ms, "ts_us": row.write_ts, "keyspace": row.keyspace,
             "table": row.table, "node": row.node, "segment": row.segment, "offset": row.offset,
-            "event_id": row.event_id, "partial": row.partial, "static": row.is_static, "ttl": row.ttl,
+            "event_id": row.event_id, "partial": row.partial, "set": names_set, "static": row.is_static, "ttl": row.ttl,
             "expires_at": row.expires_at, **row.extras,
         }  # fmt: skip
 
@@ -158,7 +159,8 @@ def _source_schema(namespace: str, more: Sequence[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {
         **dict.fromkeys(("version", "connector", "name"), "string"), "ts_ms": number, "ts_us": number,
         **dict.fromkeys(("keyspace", "table"), "string"), "node": "string", "segment": "long", "offset": "long",
-        "event_id": "string", "partial": "boolean", "static": "boolean", "ttl": ["null", "int"], "expires_at": number,
+        "event_id": "string", "partial": "boolean", "set": ["null", {"type": "array", "items": "string"}],
+        "static": "boolean", "ttl": ["null", "int"], "expires_at": number,
         **dict.fromkeys(_TEXTS, text),
         **{name: kinds.get(name, text) for name in more},
     }  # fmt: skip

@@ -15,12 +15,12 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from tailer.sinks.envelope.changes import BYTES, Changes
+from tailer.sinks.envelope.changes import BYTES, Changes, fields_in
 from tailer.sinks.envelope.cql_names import clustering_class, printed
 from tailer.sinks.envelope.java_values import JAVA
 from tailer.sinks.envelope.row_values import RowValues, rows_of
 from tailer.sinks.envelope.spelling import NULL, digits
-from tailer.sinks.envelope.table_fields import FieldColumn, TableFields, TableFieldsBook, fields_in
+from tailer.sinks.envelope.table_fields import FieldColumn, TableFields, TableFieldsBook
 from tailer.typed_decode import decode_json
 from tailer.types import Shape
 from tailer.types.cql_name import cql_name
@@ -65,7 +65,8 @@ class Connector:
                 key = table.key_values(row.partition, row.clustering) if row.partition else None
                 keys.append(None if key is None else msgspec.json.encode(key))
                 after = None if key is None else _after(row, table, key)
-                told = {"ts_ms": at_ms, "op": _op(row), "source": self._source(row), "after": after}
+                source = self._source(row) | ({"set": table.names_set(row.assigned)} if row.puts else {})
+                told = {"ts_ms": at_ms, "op": _op(row), "source": source, "after": after}
                 values.append(msgspec.json.encode(told))
             except (ValueError, KeyError) as error:
                 raise row.misfit(error) from error

@@ -6,10 +6,11 @@ All text is UTF-8 bytes. "Fields" are the inside of a JSON object, without its b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,11 +18,13 @@ from tailer.rows.arrow_texts import joined, quoted
 from tailer.sinks.envelope.row_definitions import RowDefinitions, definitions_of
 from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.table_text import Tables
+from tailer.typed_decode import json_decoder
 
 BYTES: Final = pa.binary()
 NO_FIELDS: Final = pa.scalar(b"", BYTES)
 _PUTS: Final = pa.array(["insert", "update", "snapshot"])
 _NULL: Final = pa.scalar(None, BYTES)
+fields_in: Final = json_decoder(dict[str, msgspec.Raw]).decode
 
 
 class Changes(ABC):
@@ -131,6 +134,11 @@ class Changes(ABC):
         return where(self.puts, joined("{", row, "}"), b"null")
 
     @cached_property
+    def names_set(self) -> pa.Array:
+        """The names of the columns that `after` has besides those of the key, as JSON arrays; null where it is null."""
+        return names_of(where(self.puts, self.assigned, None))
+
+    @cached_property
     def partial(self) -> pa.Array:
         """Whether the row may have more than `after` says."""
         return pa.repeat(True, len(self))
@@ -190,6 +198,16 @@ def and_more(fields: pa.Array, more: pa.Array) -> pa.Array:
     if pc.all(both).as_py():
         return joined(fields, ",", more)
     return joined(fields, pc.if_else(both, pa.scalar(b",", BYTES), NO_FIELDS), more)
+
+
+def names_of(fields: pa.Array, left_out: Iterable[Collection[str]] | None = None) -> pa.Array:
+    """The names of fields as JSON arrays, without those that are left out row by row; null of null."""
+    names = [None if text is None else tuple(fields_in(text)) for text in joined("{", fields, "}").to_pylist()]
+    if left_out is not None:
+        found = zip(names, left_out, strict=True)
+        names = [each and tuple(name for name in each if name not in out) for each, out in found]
+    texts = {each: None if each is None else msgspec.json.encode(each) for each in set(names)}
+    return pa.array([texts[each] for each in names], BYTES)
 
 
 def fields_of(objects: pa.Array) -> pa.Array:

@@ -47,12 +47,13 @@ def about(version: str, name: str) -> str:
 
 
 class Parts:
-    """The parts of the envelope, row by row. `about`: fields with which `source` begins. `flat`: what is JSON in it
-    stands there as text, as a schema wants it."""
+    """The parts of the envelope, row by row. `about`: fields with which `source` begins. `names_set`: as `Changes` has
+    it; None: that of the changes. `flat`: what is JSON in it stands there as text, as a schema wants it."""
 
-    def __init__(self, changes: Changes, about: str, *, flat: bool = False) -> None:
+    def __init__(self, changes: Changes, about: str, names_set: pa.Array | None = None, *, flat: bool = False) -> None:
         self._changes = changes
         self._about = about
+        self._names_set = names_set
         self._quoted = frozenset(_MORE) - _NUMBERS if flat else _TEXTS
 
     @cached_property
@@ -75,6 +76,8 @@ class Parts:
             ',"segment":', _or_null(changes.text("segment")), ',"offset":', _or_null(changes.text("offset")),
             ',"event_id":', _or_null(quoted(changes.text("event_id"))), ',"partial":', json_texts(changes.partial),
         ]  # fmt: skip
+        names_set = changes.names_set if self._names_set is None else self._names_set
+        parts.append(joined(',"set":', names_set).fill_null(b""))
         static = changes.column("is_static")
         if pc.any(static).as_py():
             parts.append(where(static, pa.repeat(pa.scalar(b',"static":true', BYTES), len(changes))))

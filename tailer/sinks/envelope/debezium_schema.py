@@ -32,7 +32,9 @@ SOURCE: Final[Mapping[str, Mapping[str, Any]]] = {
     **dict.fromkeys(("keyspace", "table", "node"), TEXT),
     **dict.fromkeys(("segment", "offset"), _NUMBER),
     "event_id": TEXT,
-    **dict.fromkeys(("partial", "static"), _FLAG),
+    "partial": _FLAG,
+    "set": {"type": "array", "items": {"type": "string", "optional": False}, "optional": True},
+    "static": _FLAG,
     "ttl": {"type": "int32", "optional": True},
     "expires_at": _NUMBER,
     **dict.fromkeys(("cells", "deltas", "range"), JSON_TEXT),
@@ -62,11 +64,11 @@ class DebeziumWithSchema:
         """Keys and values of the rows. DefinitionError for a table that nothing defines, SinkError for a row that its
         definition does not fit, or that has a number which Connect's JSON cannot hold."""
         tables = self._tables.of(changes)
-        keys, before, after = _payloads(changes, tables)
+        keys, before, after, names_set = _payloads(changes, tables)
         schemas = [self._schemas(table, changes.more) for table in tables.tables]
         numbers = pa.array(tables.number)
         of_key, of_value = (pa.array([pair[side] for pair in schemas], BYTES).take(numbers) for side in (0, 1))
-        parts = Parts(changes, self._about, flat=True)
+        parts = Parts(changes, self._about, names_set, flat=True)
         payload = ('{"before":', before, ',"after":', after, ',"source":', parts.source)
         key = joined('{"schema":', of_key, ',"payload":', keys, "}")
         told = ('{"schema":', of_value, ',"payload":', *payload)
@@ -91,18 +93,21 @@ def schemas_of(table: TableFields, name: str, more: Sequence[str] = ()) -> tuple
     return msgspec.json.encode(struct(f"{begin}.Key", key)), msgspec.json.encode(struct(f"{begin}.Envelope", fields))
 
 
-def _payloads(changes: Changes, tables: FieldsOfRows) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Keys, and what was there before and after; null for no key."""
+def _payloads(changes: Changes, tables: FieldsOfRows) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """Keys, what was there before and after, and the names of the columns that were set; null for no key, no row."""
     keys: list[bytes | None] = []
     before: list[bytes] = []
     after: list[bytes] = []
+    names_set: list[bytes | None] = []
     for row, table in zip(rows_of(changes), tables.by_row(), strict=True):
         try:
             key = table.key_values(row.partition, row.clustering) if row.partition else {}
             keys.append(msgspec.json.encode(key) if key else None)
-            after.append(msgspec.json.encode({**key, **table.values(row.assigned)}) if row.puts else b"null")
+            told = table.values(row.assigned) if row.puts else None
+            after.append(msgspec.json.encode(None if told is None else {**key, **told}))
+            names_set.append(None if told is None else msgspec.json.encode([*told]))
             former = None if row.former is None else {**key, **table.values(row.former)}
             before.append(msgspec.json.encode(former))
         except (ValueError, KeyError) as error:
             raise row.misfit(error) from error
-    return pa.array(keys, BYTES), pa.array(before, BYTES), pa.array(after, BYTES)
+    return pa.array(keys, BYTES), pa.array(before, BYTES), pa.array(after, BYTES), pa.array(names_set, BYTES)

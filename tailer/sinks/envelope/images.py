@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailer.rows.arrow_texts import joined
 from tailer.rows.image_ops import check_op
-from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_of, filled, json_texts, where
+from tailer.sinks.envelope.changes import BYTES, TextChanges, fields_in, fields_of, filled, json_texts, names_of, where
 from tailer.sinks.image_ids import IMAGE_ID, image_ids
 from tailer.sinks.in_force import Versions, no_versions
 from tailer.sinks.list_texts import strings_json
@@ -58,6 +58,11 @@ class ImageChanges(TextChanges):
     @cached_property
     def assigned(self) -> pa.Array:
         return fields_of(self.column("after"))
+
+    @cached_property
+    def names_set(self) -> pa.Array:
+        keys = ({*fields_in(key)} if key else () for key in self.key.to_pylist())
+        return names_of(where(self.puts, self.assigned, None), keys)
 
     @cached_property
     def deltas(self) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,12 +12,9 @@ import numpy as np
 from tailer.errors import DefinitionError
 from tailer.position import Position
 from tailer.schema.model import Column, TableDefinition
-from tailer.sinks.envelope.changes import Changes
+from tailer.sinks.envelope.changes import Changes, fields_in
 from tailer.sinks.envelope.spelling import NULL, Spell, Spelling
-from tailer.typed_decode import json_decoder
 from tailer.types import CqlType, parse_type
-
-fields_in: Final = json_decoder(dict[str, msgspec.Raw]).decode
 
 
 class FieldColumn(NamedTuple):
@@ -52,6 +49,11 @@ class TableFields:
         """The fields of other columns, spelled. Those that the definition has not, or has as dropped, are left out."""
         found = fields_in(b"{" + assigned + b"}")
         return {column.name: column.spell(found[column.name]) for column in self.data if column.name in found}
+
+    def names_set(self, assigned: bytes) -> list[str]:
+        """The names of these, in the same order."""
+        found = fields_in(b"{" + assigned + b"}")
+        return [column.name for column in self.data if column.name in found]
 
 
 class FieldsOfRows(NamedTuple):

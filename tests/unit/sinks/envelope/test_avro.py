@@ -64,8 +64,8 @@ def test_without_a_registry_a_value_opens_by_itself() -> None:
         "version": "", "connector": "cdc-tail", "name": "cdc-tail", "ts_ms": 1_795_259_642_123,
         "ts_us": 1_795_259_642_123_456, "keyspace": "shop", "table": "orders", "node": "local",
         "segment": 1795259642879, "offset": 28, "event_id": "local:1795259642879:28:0", "partial": True,
-        "static": False, "ttl": None, "expires_at": None, "cells": None, "deltas": None, "range": None, "txn": None,
-        "attrs": None,
+        "set": ["state", "total"], "static": False, "ttl": None, "expires_at": None, "cells": None, "deltas": None,
+        "range": None, "txn": None, "attrs": None,
     }  # fmt: skip
     assert message.key == b'{"id":17,"at":"a"}'
 

@@ -58,7 +58,7 @@ def test_an_insert() -> None:
     assert value(FORM, TABLE) == {
         "ts_ms": AT,
         "op": "i",
-        "source": SOURCE | OURS,
+        "source": SOURCE | OURS | {"set": ["state", "total"]},
         "after": KEY | {"state": cell("new"), "tags": None, "total": cell(12.5)} | NO_RANGE,
     }
     assert key(FORM, TABLE) == {"id": 17, "at": "a"}
@@ -138,7 +138,7 @@ def test_a_static_row_is_there_too() -> None:
     )  # fmt: skip
     known = TableDefinition(ORDINARY["table_id"], "shop", "orders", columns)
     made = value(FORM, {known.id: known}.get, op="update", is_static=True, clustering=None, columns='{"s":1}')
-    assert (made["op"], made["source"]) == ("u", SOURCE | OURS | {"static": True})
+    assert (made["op"], made["source"]) == ("u", SOURCE | OURS | {"static": True, "set": ["s"]})
     assert made["after"] == {"id": cell(17), "at": None, "v": None, "s": cell(1)} | NO_RANGE
 
 
@@ -188,7 +188,8 @@ def test_values_are_those_of_the_connector(type_: str, json_: str, expected: Any
 def test_elements_are_told_as_the_connector_does_and_beside_it_in_full(type_: str, change: Any, expected: Any) -> None:
     made = value(FORM, table(c=type_, types=TYPES), op="update", columns=json.dumps({"c": change}))
     assert made["after"]["c"] == cell(expected)
-    assert made["source"] == SOURCE | OURS | {"deltas": {"c": change}}
+    names = ["c"] if change is None or change["replaced"] else []
+    assert made["source"] == SOURCE | OURS | {"deltas": {"c": change}, "set": names}
 
 
 def test_a_counter_has_no_value_that_could_be_told() -> None:

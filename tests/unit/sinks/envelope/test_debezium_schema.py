@@ -62,7 +62,7 @@ def test_every_member_of_a_payload_has_its_schema() -> None:
     ((_, told),) = made(rich)
     source = next(field for field in told["schema"]["fields"] if field["field"] == "source")
     types = {field["field"]: field["type"] for field in source["fields"]}
-    python = {"string": str, "int32": int, "int64": int, "boolean": bool}
+    python = {"string": str, "int32": int, "int64": int, "boolean": bool, "array": list}
     for name, found in told["payload"]["source"].items():
         assert type(found) is python[types[name]], name
     assert told["payload"]["source"]["attrs"] == '{"by":"me"}'

@@ -1,4 +1,4 @@
-"""Every op, format and kind of column as one table: what `after` and `source.deltas` say of the column.
+"""Every op, format and kind of column as one table: what `after`, `source.set` and `source.deltas` say of it.
 
 Changes are written as docs/change-rows.md describes `columns`; expected values are written by hand.
 """
@@ -13,11 +13,14 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from tailer.images.image_rows import ImageRows
 from tailer.schema.model import Column, TableDefinition, TypeField
 from tailer.sinks.envelope.envelope import Envelope
 from tailer.sinks.envelope.options import EnvelopeOptions
+from tests.helpers.image_files import image
 from tests.unit.sinks.envelope.made import AT
 from tests.unit.sinks.rows import ORDINARY, batch, row
+from tests.unit.sinks.tables import table as tables_of
 
 fastavro = pytest.importorskip("fastavro")
 
@@ -28,6 +31,7 @@ FORMATS: Final = {
     "cassandra": EnvelopeOptions("debezium-cassandra"),
 }
 ID: Final = "9f6593a0-e598-11f1-b9b8-bd260306fc63"
+KEY: Final = {"id": 17, "at": "a"}
 ABSENT: Final = object()
 """The column is not in `after`; where a schema makes absent fields null, it is null."""
 
@@ -72,15 +76,26 @@ def definition(type_: str, *, static: bool = False, name: str = "c") -> TableDef
     return TableDefinition(ORDINARY["table_id"], "shop", "orders", columns, types=TYPES)
 
 
+def columns_of(**columns: str) -> TableDefinition:
+    found = tables_of(**columns)(ORDINARY["table_id"])
+    assert found is not None
+    return found
+
+
+def value_of(form: str, value: bytes | None) -> Any:
+    """What a message's value says."""
+    if form == "avro":
+        (record,) = fastavro.reader(io.BytesIO(value or b""))
+        return record
+    told = json.loads(value or b"null")
+    return told["payload"] if form == "with-schema" else told
+
+
 def message(form: str, table: TableDefinition, **change: Any) -> Any:
     """The value of one row's message."""
     envelope = Envelope(FORMATS[form], {table.id: table}.get)
     (made,) = envelope.messages(batch(row(**change)).to_arrow(), AT)
-    if form == "avro":
-        (record,) = fastavro.reader(io.BytesIO(made.value))
-        return record
-    value = json.loads(made.value or b"null")
-    return value["payload"] if form == "with-schema" else value
+    return value_of(form, made.value)
 
 
 def shown(form: str, after: dict[str, Any], name: str = "c") -> Any:
@@ -149,6 +164,7 @@ def test_a_row_that_is_there(form: str, op: str, how: str, kind: str, static: bo
         wanted = {"list": [], "set": [], "map": {}}.get(kind)
     assert shown(form, made["after"]) == wanted
     assert deltas(made["source"]) == (None if kind in ALL_AT_ONCE else columns)
+    assert made["source"]["set"] == ([] if how == "by element" else ["c"])
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -177,3 +193,51 @@ def test_a_change_without_a_row_behind_it(form: str, op: str, kind: str) -> None
         assert made["after"] is None
     assert made["op"] == letters.get(op, op)
     assert deltas(made["source"]) is None
+    assert made["source"].get("set") is None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_column_set_to_null_is_told_from_one_that_was_not_touched(form: str) -> None:
+    """`UPDATE t SET v = 2`, the same with `w = null`, and an INSERT of the key alone."""
+    table = columns_of(v="int", w="int", z="int")
+    one, both, none = (
+        message(form, table, op="update", columns=text) for text in ('{"v":2}', '{"v":2,"w":null}', "{}")
+    )
+    assert [each["source"]["set"] for each in (one, both, none)] == [["v"], ["v", "w"], []]
+
+
+@pytest.mark.parametrize("form", ["debezium", "with-schema", "avro"])
+def test_a_sink_that_applies_what_was_set_has_the_table(form: str) -> None:
+    """As the page says: of `after` the columns that `source.set` names."""
+    table = columns_of(v="int", w="int", tags="set<text>")
+    kept: dict[str, Any] = {}
+    for columns in (
+        '{"v":1,"w":1,"tags":{"replaced":true,"put":["x"]}}',
+        '{"v":2}',
+        '{"tags":{"replaced":false,"put":["y"]}}',
+        '{"w":null}',
+    ):
+        made = message(form, table, op="update", columns=columns)
+        kept |= {name: made["after"][name] for name in made["source"]["set"]}
+    assert kept == {"v": 2, "w": None, "tags": ["x"]}
+
+
+@pytest.mark.parametrize("form", ["debezium", "with-schema", "avro"])
+def test_columns_of_an_image_that_are_not_known_are_not_named(form: str) -> None:
+    """One that is known to be null is."""
+    table = columns_of(v="int", w="int", z="int")
+    envelope = Envelope(FORMATS[form], {table.id: table}.get, images=True)
+    rows = [
+        image("upsert", None, {**KEY, "v": 1, "w": None}, complete=False),
+        image("delete", {**KEY, "v": 1}, None),
+        image("update", None, {"id": 17, "w": 1}, is_static=True, clustering=None),
+    ]
+    made = [value_of(form, each.value) for each in envelope.messages(ImageRows(rows).to_arrow(), AT)]
+    assert [each["source"].get("set") for each in made] == [["v", "w"], None, ["w"]]
+
+
+def test_names_are_those_of_the_record() -> None:
+    """Avro has no letters for some; a column that the definition has no more is not in `after`."""
+    made = message("avro", columns_of(**{"zip code": "int"}), columns='{"zip code":1,"gone":2}')
+    assert made["source"]["set"] == ["zip_x20code"]
+    assert made["after"]["zip_x20code"] == 1

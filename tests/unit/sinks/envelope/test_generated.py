@@ -127,6 +127,7 @@ def model(change: dict[str, Any]) -> dict[str, Any]:
         "connector": "cdc-tail", "name": "cdc-tail", "ts_ms": change["write_ts"] // 1000, "ts_us": change["write_ts"],
         **{name: ORDINARY[name] for name in ("keyspace", "table", "node", "segment", "offset", "event_id")},
         "partial": True,
+        **({} if after is None else {"set": [name for name in after if name not in key]}),
         **{name: change[name] for name in ("ttl", "expires_at") if change[name] is not None},
     }  # fmt: skip
     if "tags" in (change.get("columns") or {}):

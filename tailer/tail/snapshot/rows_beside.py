@@ -109,12 +109,18 @@ class RowsBeside:
         if self._next is None:
             self._takes.open(self._begun.tail, spool)
             self._next = self._takes.given + 1
+        # Asked before the pieces: what is read meanwhile is given at the next look.
+        ended = self._begun.run.ended
         until = self._clock() + _LOOK_SECONDS
         while self._next <= spool.known.last and self._clock() < until:
             self._takes.give(self._next, piece_rows(spool.path(self._next), ranges=self._ranges))
             self._next += 1
             self._let_go(spool)
-        self._takes.rest()
+        if ended and self._next > spool.known.last:
+            # No more rows come, so these wait for none: with --once the run waits for them.
+            self._takes.finish()
+        else:
+            self._takes.rest()
         self._let_go(spool)
 
     def is_done(self) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailer.archive.manifest import Manifest, archived_records
-from tailer.state.consumers import replace_file
 from tailer.state.folder_journal import FILE_NAME, FolderJournal
 from tailer.state.journal_base import Base, write_base
 from tailer.state.journal_records import CompactedRecord, encode
-from tailer.state.modes import make_folder
+from tailer.state.modes import make_folder, replace_file
 from tailer.stores.store import Store
 
 

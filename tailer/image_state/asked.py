@@ -14,8 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
-from tailer.on_disk import write_durably
-from tailer.state.modes import read_file
+from tailer.state.modes import read_file, replace_file
 from tailer.typed_decode import decode_json
 
 _ASKED: Final = "snapshot.asked"
@@ -41,7 +40,7 @@ class Reply(msgspec.Struct, frozen=True):
 def ask(folder: Path, tables: tuple[str, ...]) -> Asked:
     """Ask for them, in place of what was asked before and nobody took."""
     asked = Asked(uuid4().hex, tables)
-    write_durably(folder / _ASKED, msgspec.json.encode(asked))
+    replace_file(folder / _ASKED, msgspec.json.encode(asked))
     return asked
 
 
@@ -68,7 +67,7 @@ def take(folder: Path) -> Asked | None:
 
 def reply(folder: Path, given: Reply) -> None:
     """Say what became of what was asked."""
-    write_durably(folder / _REPLY, msgspec.json.encode(given))
+    replace_file(folder / _REPLY, msgspec.json.encode(given))
 
 
 def replied(folder: Path, asked: Asked) -> Reply | None:

@@ -17,8 +17,7 @@ from uuid import uuid4
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.consumers import replace_file
-from tailer.state.modes import read_file
+from tailer.state.modes import read_file, replace_file
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version

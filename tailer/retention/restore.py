@@ -8,17 +8,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.archive.manifest import ArchivedFile, Manifest, checked_parts, damaged, manifests
 from tailer.archive.restored_state import restore_state
 from tailer.errors import UsageError
 from tailer.framing.name import parse_log_name, parse_sidecar_name
-from tailer.on_disk import NEW, put_in_place
+from tailer.on_disk import NEW, SafeOpen, put_in_place
 from tailer.state.log_folder import state_folder
 from tailer.state.modes import make_folder
 from tailer.stores.store import Store
 from tailer.system_errors import told
+
+_FILES: Final = SafeOpen("the folder of restored segments")
 
 
 class Restored(NamedTuple):
@@ -72,7 +74,7 @@ def _bring(store: Store, place: str, file: ArchivedFile, into: Path) -> int:
     if path.exists() and path.stat().st_size == file.size:
         return 0
     temporary = path.with_name(path.name + NEW)
-    with told("cannot restore the segment", path, writes=True), temporary.open("wb") as out:
+    with told("cannot restore the segment", path, writes=True), os.fdopen(_FILES.new(temporary), "wb") as out:
         for part in checked_parts(store, place, file):
             out.write(part)
         out.flush()

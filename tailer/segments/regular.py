@@ -11,20 +11,13 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from tailer.on_disk import kind_of
+
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 """A regular file is opened and read with them as without."""
 
 _NOT_OPENED: Final = (errno.ENXIO, errno.ENODEV, errno.ELOOP)
 """What opening a socket, a device without a driver, a link to itself gives."""
-
-_KINDS: Final = {
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFLNK: "a link",
-}
 
 
 def open_regular(path: str | Path) -> int:
@@ -39,11 +32,6 @@ def open_regular(path: str | Path) -> int:
         os.close(descriptor)
         raise FileNotFoundError(errno.ENOENT, "no regular file", str(path))
     return descriptor
-
-
-def kind_of(mode: int) -> str | None:
-    """What a file is by its mode, where it is no regular one."""
-    return _KINDS.get(stat.S_IFMT(mode))
 
 
 def status_of(path: str | Path) -> os.stat_result | str | None:

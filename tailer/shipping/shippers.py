@@ -23,11 +23,11 @@ from tailer.state.consumers import (
     consumer_path,
     is_running,
     lock_path,
-    replace_file,
     take_consumer,
     target_away,
 )
 from tailer.state.lock import state_lock
+from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tailer.errors import RefusedError, UsageError
-from tailer.on_disk import NEW, put_in_place, write_durably
+from tailer.on_disk import NEW, put_in_place
 from tailer.sinks.files.held import hold_folder
 from tailer.sinks.files.index import index_name
-from tailer.sinks.files.new_file import NewFile
+from tailer.sinks.files.new_file import DATA_FILES, NewFile
 from tailer.sinks.files.series import DataFile, Series
 from tailer.sinks.outlet import OutletKey
 from tailer.system_errors import system_error
@@ -66,7 +66,7 @@ class FolderTarget:
         with _written(folder):
             if index.data:
                 _copy(file, folder / index.data)
-            write_durably(folder / index_name(index.number), index.encode())
+            DATA_FILES.replace(folder / index_name(index.number), index.encode())
 
     def close(self) -> None:
         for lock in self._locks.values():

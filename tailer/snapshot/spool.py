@@ -17,9 +17,10 @@ from uuid import uuid4
 
 import msgspec
 
-from tailer.on_disk import NEW, put_in_place, sync_folder, write_durably
+from tailer.on_disk import NEW, put_in_place, sync_folder
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.snapshot.progress import Snapshot
+from tailer.state.modes import make_folder, replace_file, replacing_file
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version
 
@@ -74,7 +75,7 @@ class Spool:
 
     def begin(self, since: str) -> Spooled:
         """A new one, in place of what there was."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._keep(Spooled(VERSION, uuid4().hex[:12], since))
         for path in self.folder.glob("piece-*"):
             path.unlink()
@@ -120,7 +121,7 @@ class Spool:
         return self.folder / f"piece-{number}.arrow"
 
     def _keep(self, now: Spooled) -> None:
-        write_durably(self.folder / _FILE, msgspec.json.encode(now))
+        replace_file(self.folder / _FILE, msgspec.json.encode(now))
         self.now = now
 
 
@@ -166,7 +167,7 @@ def _write(path: Path, rows: Sequence[Row]) -> int:
 
     batch = ChangeBatch.of(rows).to_arrow()
     temporary = path.with_name(path.name + NEW)
-    with temporary.open("wb") as out:
+    with os.fdopen(replacing_file(temporary), "wb") as out:
         options: Any = pyarrow.ipc.IpcWriteOptions(compression="zstd")
         with pyarrow.ipc.new_file(out, batch.schema, options=options) as writer:
             writer.write_batch(batch)

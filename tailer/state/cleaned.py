@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.consumers import replace_file
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_ranges, from_texts, to_texts
+from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version

@@ -16,12 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.on_disk import NEW, put_in_place
 from tailer.state.away import Away, away_of, holder_line
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
 from tailer.state.learnt import Learnt
-from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file
+from tailer.state.modes import make_folder, open_file, open_to_read, replace_file
 from tailer.state.offset import Memory, NodeOffset
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
@@ -141,17 +140,6 @@ def _decode(data: bytes, version: int) -> ConsumerFile:
 def _ids(kind: type, data: Any) -> Ids:
     """Version 1: ids that were seen one by one, holes as ranges. Later ones have numbers alone."""
     return from_ranges(kind, [(each, each) if isinstance(each, int) else each for each in data])
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Atomic and durable: temporary file, fsync, rename, fsync of the directory."""
-    temporary = path.with_name(path.name + NEW)
-    with told("cannot write the state", path, writes=True):
-        with os.fdopen(replacing_file(temporary), "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        put_in_place(temporary, path)
 
 
 def _take_lock(path: Path, name: str, until: float) -> int:

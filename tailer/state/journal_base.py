@@ -20,9 +20,8 @@ import msgspec
 
 from tailer.errors import CorruptError, RefusedError, UsageError
 from tailer.position import Position
-from tailer.state.consumers import replace_file
 from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
-from tailer.state.modes import read_file
+from tailer.state.modes import read_file, replace_file
 from tailer.state.offset import NodeOffset
 from tailer.typed_decode import decode_json
 from tailer.versions import Versioned, check_version

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from tailer.state.consumers import consumer_path, replace_file
+from tailer.state.consumers import consumer_path
+from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
 from tailer.typed_decode import decode_json
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
-from tailer.on_disk import NEW, put_in_place, sync_folder
+from tailer.on_disk import NEW, SafeOpen, put_in_place
 from tailer.stores.store import PART_BYTES
 from tailer.system_errors import told
+
+_FILES: Final = SafeOpen("the folder of kept files")
 
 
 class FolderStore:
@@ -22,15 +25,12 @@ class FolderStore:
         path = self._folder / name
         temporary = path.with_name(path.name + NEW)
         with told("cannot write the file", path, writes=True):
-            missing = [each for each in path.parents if not each.is_dir()]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as out:
+            _FILES.make_folder(path.parent)
+            with os.fdopen(_FILES.new(temporary), "wb") as out:
                 out.writelines(parts)
                 out.flush()
                 os.fsync(out.fileno())
             put_in_place(temporary, path)
-            for each in missing:
-                sync_folder(each.parent)
 
     def parts(self, name: str) -> Iterator[bytes]:
         path = self._folder / name

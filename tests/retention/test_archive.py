@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -245,6 +246,8 @@ def test_the_command_lists_and_restores(archived: FolderStore, tmp_path: Path) -
     done = run_cli(["archive", archived.where, "restore", tmp_path / "back"])
     assert done.code == 0, done.err
     assert values(tmp_path / "back") == [0, 1, 2]
+    # Rows stand there in clear: for the owner and the group alone.
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "back").glob("*.log")} == {0o660}
     oldest = files(archived, MANIFEST)[0]
     oldest.write_bytes(msgspec.json.encode({**msgspec.json.decode(oldest.read_bytes()), "written": 1.5e9}))
     assert run_cli(["archive", archived.where, "restore", tmp_path / "b2", "--max-age", "1d"]).code == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
-from tailer.on_disk import sync_folder
+from tailer.sinks.files.new_file import DATA_FILES
 from tailer.system_errors import system_error
 
 FILE_NAME: Final = "lock"
@@ -22,11 +22,11 @@ _SLICE_SECONDS: Final = 0.05
 
 def hold_folder(folder: Path) -> int:
     """Make the folder where it is not there, durably, and take its lock: the descriptor that holds it until it is
-    closed. RefusedError where another process has it."""
+    closed. RefusedError where another process has it, UsageError for a link and for what everybody may write."""
     path = folder / FILE_NAME
     try:
-        _make(folder)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        DATA_FILES.make_folder(folder)
+        descriptor = DATA_FILES.to_write(path, os.O_RDWR)
     except OSError as error:
         raise system_error("cannot write data files", error, path, writes=True) from error
     try:
@@ -35,14 +35,6 @@ def hold_folder(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _make(folder: Path) -> None:
-    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for made in missing:
-        # A file is not durable in a folder whose own name a power loss may take.
-        sync_folder(made.parent)
 
 
 def _take(descriptor: int, path: Path, until: float) -> None:

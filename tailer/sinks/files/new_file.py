@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from tailer.on_disk import SafeOpen
+
+DATA_FILES: Final = SafeOpen("the folder of data files")
 
 
 class NewFile:
-    """A stream of bytes, also for pyarrow. `bytes`: how many it was given. Failures are OSErrors."""
+    """A stream of bytes, also for pyarrow. `bytes`: how many it was given. Failures are those of `SafeOpen`."""
 
     closed = False
     """For pyarrow, which asks."""
@@ -19,7 +23,7 @@ class NewFile:
         self.bytes = 0
         self._digest = hashlib.sha256()
         # Without a buffer: what is left in one would be tried again when a full disk is given up.
-        self._file = path.open("wb", buffering=0)
+        self._file = os.fdopen(DATA_FILES.new(path), "wb", buffering=0)
 
     @property
     def sha256(self) -> str:

@@ -16,14 +16,14 @@ from typing import Any, Final, cast, get_args
 import msgspec
 
 from tailer.errors import CdcError, RefusedError, UsageError
-from tailer.on_disk import NEW, put_in_place, write_durably
+from tailer.on_disk import NEW, put_in_place
 from tailer.rows.batch import TableName
 from tailer.sinks.base import Rows
 from tailer.sinks.envelope.options import NAME, EnvelopeOptions, options_of
 from tailer.sinks.files.forms import FormWriter, form_writer, has_form
 from tailer.sinks.files.held import hold_folder
 from tailer.sinks.files.index import Form, Index, Key, TableRows, data_name, index_name, is_index, number_of
-from tailer.sinks.files.new_file import NewFile
+from tailer.sinks.files.new_file import DATA_FILES, NewFile
 from tailer.sinks.files.series import Series
 from tailer.sinks.outlet import Bounds, OutletContext, Place
 from tailer.system_errors import system_error
@@ -103,7 +103,7 @@ class FilesOutlet:
             )
         try:
             index = self._whole(behind) if self._counts else self._moved(behind)
-            write_durably(self._series.folder / index_name(index.number), index.encode())
+            DATA_FILES.replace(self._series.folder / index_name(index.number), index.encode())
         except OSError as error:
             raise self._fail(error) from error
         self._newest = index

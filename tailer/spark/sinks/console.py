@@ -17,7 +17,7 @@ from tailer.rows.widened import with_columns
 from tailer.sinks.base import Rows
 from tailer.spark.images.typed import images_of
 from tailer.spark.sinks.base import PlainSink
-from tailer.state.consumers import replace_file
+from tailer.state.modes import replace_file
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,8 +14,9 @@ import pytest
 from tailer.errors import RefusedError, SystemFailedError, UsageError
 from tailer.options.names import check_name
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import NodeState, read_consumer, replace_file
+from tailer.state.consumers import NodeState, read_consumer
 from tailer.state.ids import Ids
+from tailer.state.modes import replace_file
 from tailer.state.offset import Memory, NodeOffset
 from tests.helpers.cli import ROOT, run_cli
 from tests.helpers.log_writer import (

@@ -15,13 +15,13 @@ from tailer.errors import CorruptError, UsageError
 from tailer.position import Position
 from tailer.state.cleaned import CleanedFile, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import NodeState, is_running, read_consumer, replace_file
+from tailer.state.consumers import NodeState, is_running, read_consumer
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
 from tailer.state.journal_base import read_base
 from tailer.state.journal_records import SegmentEndRecord
 from tailer.state.lock import state_lock
-from tailer.state.modes import make_folder
+from tailer.state.modes import make_folder, replace_file
 from tailer.state.offset import NodeOffset
 from tailer.state.quarantine import Quarantine
 
@@ -150,7 +150,7 @@ def test_a_folder_in_place_of_a_file_is_told(state: Path, name: str) -> None:
 def test_a_state_folder_that_is_a_link_is_refused(state: Path, tmp_path: Path, name: str) -> None:
     link = tmp_path / "link"
     link.symlink_to(state)
-    with pytest.raises(UsageError, match=rf"a link stands where the state belongs.*found a link to {state}"):
+    with pytest.raises(UsageError, match=rf"the state folder is a link.*found a link to {state}"):
         WRITES[name](link) if "/" not in name else make_folder(link)
     assert [each.name for each in state.rglob("*") if each.is_file()] == []
 
@@ -161,7 +161,7 @@ def test_a_link_in_place_of_a_folder_inside_is_refused(state: Path, tmp_path: Pa
     (tmp_path / "elsewhere").mkdir()
     (state / name).symlink_to(tmp_path / "elsewhere")
     writer = next(write for place, write in WRITES.items() if place.startswith(name))
-    with pytest.raises(UsageError, match="a link stands where the state belongs"):
+    with pytest.raises(UsageError, match="the state folder is a link"):
         writer(state)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 

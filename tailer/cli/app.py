@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 from tailer.cli.as_owner import lost_program
 from tailer.cli.standard_error import NAME, STANDARD_ERROR
+from tailer.cli.terminal_output import terminals_guarded
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.options.declared_commands import COMMANDS
 from tailer.system_errors import system_error
@@ -91,6 +92,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code (architecture section 9). Never raises."""
     words = sys.argv[1:] if argv is None else argv
     STANDARD_ERROR.begin(words, os.environ)
+    with terminals_guarded():
+        return _exit_code(words)
+
+
+def _exit_code(words: Sequence[str]) -> int:
     try:
         with _interrupted_by_sigterm():
             code = _invoke(words)

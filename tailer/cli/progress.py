@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailer.cli.standard_error import STANDARD_ERROR
+from tailer.sinks.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -48,13 +49,18 @@ def snapshot_bars() -> Iterator[Show | None]:
 
     from tailer.snapshot.progress import done_of
 
-    columns = (TextColumn("{task.description}"), BarColumn(None), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(None),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
     tasks: dict[str, TaskID] = {}
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
 
         def show(now: Snapshot) -> None:
             if now.id not in tasks:
-                tasks[now.id] = bar.add_task(now.table, total=1.0)
-            bar.update(tasks[now.id], completed=done_of(now), description=f"{now.table} {now.rows} rows")
+                tasks[now.id] = bar.add_task(printable(now.table), total=1.0)
+            bar.update(tasks[now.id], completed=done_of(now), description=f"{printable(now.table)} {now.rows} rows")
 
         yield show

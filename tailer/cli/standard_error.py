@@ -72,7 +72,7 @@ class StandardError:
         if self._form == "json":
             line = _json(level, sentence.removeprefix(WARNING), {"exit": code, "traceback": traceback})
         else:
-            line = f"{traceback or ''}{self._for_people(level, printable(sentence))}"
+            line = f"{_shown(traceback or '')}{self._for_people(level, printable(sentence))}"
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
@@ -82,6 +82,11 @@ class StandardError:
         if _is_journal(sys.stderr, os.environ):
             return f"<{_PRIORITIES[level]}>{NAME}: {sentence}"
         return f"{_now()} {level} {NAME}: {sentence.removeprefix(WARNING)}"
+
+
+def _shown(traceback: str) -> str:
+    """Of a traceback the lines, in which an error's text stands raw."""
+    return "\n".join(map(printable, traceback.split("\n"))) if sys.stderr.isatty() else traceback
 
 
 def _json(level: Level, message: str, more: Mapping[str, object]) -> str:

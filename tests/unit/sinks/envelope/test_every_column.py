@@ -21,6 +21,8 @@ from tests.helpers.image_files import image
 from tests.unit.sinks.envelope.made import AT
 from tests.unit.sinks.rows import ORDINARY, batch, row
 from tests.unit.sinks.tables import table as tables_of
+from tests.unit.snapshot.test_change_row import COUNTERS as COUNTED
+from tests.unit.snapshot.test_change_row import changes_of, collection, i32, i64, plan
 
 fastavro = pytest.importorskip("fastavro")
 
@@ -91,7 +93,7 @@ def value_of(form: str, value: bytes | None) -> Any:
     return told["payload"] if form == "with-schema" else told
 
 
-def message(form: str, table: TableDefinition, **change: Any) -> Any:
+def message(form: str, table: TableDefinition, /, **change: Any) -> Any:
     """The value of one row's message."""
     envelope = Envelope(FORMATS[form], {table.id: table}.get)
     (made,) = envelope.messages(batch(row(**change)).to_arrow(), AT)
@@ -241,3 +243,17 @@ def test_names_are_those_of_the_record() -> None:
     made = message("avro", columns_of(**{"zip code": "int"}), columns='{"zip code":1,"gone":2}')
     assert made["source"]["set"] == ["zip_x20code"]
     assert made["after"]["zip_x20code"] == 1
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_server_answers_is_what_a_message_shows(form: str) -> None:
+    """From the bytes of SELECT on: a list and a counter."""
+    wide = plan(("a", "regular", "int"), ("l", "regular", "list<int>"))
+    cells = (i32(-5), i64(100), None), (collection([i32(8), i32(9)]), collection([i64(100), i64(70)]), None)
+    (wide_row,) = changes_of(wide, [(i32(1), *cells[0], *cells[1])])
+    (counter_row,) = changes_of(COUNTED, [(i32(1), i64(-3), i64(50))])
+    key = {"id": 7, "ck": 1}
+    for made, each, columns in ((wide_row, wide, {"a": -5, "l": [8, 9]}), (counter_row, COUNTED, {"c": -3})):
+        told = message(form, each.table.definition, **made)
+        assert {name: shown(form, told["after"], name) for name in (*key, *columns)} == {**key, **columns}
+        assert told["source"]["set"] == list(columns)

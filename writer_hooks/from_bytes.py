@@ -1,9 +1,9 @@
 """Bytes that a log has to values of Python, by the column's CQL type: what `python_values` made of them. Knows no row.
 
-Where a field's type is known (its `hint`), the value is one of it: `int` of a timestamp are its milliseconds, a
-user-defined type is of its class, what an enumeration knows is its member. Else it is the first that the table of
-`python_values` names; what that has no room for (another writer's date behind the year 9999) is the number that the log
-has. A zero-length value is None but for text and blobs.
+Where a field's type is known (its `hint`), the value is one of it, or there is none (`MisfitError`): `int` of a
+timestamp are its milliseconds, a user-defined type is of its class, of an enumeration it is the member. Else it is the
+first that the table of `python_values` names; what that has no room for (another writer's date behind the year 9999) is
+the number that the log has. A zero-length value is None but for text and blobs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from tailer.types.cql import Nested
 from tailer.types.integers import decimal_text
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.times import duration_parts
-from writer_hooks.hints import ANY, bare, is_enum, part_hints, types_of_values
+from writer_hooks.fitting import class_of, fitting
+from writer_hooks.hints import ANY, bare, is_enum, part_hints, takes_none, types_of_values
+from writer_hooks.misfit import MisfitError
 from writer_hooks.models import hints_of, is_model, made_of
 
 FromBytes = Callable[[bytes], Any]
-"""The bytes of a value to the value; ValueError for what is none of the type."""
+"""The bytes of a value to the value; ValueError for what is none of the type, MisfitError for none of the hint's."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -36,17 +38,21 @@ _DAY_NANOS: Final = 86_400_000_000_000
 
 def from_bytes(type_: CqlType, hint: Any = ANY) -> FromBytes:
     """What reads values of the type."""
-    hint = bare(hint)
-    of_values = types_of_values(hint)
+    wanted = bare(hint)
+    of_values = types_of_values(wanted)
     if of_values:
-        read = from_bytes(type_, of_values[0])
-        return _member(hint, read) if is_enum(hint) else read
+        read = from_bytes(type_, of_values[0] | None)
+        return _fitting(_member(wanted, read) if is_enum(wanted) else read, hint)
     traits = type_.traits
     if isinstance(traits, Nested):
-        return _or_none(_NESTED[traits.name](type_, hint))
+        return _fitting(_or_none(_NESTED[traits.name](type_, wanted)), hint)
     readers = _NATIVE.get(traits.name, {})
-    read = readers.get(get_origin(hint) or hint) or readers.get(ANY) or traits.read
-    return read if traits.zero else _or_none(read)
+    of_hint = readers.get(get_origin(wanted) or wanted)
+    read = of_hint or readers.get(ANY) or traits.read
+    if hint is not ANY and (of_hint or _ALWAYS.get(traits.name) is class_of(wanted)):
+        # All that it reads is of the hint's class: nothing has to be looked at again.
+        return read if traits.zero else _or_null_of(hint, read, b"")
+    return _fitting(read if traits.zero else _or_none(read), hint)
 
 
 def collected(type_: CqlType, hint: Any, values: list[Any]) -> Any:
@@ -76,8 +82,8 @@ def _member(enum: type[Enum], read: FromBytes) -> FromBytes:
         try:
             return enum(found)
         except ValueError:
-            # Of a version of the program that had other members: what the log has.
-            return found
+            # Of a version of the program that had other members.
+            return found if found is None else fitting(found, enum)
 
     return read_member
 
@@ -86,18 +92,30 @@ def _or_none(read: FromBytes) -> FromBytes:
     return lambda value: read(value) if value else None
 
 
-def _or_null(read: FromBytes) -> Callable[[bytes | None], Any]:
-    return lambda part: None if part is None else read(part)
+def _fitting(read: FromBytes, hint: Any) -> FromBytes:
+    return read if hint is ANY else lambda value: fitting(read(value), hint)
+
+
+def _or_null_of(hint: Any, read: FromBytes, null: bytes | None = None) -> Callable[[bytes | None], Any]:
+    """What reads a value that may be `null`, and is None then."""
+    if hint is ANY or takes_none(hint):
+        return lambda part: None if part is None or part == null else read(part)
+    return lambda part: fitting(None, hint) if part is None or part == null else read(part)
+
+
+def _part(type_: CqlType, hint: Any) -> Callable[[bytes | None], Any]:
+    """What reads a part of a value, which may be null."""
+    return _or_null_of(hint, from_bytes(type_, hint))
 
 
 def _list(type_: CqlType, hint: Any) -> FromBytes:
-    read = _or_null(from_bytes(type_.element, part_hints(hint, 1)[0]))
+    read = _part(type_.element, part_hints(hint, 1)[0])
     return lambda value: collected(type_, hint, list(map(read, collection_parts(value, 1))))
 
 
 def _map(type_: CqlType, hint: Any) -> FromBytes:
     of_key, of_value = part_hints(hint, 2)
-    key, value_of = _or_null(from_bytes(type_.key, of_key)), _or_null(from_bytes(type_.value, of_value))
+    key, value_of = _part(type_.key, of_key), _part(type_.value, of_value)
 
     def read_map(value: bytes) -> Any:
         parts = collection_parts(value, 2)
@@ -107,7 +125,7 @@ def _map(type_: CqlType, hint: Any) -> FromBytes:
 
 
 def _fields(type_: CqlType, hints: Iterable[Any]) -> Callable[[bytes], list[Any]]:
-    readers = [_or_null(from_bytes(part, hint)) for part, hint in zip(type_.arguments, hints, strict=True)]
+    readers = [_part(part, hint) for part, hint in zip(type_.arguments, hints, strict=True)]
 
     def read_fields(value: bytes) -> list[Any]:
         parts = parts_of(value, 0, len(readers))
@@ -130,8 +148,7 @@ def _udt(type_: CqlType, hint: Any) -> FromBytes:
 
     def read_udt(value: bytes) -> Any:
         values = dict(zip(names, read(value), strict=True))
-        made = None if model is None else made_of(model, values)
-        return values if made is None else made
+        return values if model is None else made_of(model, values)
 
     return read_udt
 
@@ -153,6 +170,14 @@ def _long(value: bytes) -> int:
 def _decimal(value: bytes) -> Decimal:
     # Its text is one to one with it, and quick however long it is.
     return Decimal(decimal_text(value))
+
+
+def _whole(value: bytes) -> int:
+    number = _decimal(value)
+    whole = int(number)
+    if whole != number:
+        raise MisfitError(int, repr(number))
+    return whole
 
 
 def _uuid(value: bytes) -> UUID:
@@ -190,9 +215,18 @@ def _duration(value: bytes) -> Any:
         return months, days, nanos
 
 
+_ALWAYS: Final[Mapping[str, type]] = (
+    dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint"), int)
+    | dict.fromkeys(("ascii", "text"), str)
+    | dict.fromkeys(("double", "float"), float)
+    | dict.fromkeys(("timeuuid", "uuid"), UUID)
+    | {"blob": bytes, "boolean": bool, "decimal": Decimal}
+)
+"""The class of all values of a type, without a hint of its own in `_NATIVE`."""
+
 _NATIVE: Final[Mapping[str, Mapping[Any, FromBytes]]] = {
     "date": {ANY: _date},
-    "decimal": {ANY: _decimal, int: lambda value: int(_decimal(value))},
+    "decimal": {ANY: _decimal, int: _whole},
     "duration": {ANY: _duration, tuple: duration_parts},
     "inet": {ANY: ipaddress.ip_address, str: lambda value: str(ipaddress.ip_address(value))},
     "time": {ANY: _time, int: _long},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NewType, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 
@@ -33,6 +33,23 @@ def may_be(hint: Any, kind: type) -> bool:
     if origin is Literal:
         return kind in map(type, arguments)
     return hint is kind or (is_union(hint) and any(may_be(each, kind) for each in arguments))
+
+
+def takes_none(hint: Any) -> bool:
+    """Whether None is a value of a field of that type."""
+    hint = plain(hint)
+    if is_union(hint):
+        return any(map(takes_none, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return None in get_args(hint)
+    return hint in (ANY, object, type(None)) or not isinstance(get_origin(hint) or hint, type)
+
+
+def plain(hint: Any) -> Any:
+    """The type without what is said beside it, and by the name that it is derived from."""
+    if get_origin(hint) is Annotated:
+        return plain(get_args(hint)[0])
+    return plain(hint.__supertype__) if isinstance(hint, NewType) else hint
 
 
 def is_union(hint: Any) -> bool:

@@ -222,9 +222,10 @@ class SegmentLog(ReadHere):
         """Committed changes of all tables, in the order in which they count, up to what is durable now.
 
         Those whose entry (in a transaction: whose commit) begins at `since` or later. `into`: classes that declare
-        tables of the log; `RowValues.value` is then a value of that class, of a row that was inserted. Memory is
+        tables of the log; `RowValues.value` is then a value of that class, of each row that was inserted. Memory is
         bounded, whatever the size of a transaction. Raises UsageError for a class that none of the log's tables was
-        declared by, LossError where what it needs is gone, CorruptError where it does not check.
+        declared by (and `rows` for a row that it does not take), LossError where what it needs is gone, CorruptError
+        where it does not check.
         """
         self._check_ours()
         models = models_of(self.tables, [into] if isinstance(into, type) else into)

@@ -15,17 +15,19 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from tailer.errors import UsageError
-from writer_hooks.hints import is_enum, may_be, types_of_values
+from writer_hooks.hints import is_enum, may_be, takes_none, types_of_values
+from writer_hooks.misfit import MisfitError
 
 
 class Field(NamedTuple):
     """A field and its type as it was written. `argument`: what the class takes its value as, None where it takes none,
-    and it is set afterwards. `required`: there is no default."""
+    and it is set afterwards. `required`: there is no default. `nullable`: its value may be None."""
 
     name: str
     hint: Any
     argument: str | None
     required: bool
+    nullable: bool
 
 
 class _Kind(NamedTuple):
@@ -65,7 +67,9 @@ def fields_of(model: Any) -> tuple[Field, ...]:
     for name, _, _ in fields:
         if name not in hints:
             raise UsageError(f"the field {name} of {model.__name__} has no type", remedy="Say it, as an annotation.")
-    return tuple(Field(name, hints[name], argument, required) for name, argument, required in fields)
+    return tuple(
+        Field(name, hints[name], argument, required, takes_none(hints[name])) for name, argument, required in fields
+    )
 
 
 def hints_of(model: Any) -> dict[str, Any]:
@@ -88,7 +92,8 @@ def values_of(value: Any) -> dict[str, Any]:
 
 
 def made_of(model: Any, values: Mapping[str, Any]) -> Any:
-    """A value of the class; None where a field has neither a value nor a default. What it has no field for is left out.
+    """A value of the class. MisfitError where a field has neither a value nor a default, or None and its type has not.
+    What it has no field for is left out.
 
     A model of pydantic is made without validation, as the others are: these values were written by one.
     """
@@ -96,12 +101,15 @@ def made_of(model: Any, values: Mapping[str, Any]) -> Any:
     later: dict[str, Any] = {}
     for field in fields_of(model):
         if field.name in values:
+            value = values[field.name]
+            if value is None and not field.nullable:
+                raise MisfitError(field.hint, "None", field.name)
             place, key = (later, field.name) if field.argument is None else (given, field.argument)
-            place[key] = values[field.name]
+            place[key] = value
         elif field.argument is not None and may_be(field.hint, msgspec.UnsetType):
             given[field.argument] = msgspec.UNSET
         elif field.required:
-            return None
+            raise MisfitError(field.hint, "no value", field.name, missing=True)
     made = maker_of(model)(model, given)
     for name, value in later.items():
         # Also where the class is frozen.

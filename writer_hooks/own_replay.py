@@ -6,15 +6,16 @@ log object is used but how far it is durable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from tailer.errors import LossError, UsageError
+from tailer.errors import CdcError, LossError, UsageError
 from tailer.limits import MIB
 from tailer.position import Position
 from tailer.scan.record.record import Change, Commit, Definition, Rollback, RollbackTo, decode_position
 from writer_hooks.declared_table import Table
 from writer_hooks.disk import Files
+from writer_hooks.misfit import MisfitError
 from writer_hooks.own_entries import Definitions, Entries, Entry
 from writer_hooks.own_restart import NOWHERE, own_segments, restart_at
 from writer_hooks.places import Places
@@ -23,6 +24,9 @@ from writer_hooks.writer_errors import disk_error
 
 HELD_BYTES_MAX: Final = 64 * MIB
 """Payloads of open transactions that are kept in memory at most."""
+
+MISFITS_MAX: Final = 10_000
+"""So many rows that a class does not take are counted for its error."""
 
 
 class Replayed(NamedTuple):
@@ -37,10 +41,41 @@ class Replayed(NamedTuple):
     definition: Definition
     change: Change
     into: Models = NO_MODELS
+    misfits: Callable[[Replayed], Iterator[int]] = lambda first: iter(())
+    """How many rows of each change of its table, from that one on, its class does not take."""
 
     def rows(self) -> Iterator[RowValues]:
-        """The change's rows, with values of Python by column name, and as a value of the class that was asked for."""
-        return row_reader(self.definition, self.into.get(self.definition.table_id)).rows(self.change)
+        """The change's rows, with values of Python by column name, and as a value of the class that was asked for.
+
+        Raises UsageError for a row that the class does not take: with its field, and how many such rows there are.
+        """
+        model = self.into.get(self.definition.table_id)
+        try:
+            yield from row_reader(self.definition, model).rows(self.change)
+        except MisfitError as error:
+            raise self._refused(getattr(model, "__name__", repr(model)), error) from None
+
+    def _refused(self, model: str, error: MisfitError) -> UsageError:
+        count, more = 0, ""
+        try:
+            for misfits in self.misfits(self):
+                count += misfits
+                if count >= MISFITS_MAX:
+                    more = "or more "
+                    break
+        except CdcError:
+            # What is wrong with the log behind this row is no matter of this error, and comes when it is read.
+            more = "or more "
+        name = f"{self.definition.keyspace}.{self.definition.table}"
+        remedy = f"Give {error.field} " + ("a default" if error.missing else "a type that takes what was written")
+        return UsageError(
+            f"{model} does not take {count} {more}{'row' if count == 1 else 'rows'} of {name} from here on "
+            f"(field {error.field})",
+            at=self.position,
+            expected=error.expected,
+            found=error.found,
+            remedy=f"{remedy}; or replay without `into`, and make the values of `row.key` and `row.columns`.",
+        )
 
 
 class _Held:
@@ -209,7 +244,14 @@ class Replay:
         """`at`: of the change's own entry, before which its definition stands."""
         definition = self._definitions.of(change.table_id, change.fingerprint, at)
         txn = None if change.txn is None else f"{entry.boot}-{change.txn}"
-        return Replayed(entry.at, entry.end, txn, definition, change, self._into)
+        return Replayed(entry.at, entry.end, txn, definition, change, self._into, self._misfits)
+
+    def _misfits(self, first: Replayed) -> Iterator[int]:
+        table = first.definition.table_id
+        again = Replay(self._files, self._places, first.position, self._until, self._held_bytes_max, (), NO_MODELS)
+        for each in again.run():
+            if each.definition.table_id == table:
+                yield row_reader(each.definition, self._into[table]).misfits(each.change)
 
 
 def models_of(tables: Iterable[object], wanted: Iterable[type[object]]) -> Models:

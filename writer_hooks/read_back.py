@@ -13,8 +13,10 @@ from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
+from writer_hooks.fitting import fitting
 from writer_hooks.from_bytes import FromBytes, collected, from_bytes, paired
 from writer_hooks.hints import ANY, bare, part_hints
+from writer_hooks.misfit import MisfitError
 from writer_hooks.models import hints_of, is_model, made_of
 from writer_hooks.read_code import ReadWhole, whole_reader
 
@@ -22,6 +24,8 @@ OPS: Final = ("insert", "update", "delete_row", "delete_range", "delete_partitio
 
 Models = Mapping[bytes, Any]
 """By table id the class that its rows are wanted as."""
+
+_Statics = dict[tuple[bytes, ...], dict[str, Any]]
 
 NO_MODELS: Final[Models] = MappingProxyType({})
 
@@ -31,7 +35,7 @@ class RowValues(NamedTuple):
 
     Values are those that `writer_hooks.python_values` takes. A non-frozen column that was changed by element is
     `{"replaced": …, "put": …, "removed": […]}`, as in change rows. `range`: the bounds of a `delete_range`. `value`:
-    what was asked for, of an insert that says all of its fields that have no default.
+    what was asked for, of each insert, and None of all else.
     """
 
     op: str
@@ -45,8 +49,23 @@ class _Field(NamedTuple):
     """A column: what reads a value of it. `elements`: of a non-frozen one."""
 
     name: str
-    read: FromBytes
+    from_bytes: FromBytes
     elements: _OfElements | None
+
+    def read(self, value: bytes) -> Any:
+        """The value; a MisfitError says which field it is."""
+        try:
+            return self.from_bytes(value)
+        except MisfitError as error:
+            raise error.within(self.name) from None
+
+    def changed(self, elements: Elements) -> dict[str, Any]:
+        """What a change does to the elements of a non-frozen column."""
+        assert self.elements is not None
+        try:
+            return self.elements.changed(elements)
+        except MisfitError as error:
+            raise error.within(self.name) from None
 
 
 class _OfElements:
@@ -54,6 +73,7 @@ class _OfElements:
 
     def __init__(self, type_: CqlType, hint: Any) -> None:
         self._type = type_
+        self._written = hint
         self._hint = bare(hint)
         hints = part_hints(hint, len(type_.arguments))
         if type_.shape is Shape.UDT and is_model(self._hint):
@@ -72,8 +92,13 @@ class _OfElements:
             made["removed"] = removed
         return made
 
-    def whole(self, put: Any) -> Any:
-        """The column's value, whose elements are those that were put."""
+    def whole(self, changed: Mapping[str, Any]) -> Any:
+        """The column's value, whose elements are those that were put. MisfitError where others may be there."""
+        if not changed["replaced"]:
+            raise MisfitError(self._written, "a change of some elements")
+        return fitting(self._made(changed.get("put")), self._written)
+
+    def _made(self, put: Any) -> Any:
         shape = self._type.shape
         if shape is Shape.SET:
             return collected(self._type, self._hint, put or [])
@@ -113,20 +138,41 @@ class RowReader:
         self._columns = [_field(column, definition, hints) for column in definition.columns]
 
     def rows(self, change: Change) -> Iterator[RowValues]:
-        """The change's rows, in order. The definition must be the one that its fingerprint names."""
-        statics: dict[tuple[bytes, ...], dict[str, Any]] = {}
+        """The change's rows, in order. The definition must be the one that its fingerprint names.
+
+        MisfitError for a row that a field of the model cannot take.
+        """
+        statics: _Statics = {}
         for row in change.rows:
+            yield self._read(row, statics)
+
+    def misfits(self, change: Change) -> int:
+        """How many of the change's rows the model cannot take."""
+        statics: _Statics = {}
+        count = 0
+        for row in change.rows:
+            try:
+                self._read(row, statics)
+            except MisfitError:
+                count += 1
+        return count
+
+    def _read(self, row: Row, statics: _Statics) -> RowValues:
+        """`statics`: by partition what the change's static rows before this one say."""
+        try:
             whole = None if self._read_whole is None else self._read_whole(row)
-            if whole is not None:
-                key, columns, value = whole
-                yield RowValues(OPS[INSERT], key, columns, None, value)
-                continue
-            made = self._row(row)
-            if self._model is not None and row.static:
-                statics.setdefault(row.partition_key, {}).update(made.columns)
-            elif self._model is not None and row.op == INSERT:
-                made = made._replace(value=self._whole(self._model, made, statics.get(row.partition_key, {})))
-            yield made
+        except MisfitError:
+            # Below it is found out which field it is.
+            whole = None
+        if whole is not None:
+            key, columns, value = whole
+            return RowValues(OPS[INSERT], key, columns, None, value)
+        made = self._row(row)
+        if self._model is not None and row.static:
+            statics.setdefault(row.partition_key, {}).update(made.columns)
+        elif self._model is not None and row.op == INSERT:
+            made = made._replace(value=self._whole(self._model, made, statics.get(row.partition_key, {})))
+        return made
 
     def _row(self, row: Row) -> RowValues:
         key = {field.name: field.read(value) for field, value in zip(self._key, row.partition_key, strict=True)}
@@ -135,7 +181,7 @@ class RowReader:
         for cell in row.cells:
             field = self._columns[cell.column]
             if cell.elements is not None and field.elements is not None:
-                columns[field.name] = field.elements.changed(cell.elements)
+                columns[field.name] = field.changed(cell.elements)
             else:
                 columns[field.name] = None if cell.value is None else field.read(cell.value)
         return RowValues(OPS[row.op], key, columns, self._range(row))
@@ -160,9 +206,10 @@ class RowReader:
             changed = None if field.elements is None else values.get(field.name)
             if field.elements is None or changed is None:
                 continue
-            if not changed["replaced"]:
-                return None
-            values[field.name] = field.elements.whole(changed.get("put"))
+            try:
+                values[field.name] = field.elements.whole(changed)
+            except MisfitError as error:
+                raise error.within(field.name) from None
         return made_of(model, values)
 
 

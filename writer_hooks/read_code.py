@@ -67,16 +67,18 @@ def _text(
         if taken:
             steps += [f"if row.{part} is None or len(row.{part}) != {len(taken)}:", "    return None"]
             steps.append(f"{_targets('b', taken)} = row.{part}")
+    needed = {numbers[field.name] for field in fields if field.name in numbers and not field.nullable}
     if data:
         steps.append(f"{_targets('c', data)} = row.cells")
         unlike = " or ".join(f"c{number}.column != {number}" for number in data)
         steps += [f"if {unlike}:", "    return None"]
     steps += [f"v{number} = read_{number}(b{number})" for number in keys]
     for number in data:
-        steps += [
-            f"b{number} = c{number}.value",
-            f"v{number} = None if b{number} is None else read_{number}(b{number})",
-        ]
+        steps.append(f"b{number} = c{number}.value")
+        if number in needed:
+            steps += [f"if b{number} is None:", "    return None", f"v{number} = read_{number}(b{number})"]
+        else:
+            steps.append(f"v{number} = None if b{number} is None else read_{number}(b{number})")
     arguments = []
     for field in fields:
         if field.name in numbers:

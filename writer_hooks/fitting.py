@@ -1,0 +1,50 @@
+"""Whether a value of the log is one of a field's type. Knows no bytes and no row."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Final, Literal, get_args, get_origin
+from uuid import UUID
+
+from msgspec import UnsetType
+
+from writer_hooks.hints import is_enum, is_union, plain, takes_none
+from writer_hooks.misfit import MisfitError
+from writer_hooks.models import is_model
+
+_ADDRESSES: Final = (IPv4Address, IPv6Address)
+_PLAIN: Final = (bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta, UUID, *_ADDRESSES)
+_EXACT: Final = frozenset((*_PLAIN, list, tuple, set, frozenset, dict))
+"""What values of a log are. Each is of no other class of these: a `bool` is no `int`, and a `datetime` no `date`."""
+
+
+def fitting(value: Any, hint: Any) -> Any:
+    """The value itself. MisfitError where a field of that type cannot have it."""
+    if takes_none(hint) if value is None else _is_value(plain(hint), value):
+        return value
+    raise MisfitError(hint, f"{value!r:.80}")
+
+
+def class_of(hint: Any) -> type | None:
+    """The class that values of a type have: of a container its own, of a subclass of `str` and its like that one, as a
+    log knows no other. None where the type names none of those in a log."""
+    hint = plain(hint)
+    wanted: type = get_origin(hint) or hint
+    if is_enum(wanted) or is_model(wanted):
+        return wanted
+    return next((each for each in getattr(wanted, "__mro__", ()) if each in _EXACT), None)
+
+
+def _is_value(hint: Any, value: Any) -> bool:
+    if is_union(hint):
+        rest = [each for each in get_args(hint) if each not in (type(None), UnsetType)]
+        return any(_is_value(plain(each), value) for each in rest)
+    if get_origin(hint) is Literal:
+        return any(type(each) is type(value) and each == value for each in get_args(hint))
+    wanted = class_of(hint)
+    if wanted in _ADDRESSES:
+        # One type of CQL has both, and an append takes either.
+        return type(value) in _ADDRESSES
+    return wanted is None or (type(value) is wanted if wanted in _EXACT else isinstance(value, wanted))

@@ -6,6 +6,7 @@ Touches no disk itself but for a segment that nobody made ahead. Knows nothing o
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Protocol
@@ -52,6 +53,9 @@ class AnyChange(Protocol):
 class OpenTransaction(Protocol):
     """What an open transaction holds back: the section of its first tracked change, and of its first of all."""
 
+    id: int
+    since: float
+
     @property
     def first(self) -> Position | None: ...
 
@@ -82,7 +86,7 @@ class Appender:
         self._room = self._fill
         self._most = options.segment_bytes // 2 - SECTION_SPARE
         self._small = self._most // 2
-        self._clock = options.clock
+        self.clock = options.clock
         self._wall = options.wall
         self._last_ts = last_ts
         self._sealed_end = durable.end
@@ -93,6 +97,7 @@ class Appender:
         self.spares: Spares
         self._permit = permit
         self.transactions: dict[int, OpenTransaction] = {}
+        self._forgotten: deque[OpenTransaction] = deque()
         self.rolled = False
         """A segment has ended that no sync has heard of."""
         self.entries = 0
@@ -211,7 +216,7 @@ class Appender:
             self._permit(segment)
             segment.allow()
         if tracked:
-            segment.track(self._clock())
+            segment.track(self.clock())
         if define and table is not None:
             segment.add(definition)
             segment.defined.add(table.fp)
@@ -235,6 +240,23 @@ class Appender:
             for each in list(self.transactions.values()):
                 if each.first is not None and each.first.segment <= segment:
                     each.abort(why)
+
+    def forget_transaction(self, transaction: OpenTransaction) -> bool:
+        """Nobody refers to it any more; whether it was open. Takes no lock."""
+        here = self.refusal is None and self.transactions.get(transaction.id) is transaction
+        if here:
+            self._forgotten.append(transaction)
+        return here
+
+    def roll_back_forgotten(self) -> None:
+        """Ends the transactions to which nobody refers any more. Called under the lock."""
+        while self._forgotten:
+            self._forgotten.popleft().abort("it was forgotten")
+
+    def oldest(self) -> float:
+        """For how many seconds the oldest open transaction has been open; 0 where none is. Called under the lock."""
+        since = min((each.since for each in self.transactions.values()), default=None)
+        return 0.0 if since is None else self.clock() - since
 
     def check(self) -> None:
         """Raises where nothing can be appended any more."""
@@ -276,7 +298,7 @@ class Appender:
         """Ends the segment if its first tracked record is that old, and the next one is there."""
         with self.lock:
             since = self.segment.tracked_since
-            if since is None or self._clock() - since < seconds or self.refusal is not None:
+            if since is None or self.clock() - since < seconds or self.refusal is not None:
                 return False
             try:
                 spare = self.spares.take(waited=False)
@@ -312,6 +334,7 @@ class Appender:
     def seal(self) -> tuple[list[Step], Group]:
         """What was appended since the last call, and those who wait for it."""
         with self.lock:
+            self.roll_back_forgotten()
             self._seal()
             steps, self._steps = self._steps, []
             self._room = self._fill

@@ -241,6 +241,7 @@ class SegmentLog(ReadHere):
         """
         self._check_ours()
         with self.appender.lock:
+            self.appender.roll_back_forgotten()
             keep = min([self.appender.segment.id, *(each.segment for each in self.appender.firsts_any())])
         try:
             return discard(self._files, self._places, position, self.end, keep, self._captured.finished)

@@ -97,6 +97,7 @@ class Measures:
         yield Sample(m.UNSYNCED, log, stats.unsynced_bytes)
         yield Sample(m.ROLLS, log, stats.segments)
         yield Sample(m.OPEN, log, stats.open_transactions)
+        yield Sample(m.OLDEST, log, stats.oldest_transaction)
         if self._cap is not None:
             yield Sample(m.CAP, log, self._cap.bytes)
             # A folder that cannot be listed now has no number now.

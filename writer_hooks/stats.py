@@ -13,8 +13,9 @@ from writer_hooks.syncer import Syncer
 class Stats(msgspec.Struct, frozen=True):
     """`appended_*`: since the log was opened. `unsynced_bytes`: appended and not yet durable.
 
-    `restart`: the position that readers need everything from, held by the oldest of `open_transactions`. `dropped`: the
-    highest segment that the cap took away, 0 for none. `hook_failures`: how often a hook raised. `dead`, `trouble`: why
+    `restart`: the position that readers need everything from, held by the oldest of `open_transactions`, which has been
+    open for `oldest_transaction` seconds (0: none is open). `dropped`: the highest segment that the cap took away, 0
+    for none. `hook_failures`: how often a hook raised. `dead`, `trouble`: why
     the log, or its sidecars, stand still.
     """
 
@@ -26,6 +27,7 @@ class Stats(msgspec.Struct, frozen=True):
     syncs: int
     end: Position
     open_transactions: int
+    oldest_transaction: float
     restart: Position
     dropped: int
     hook_failures: int
@@ -37,6 +39,7 @@ def numbers(
     appender: Appender, syncer: Syncer, end: Position, dropped: int, dead: CdcError | None, trouble: CdcError | None
 ) -> Stats:
     with appender.lock:
+        appender.roll_back_forgotten()
         appended = appender.sealed + appender.segment.pending
         return Stats(
             segment=appender.segment.id,
@@ -47,6 +50,7 @@ def numbers(
             syncs=syncer.syncs,
             end=end,
             open_transactions=len(appender.transactions),
+            oldest_transaction=appender.oldest(),
             restart=min(appender.firsts(), default=end),
             dropped=dropped,
             hook_failures=syncer.hook_failures,

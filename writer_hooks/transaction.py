@@ -6,6 +6,8 @@ how many valid changes there are from that change on; the same for changes of al
 
 from __future__ import annotations
 
+import logging
+import warnings
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol
 
@@ -28,6 +30,8 @@ _OPEN: Final = "open"
 _COMMITTED: Final = "committed"
 _ROLLED_BACK: Final = "rolled back"
 
+_log: Final = logging.getLogger("writer_hooks")
+
 
 class _Counts(NamedTuple):
     """What a commit would say now. Going back to a savepoint brings back those it had."""
@@ -36,6 +40,40 @@ class _Counts(NamedTuple):
     n: int = 0
     first_any: Position | None = None
     n_any: int = 0
+
+
+class _Open:
+    """What the log keeps of an open transaction: never the transaction itself, whose end nobody would notice then.
+
+    `since`: when it began, by the log's clock.
+    """
+
+    def __init__(self, id: int, appender: Appender) -> None:
+        self.id = id
+        self.counts = _Counts()
+        self.state = _OPEN
+        self.since = appender.clock()
+        self._appender = appender
+
+    @property
+    def first(self) -> Position | None:
+        return self.counts.first
+
+    @property
+    def first_any(self) -> Position | None:
+        return self.counts.first_any
+
+    def abort(self, why: str) -> None:
+        """Rolls it back, for those who hold the append lock. A record tells it where there is room for one; none is
+        needed, as what never commits is never delivered."""
+        if self.id in self._appender.transactions:
+            tracked = self.counts.first is not None
+            self.close(why)
+            self._appender.put_if_it_fits(encode_record(Rollback(self.id)), tracked)
+
+    def close(self, state: str) -> None:
+        self.state = state
+        del self._appender.transactions[self.id]
 
 
 class Owner(Protocol):
@@ -57,6 +95,9 @@ class Transaction:
     block that ends without an exception has committed, or has rolled back by itself: what ended the transaction
     otherwise (the cap, the log's close, a change that was refused) is raised there. With `wait`, and always as `async
     with`, it ends when the commit is durable: what raises while it waits takes no commit back.
+
+    One that is forgotten while it is open, so that nobody refers to it any more, is rolled back at the next sync, with
+    a ResourceWarning and a line of `logging`: it would hold its segments for ever.
     """
 
     def __init__(self, log: Owner, id: int, wait: bool = False) -> None:
@@ -65,26 +106,17 @@ class Transaction:
         self.ticket: Ticket | None = None
         self._log = log
         self._appender = log.appender
-        self._counts = _Counts()
         self._savepoints: dict[str, tuple[Position, _Counts]] = {}
-        self._state = _OPEN
+        self._open = _Open(id, self._appender)
         with self._appender.lock:
             self._appender.put(encode_record(Begin(id)), None, False)
-            self._appender.transactions[id] = self
+            self._appender.transactions[id] = self._open
         log.appended()
-
-    @property
-    def first(self) -> Position | None:
-        return self._counts.first
-
-    @property
-    def first_any(self) -> Position | None:
-        return self._counts.first_any
 
     @property
     def open(self) -> bool:
         """Neither committed nor rolled back."""
-        return self._state == _OPEN
+        return self._open.state == _OPEN
 
     def append(self, change: AnyChange) -> None:
         """The change counts when the transaction is committed. Waits while too much is not durable.
@@ -97,15 +129,15 @@ class Transaction:
             self._check()
             write_ts = change.write_ts
             payload = change.encode(self.id, appender.now() if write_ts is None else write_ts)
-            counts = self._counts
+            counts = self._open.counts
             tracked = change.table.cdc or counts.first is not None
             try:
                 appender.put(payload, change.table, tracked)
             except RefusedError:
-                self._state = "refused: a change of it did not go into the log"
+                self._open.state = "refused: a change of it did not go into the log"
                 raise
             section = appender.segment.section_start
-            self._counts = _Counts(
+            self._open.counts = _Counts(
                 counts.first or (section if tracked else None),
                 counts.n + tracked,
                 counts.first_any or section,
@@ -121,7 +153,7 @@ class Transaction:
             self._check()
             place = self._put(encode_record(Savepoint(self.id, name)))
             self._savepoints.pop(name, None)
-            self._savepoints[name] = (place, self._counts)
+            self._savepoints[name] = (place, self._open.counts)
         self._log.appended()
 
     def rollback_to(self, name: str) -> None:
@@ -135,7 +167,7 @@ class Transaction:
                 )
             place, counts = self._savepoints[name]
             self._put(encode_record(RollbackTo(self.id, encode_position(place))))
-            self._counts = counts
+            self._open.counts = counts
             names = list(self._savepoints)
             for later in names[names.index(name) + 1 :]:
                 del self._savepoints[later]
@@ -147,8 +179,8 @@ class Transaction:
         appender = self._appender
         with appender.lock:
             self._check()
-            self._put(encode_commit(self.id, *self._counts))
-            self._close(_COMMITTED)
+            self._put(encode_commit(self.id, *self._open.counts))
+            self._open.close(_COMMITTED)
             end = key_of(appender.segment.place)
         self.ticket = self._log.ticket(end)
         self._log.appended()
@@ -157,32 +189,30 @@ class Transaction:
     def rollback(self) -> None:
         """Nothing of it ever counts. Of a transaction that is not open any more nothing is asked."""
         with self._appender.lock:
-            self.abort(_ROLLED_BACK)
+            self._open.abort(_ROLLED_BACK)
         self._log.appended()
 
-    def abort(self, why: str) -> None:
-        """`rollback`, for those who hold the append lock. A record tells it where there is room for one; none is
-        needed, as what never commits is never delivered."""
-        if self.id in self._appender.transactions:
-            tracked = self._counts.first is not None
-            self._close(why)
-            self._appender.put_if_it_fits(encode_record(Rollback(self.id)), tracked)
+    def __del__(self) -> None:
+        state = getattr(self, "_open", None)
+        # Whoever collects it may hold the append lock: it is noted here, and rolled back where that lock is held.
+        if state is None or not self._appender.forget_transaction(state):
+            return
+        what = f"transaction {self.id} was forgotten while it was open, and is rolled back: commit it, or roll it back"
+        _log.warning("%s", what)
+        warnings.warn(what, ResourceWarning, source=self, stacklevel=2)
 
     def _relieve(self) -> None:
         if self._appender.full:
             self._log.relieve()
 
     def _put(self, payload: bytes) -> Position:
-        return self._appender.put(payload, None, self._counts.first is not None)
-
-    def _close(self, state: str) -> None:
-        self._state = state
-        del self._appender.transactions[self.id]
+        return self._appender.put(payload, None, self._open.counts.first is not None)
 
     def _check(self) -> None:
         self._appender.check()
-        if self._state != _OPEN:
-            raise RefusedError(f"transaction {self.id} is not open any more: {self._state}", remedy="Begin another.")
+        state = self._open.state
+        if state != _OPEN:
+            raise RefusedError(f"transaction {self.id} is not open any more: {state}", remedy="Begin another.")
 
     def __enter__(self) -> Transaction:
         return self
@@ -209,7 +239,7 @@ class Transaction:
         if kind is not None:
             self.rollback()
             return None
-        if self._state not in (_COMMITTED, _ROLLED_BACK):
+        if self._open.state not in (_COMMITTED, _ROLLED_BACK):
             try:
                 self.commit()
             except BaseException:

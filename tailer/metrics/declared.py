@@ -105,6 +105,12 @@ APPENDED: Final = Metric("cdc_tail_writer_bytes_total", "counter", _LOG, "Bytes 
 UNSYNCED: Final = Metric("cdc_tail_writer_unsynced_bytes", "gauge", _LOG, "Bytes appended that are not durable yet")
 ROLLS: Final = Metric("cdc_tail_writer_segments_total", "counter", _LOG, "Segments begun")
 OPEN: Final = Metric("cdc_tail_writer_open_transactions", "gauge", _LOG, "Transactions that are open")
+OLDEST: Final = Metric(
+    "cdc_tail_writer_oldest_transaction_seconds",
+    "gauge",
+    _LOG,
+    "How long the oldest open transaction has been open; nothing from where it began on is cleaned. 0: none is open",
+)
 USED: Final = Metric("cdc_tail_writer_used_bytes", "gauge", _LOG, "Bytes in cdc_raw, as the cap counts them")
 CAP: Final = Metric("cdc_tail_writer_cap_bytes", "gauge", _LOG, "The log's cap; with one alone, as is the next")
 DROPPED: Final = Metric(
@@ -120,7 +126,7 @@ TROUBLE: Final = Metric(
 DEAD: Final = Metric("cdc_tail_writer_dead", "gauge", _LOG, "1 after a failed fsync: the log takes nothing any more")
 
 WRITER: Final = (
-    SYNCS, ENTRIES, APPENDED, UNSYNCED, ROLLS, OPEN, USED, CAP, DROPPED, HOOK_FAILURES, TROUBLE, DEAD
+    SYNCS, ENTRIES, APPENDED, UNSYNCED, ROLLS, OPEN, OLDEST, USED, CAP, DROPPED, HOOK_FAILURES, TROUBLE, DEAD
 )  # fmt: skip
 """Of a service's log."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -242,3 +243,71 @@ def test_the_name_of_a_savepoint_is_text(tmp_path: Path, name: Any) -> None:
         transaction.append(order(1))
         with pytest.raises(UsageError, match="the name of a savepoint: expected a str"):
             transaction.savepoint(name)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_forgotten_transaction_is_rolled_back_and_holds_nothing(
+    tmp_path: Path, threads: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with small(tmp_path, threads=threads) as log:
+        log.append(order(1)).wait()
+        transaction = log.begin()
+        transaction.append(order(2))
+        log.sync()
+        held = log.stats()
+        assert (held.open_transactions, held.restart < log.end) == (1, True)
+        with pytest.warns(ResourceWarning, match="transaction 1 was forgotten while it was open"):
+            del transaction
+        log.sync()
+        free = log.stats()
+        assert (free.open_transactions, free.restart, free.oldest_transaction) == (0, log.end, 0.0)
+    (segment,) = segments(tmp_path / "cdc_raw")
+    assert [record.txn for _, record in of(segment, Rollback)] == [1]
+    assert decode_position(of(segment, State)[-1][1].restart_any).offset == segment.edges[-1]
+    assert "transaction 1 was forgotten while it was open, and is rolled back" in caplog.text
+
+
+def test_a_transaction_forgotten_in_a_cycle_lets_the_readers_files_go(tmp_path: Path) -> None:
+    """As the sidecar says, by which `clean` decides."""
+    with small(tmp_path) as log:
+        holder: dict[str, Any] = {"txn": log.begin()}
+        holder["txn"].append(order(1))
+        holder["self"] = holder
+        log.append(order(2)).wait()
+        (before,) = sidecars(tmp_path / "cdc_raw").values()
+        del holder
+        with pytest.warns(ResourceWarning, match="transaction 1 was forgotten"):
+            gc.collect()
+        log.append(order(3)).wait()
+        (behind,) = sidecars(tmp_path / "cdc_raw").values()
+        assert before is not None and before.restart is not None and behind is not None
+        assert (before.restart < log.end, behind.restart) == (True, log.end)
+
+
+def test_a_forgotten_transaction_is_rolled_back_by_the_thread_that_holds_the_append_lock(tmp_path: Path) -> None:
+    """The collector may run anywhere."""
+    with small(tmp_path) as log:
+        transaction = log.begin()
+        with log.appender.lock, pytest.warns(ResourceWarning, match="forgotten"):
+            del transaction
+        assert log.stats().open_transactions == 0
+
+
+def test_a_transaction_that_came_to_its_end_warns_of_nothing(tmp_path: Path) -> None:
+    with small(tmp_path) as log:
+        log.begin().commit()
+        log.begin().rollback()
+        left = log.begin()
+    del left
+
+
+def test_the_age_of_the_oldest_transaction_is_told(tmp_path: Path) -> None:
+    now = [100.0]
+    with small(tmp_path, clock=lambda: now[0]) as log:
+        older, younger = log.begin(), log.begin()
+        assert (older.open, younger.open) == (True, True)
+        now[0] = 107.0
+        younger.rollback()
+        assert log.stats().oldest_transaction == 7.0
+        older.rollback()
+        assert log.stats().oldest_transaction == 0.0

@@ -1,21 +1,34 @@
-"""How a log ends: by `close`, or as what a forked child has of it. Knows no change."""
+"""How a log ends: by `close`, with the program, when nothing refers to it any more, or in a forked child.
+
+Knows no change, and not the `SegmentLog` itself.
+"""
 
 from __future__ import annotations
 
+import _thread
+import logging
+import os
 import threading
-from typing import Any, Protocol
+import warnings
+from typing import Any, Final, Protocol
 
 from tailer.errors import CdcError
 from writer_hooks.appender import Appender
 from writer_hooks.create import remove_segment
 from writer_hooks.disk import Files
 from writer_hooks.durable import DurableEnd
+from writer_hooks.hold import ended
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
 from writer_hooks.publisher import Publisher
 from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.writer_errors import closed, disk_error
+
+EXIT_SECONDS: Final = 60.0
+"""How long the end of a program waits for another thread that is closing a log."""
+
+_log: Final = logging.getLogger("writer_hooks")
 
 
 class Shows(Protocol):
@@ -54,7 +67,17 @@ class Ending:
         self._subscribers = subscribers
         self._guard = threading.Lock()
         self._closed = False
+        self._done = threading.Event()
         self._monitor: Shows | None = None
+        self.forked: CdcError | None = None
+        """What everything is refused with in a forked child."""
+        self.unheld = False
+        """Nothing refers to the log any more: it is being closed."""
+
+    @property
+    def folder(self) -> str:
+        """The log's, as every name of it leads there."""
+        return os.path.realpath(self._places.folder)
 
     def watch(self, monitor: Shows) -> None:
         """It ends with the log."""
@@ -77,17 +100,64 @@ class Ending:
             self._subscribers.close()
             if self._monitor is not None:
                 self._monitor.close()
-            self._let_go()
+            try:
+                self._let_go()
+            finally:
+                ended(self)
+                self._done.set()
         if trouble is not None:
             raise trouble
+
+    def dropped(self) -> None:
+        """Nothing refers to the log any more. Returns at once: whoever collects it may hold any lock of its parts."""
+        if self._closed or self._lock < 0:
+            return
+        self.unheld = True
+        try:
+            self._warn("nothing refers to it any more")
+        finally:
+            try:
+                _thread.start_new_thread(self._close_or_log, ())
+            except RuntimeError:
+                # The program is ending, which closes it.
+                self.unheld = False
+
+    def end_program(self) -> None:
+        """The program ends: what was appended is made durable, or it is logged why not."""
+        if not self._closed:
+            try:
+                self._warn("the program ends")
+            finally:
+                self._close_or_log()
+        elif not self._done.wait(EXIT_SECONDS):
+            _log.error("the log %s is still being closed after %s s", self._places.folder, EXIT_SECONDS)
+
+    def wait(self, timeout: float) -> None:
+        """Returns when the log has let its folder go."""
+        self._done.wait(timeout)
+
+    def _warn(self, why: str) -> None:
+        # Of a dead log nothing can be lost that its errors did not name.
+        if self._durable.dead is None:
+            what = f"the log {self._places.folder} was not closed, and is closed now: {why}"
+            warnings.warn(what, ResourceWarning, stacklevel=2)
+
+    def _close_or_log(self) -> None:
+        try:
+            self.close()
+        except CdcError as error:
+            _log.error("the log %s was not closed, and its last changes may be lost: %s", self._places.folder, error)
 
     def forget(self, error: CdcError) -> None:
         """This is a forked child: the log is the parent's. Nothing is written, its descriptors are closed.
 
         Threads of the parent that held a lock are not here to let it go, so that every lock is made anew.
         """
+        self.forked = error
         self._closed = True
         self._guard = threading.Lock()
+        self._done = threading.Event()
+        self._done.set()
         if self._monitor is not None:
             self._monitor.forget()
         self._durable.forget(error)

@@ -1,21 +1,28 @@
-"""One writer for a folder: the lock on `commitlog/LOCK`, and what becomes of a log in a forked child."""
+"""One writer for a folder: the lock on `commitlog/LOCK`, and the logs that this process has open.
+
+What becomes of those when the program ends, and in a forked child, begins here.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
-import weakref
+import sys
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Protocol
+from contextlib import ExitStack, suppress
+from typing import Any, Final, Protocol
 
-from tailer.errors import RefusedError
+from tailer.errors import CdcError, RefusedError
 from writer_hooks.cap import finish_drops
 from writer_hooks.disk import Files, read_all, sync_folder, write_all
 from writer_hooks.log_options import Options
 from writer_hooks.places import Places
 from writer_hooks.recovery import Recovered, recover
-from writer_hooks.writer_errors import SyncFailedError, not_opened
+from writer_hooks.writer_errors import SyncFailedError, forked, not_opened
+
+DROPPED_SECONDS: Final = 30.0
+"""How long an open waits for a log of the same folder that nothing refers to any more, and that is being closed."""
 
 
 def take_lock(files: Files, places: Places) -> int:
@@ -38,6 +45,14 @@ def take_lock(files: Files, places: Places) -> int:
 
 def _held(files: Files, fd: int, places: Places) -> RefusedError:
     holder = read_all(files, fd, 300, 0).decode("utf-8", "replace").strip()
+    if _of_folder(places):
+        return RefusedError(
+            "another writer has this log open, in this process",
+            file=str(places.folder),
+            found=holder or "its lock is held",
+            remedy="Close that SegmentLog, or use it here too: any thread may. Where only a cycle refers to it, "
+            "gc.collect() closes it.",
+        )
     return RefusedError(
         "another writer has this log open",
         file=str(places.folder),
@@ -51,6 +66,9 @@ def hold(files: Files, places: Places, options: Options) -> tuple[int, Recovered
     lock: int | None = None
     try:
         _make_folders(files, places)
+        for log in _of_folder(places):
+            if log.unheld:
+                log.wait(DROPPED_SECONDS)
         lock = take_lock(files, places)
         finish_drops(files, places)
         return lock, recover(files, places, options.boot_id())
@@ -70,28 +88,66 @@ def _make_folders(files: Files, places: Places) -> None:
             sync_folder(files, places.folder)
 
 
-class Forked(Protocol):
-    """Something that must not live on in a forked child."""
+class Open(Protocol):
+    """A log of this process that is open. `unheld`: nothing refers to it any more, and it is being closed."""
 
-    def forget(self) -> None: ...
+    unheld: bool
+
+    @property
+    def folder(self) -> str: ...
+
+    def wait(self, timeout: float) -> None: ...
+
+    def end_program(self) -> None: ...
+
+    def forget(self, error: CdcError) -> None: ...
 
 
-_LIVING: weakref.WeakSet[Forked] = weakref.WeakSet()
+_OPEN: Final[set[Open]] = set()
 
 
-def dies_in_child(log: Forked) -> None:
-    """`forget` is called in every child that is forked from now on: a child that never execs would hold the lock, and
-    write into the parent's segments."""
-    _LIVING.add(log)
+def opened(log: Open) -> None:
+    """It is closed when this process ends, and forgotten in every child that is forked from now on: a child that never
+    execs would hold the lock, and write into the parent's segments."""
+    _OPEN.add(log)
+    _close_with_child()
+
+
+def ended(log: Open) -> None:
+    """It is closed."""
+    _OPEN.discard(log)
+
+
+def _of_folder(places: Places) -> list[Open]:
+    folder = os.path.realpath(places.folder)
+    return [log for log in list(_OPEN) if log.folder == folder]
+
+
+def _end_program() -> None:
+    with ExitStack() as each:
+        # One after another, whatever one of them raises (a warning as an error).
+        for log in list(_OPEN):
+            each.callback(log.end_program)
+
+
+def _close_with_child() -> None:
+    """A child of `multiprocessing` that was forked ends without what `atexit` knows, before Python 3.13."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    util: Any = sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, _end_program, exitpriority=0)
 
 
 def _after_fork() -> None:
-    for log in list(_LIVING):
+    error = forked()
+    for log in list(_OPEN):
         # A descriptor that does not close is the parent's too: the logs behind it must be dead here all the same.
         with suppress(OSError):
-            log.forget()
+            log.forget(error)
+    _OPEN.clear()
 
 
+atexit.register(_end_program)
 _register: Callable[..., None] | None = getattr(os, "register_at_fork", None)
 if _register is not None:
     _register(after_in_child=_after_fork)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
-from tailer.errors import CdcError
 from tailer.position import Position
 from tailer.scan.record.record import Definition, decode_record
 from writer_hooks.append_all import append_all
 from writer_hooks.appender import AnyChange, AnyTable, Appender
 from writer_hooks.buffer import SyncedSection
-from writer_hooks.cap import Cap, Captured, Guard
+from writer_hooks.cap import Cap, Captured
 from writer_hooks.compression import Compression, packer
 from writer_hooks.create import Maker
 from writer_hooks.discard import discard
 from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
 from writer_hooks.ending import Ending, Shows
-from writer_hooks.failed import write_failed
-from writer_hooks.hold import dies_in_child, hold
+from writer_hooks.engine import Engine
+from writer_hooks.hold import hold, opened
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
 from writer_hooks.own_replay import Replayed, models_of, replay
 from writer_hooks.own_restart import NOWHERE
@@ -34,20 +34,20 @@ from writer_hooks.read_here import ReadHere
 from writer_hooks.recovery import Recovered
 from writer_hooks.segment_ids import Ids
 from writer_hooks.spares import Spares
-from writer_hooks.stats import Stats, numbers
+from writer_hooks.stats import Stats
 from writer_hooks.subscribe import Subscribers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.ticket import Ticket
 from writer_hooks.transaction import Transaction
-from writer_hooks.uninterrupted import uninterrupted
-from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, forked, not_opened
+from writer_hooks.writer_errors import SyncFailedError, dead_after, disk_error, not_opened
 
 
 class SegmentLog(ReadHere):
     """A change log in a folder, with one writer: this object. Any thread or task may use it.
 
-    Made by `SegmentLog.open`, ended by `close` (or as a context manager). After a failed fsync it is dead: everything
-    raises, and opening the log anew recovers what is durable.
+    Made by `SegmentLog.open`, ended by `close` (or as a context manager). One that is open when the program ends, or
+    when nothing refers to it any more, is closed then, with a ResourceWarning. After a failed fsync it is dead:
+    everything raises, and opening the log anew recovers what is durable.
     """
 
     def __init__(
@@ -65,30 +65,34 @@ class SegmentLog(ReadHere):
         self._files = files
         self._places = places
         self._options = options
-        self._leads = options.sync.kind == "batch"
-        self._rings = options.sync.kind == "periodic"
-        self._forked: CdcError | None = None
         self._transactions = 0
         ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
         self._maker = Maker(files, places, ids, self.boot, options, recovered.end.segment or None)
-        self._durable = DurableEnd(recovered.end, self._demand, self._ask)
         self._captured = Captured(files, places, options.segment_bytes, max(recovered.used, default=0))
-        self._guard = self._guard_of(options)
-        permit = None if self._guard is None else self._guard.permit
-        make, threads = self._maker.make, options.threads
-        self.appender = appender = Appender(self._durable, options, make(), recovered.last_ts, permit)
-        self._publisher = Publisher(files, places, options.publish_ms / 1000, self._captured.ended, self._died, threads)
-        pack, leads = packer(options.compression), threads and self._leads
-        self._syncer = Syncer(
-            files, places, self._durable, recovered.end, self._publisher, appender.seal, self._died, pack, leads
+        self._engine = engine = Engine(files, places, options, self._captured)
+        self._durable = engine.durable = durable = DurableEnd(recovered.end, engine.demand, engine.ask)
+        permit = None if engine.guard is None else engine.guard.permit
+        make, threads, died = self._maker.make, options.threads, engine.died
+        self.appender = engine.appender = appender = Appender(durable, options, make(), recovered.last_ts, permit)
+        self._publisher = engine.publisher = publisher = Publisher(
+            files, places, options.publish_ms / 1000, self._captured.ended, died, threads
         )
-        self._subscribers = Subscribers(places, self._syncer.attach)
-        self._thread = self._sync_thread(options)
-        appender.supply(Spares(make, self._tidy, self._died, appender.lock, appender.changed, threads))
+        pack, leads = packer(options.compression), threads and options.sync.kind == "batch"
+        self._syncer = engine.syncer = syncer = Syncer(
+            files, places, durable, recovered.end, publisher, appender.seal, died, pack, leads
+        )
+        self._subscribers = Subscribers(places, syncer.attach)
+        self._thread = engine.thread = None
+        if threads:
+            self._thread = engine.thread = SyncThread(syncer, options.sync, engine.tick, options.tick_seconds, died)
+        appender.supply(Spares(make, engine.tidy, died, appender.lock, appender.changed, threads))
         self._ending = Ending(
-            files, places, lock, self._durable, appender, self._syncer, self._thread, self._publisher, self._subscribers
+            files, places, lock, durable, appender, syncer, self._thread, publisher, self._subscribers
         )
-        dies_in_child(self)
+        if isinstance(files, RealFiles):
+            # On a disk of a test's own, whoever drops a log means a process that died.
+            opened(self._ending)
+            weakref.finalize(self, self._ending.dropped).atexit = False
 
     @classmethod
     def open(
@@ -190,7 +194,7 @@ class SegmentLog(ReadHere):
         self._check_ours()
         self._durable.check_may_wait()
         end = self.appender.last()
-        self._tick()
+        self._engine.tick()
         if self._thread is not None and _interruptible():
             self._thread.urge()
         else:
@@ -248,16 +252,12 @@ class SegmentLog(ReadHere):
         except OSError as error:
             raise disk_error("segments could not be discarded", error) from error
         except SyncFailedError as error:
-            self._died(error)
+            self._engine.died(error)
             raise dead_after(error) from error
 
     def stats(self) -> Stats:
         """Numbers of this moment."""
-        dead, trouble = self._durable.dead, self._publisher.trouble
-        dropped = 0
-        if self._guard is not None:
-            dropped, trouble = self._guard.dropped, trouble or self._guard.trouble
-        return numbers(self.appender, self._syncer, self.end, dropped, dead, trouble)
+        return self._engine.stats()
 
     def close(self) -> None:
         """Syncs, rolls open transactions back, ends the segment, and lets the folder go. Again: nothing.
@@ -275,21 +275,16 @@ class SegmentLog(ReadHere):
     ) -> None:
         self.close()
 
-    def forget(self) -> None:
-        """This is a forked child: the log is the parent's."""
-        self._forked = forked()
-        self._ending.forget(self._forked)
-
     def show(self, monitor: Shows) -> None:
         """For `open`: `monitor` shows the log until it ends."""
         from writer_hooks.measures import Measures
 
         measures = Measures(
             str(self._places.folder),
-            self.stats,
+            self._engine.stats,
             self._subscribers.living,
             self._options.cap,
-            lambda: sum(self._captured.sizes(self.appender.segment.id).values()),
+            self._engine.used,
         )
         self._subscribers.measure()
         self._syncer.time(measures.synced)
@@ -302,8 +297,8 @@ class SegmentLog(ReadHere):
         return self._subscribers
 
     def _check_ours(self) -> None:
-        if self._forked is not None:
-            raise self._forked
+        if self._ending.forked is not None:
+            raise self._ending.forked
 
     # What the parts call.
 
@@ -312,78 +307,11 @@ class SegmentLog(ReadHere):
 
     def relieve(self) -> None:
         """Waits while too much is not durable, before more is appended. Raises what keeps it from being so."""
-        if self.appender.full:
-            end = self.appender.last()
-            self._demand()
-            self._durable.wait(end)
+        self._engine.relieve()
 
     def appended(self) -> None:
         """Something was appended that a sync may be waiting for."""
-        appender = self.appender
-        if self._thread is None:
-            self._tick()
-            if appender.rolled and not self._durable.in_hook:
-                self._syncer.run()
-                self._tidy()
-            return
-        appender.attended()
-        if self._rings or appender.rolled:
-            self._thread.ring()
-
-    def _demand(self) -> None:
-        if self._thread is None:
-            self._syncer.run()
-        elif not self._leads or not self._syncer.alone or not uninterrupted(self._syncer.try_run):
-            # Who is alone and finds nobody at it syncs himself: to hand it over and be woken takes longer than a fast
-            # disk. Of several none does, so that none comes late for the next one.
-            self._thread.ring()
-
-    def _ask(self) -> None:
-        if self._thread is None:
-            self._syncer.run()
-        else:
-            self._thread.ring()
-
-    def _tick(self) -> None:
-        if self._options.max_age is not None:
-            self.appender.roll_when_old(self._options.max_age)
-
-    def _sync_thread(self, options: Options) -> SyncThread | None:
-        if not options.threads:
-            return None
-        return SyncThread(self._syncer, options.sync, self._tick, options.tick_seconds, self._died)
-
-    def _guard_of(self, options: Options) -> Guard | None:
-        if options.cap is None:
-            return None
-        return Guard(self._files, self._places, self._captured, options.cap, options.clock, self._abort)
-
-    def _tidy(self) -> None:
-        """After each new segment: there may be too many."""
-        if self._guard is None:
-            return
-        try:
-            self._guard.drop(self.appender.segment.id)
-        except SyncFailedError as error:
-            self._died(error)
-
-    def _abort(self, segment: int) -> None:
-        self.appender.abort_below(segment, "changes of it were dropped from cdc_raw, which was at its cap")
-
-    def _died(self, error: BaseException) -> None:
-        dead = dead_after(error)
-        if not self._durable.stop(dead):
-            return
-        self.appender.refuse(dead)
-        try:
-            write_failed(self._files, self._places.failed, self._options.boot_id(), self.end)
-        except (OSError, SyncFailedError) as failure:
-            # Recovery writes every tail over itself, which has to do.
-            dead.add_note(f"{self._places.failed} could not be written: {failure}")
-        self._durable.release()
-        if self._thread is not None:
-            with self.appender.lock:
-                self.appender.changed.notify_all()
+        self._engine.appended()
 
 
 def _interruptible() -> bool:

@@ -280,7 +280,9 @@ def test_a_transaction_forgotten_in_a_cycle_lets_the_readers_files_go(tmp_path: 
             gc.collect()
         log.append(order(3)).wait()
         (behind,) = sidecars(tmp_path / "cdc_raw").values()
-        assert before is not None and before.restart is not None and behind is not None
+        assert before is not None
+        assert before.restart is not None
+        assert behind is not None
         assert (before.restart < log.end, behind.restart) == (True, log.end)
 
 

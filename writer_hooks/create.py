@@ -12,7 +12,7 @@ from writer_hooks.log_options import Options
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
 from writer_hooks.segment_ids import Ids
-from writer_hooks.writer_errors import SyncFailedError
+from writer_hooks.writer_errors import GoneError, SyncFailedError, is_gone
 
 _PIECE: Final = MIB
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -32,10 +32,15 @@ class Maker:
         self._previous = previous
 
     def make(self) -> Segment:
-        """The next segment. Raises OSError, SyncFailedError."""
-        number = self._ids.take()
-        header = header_bytes(number, self._boot, self._options.compression, self._previous)
-        made = create_segment(self._files, self._places, number, header, self._options.segment_bytes)
+        """The next segment. Raises OSError, SyncFailedError, also where the folder is gone."""
+        try:
+            number = self._ids.take()
+            header = header_bytes(number, self._boot, self._options.compression, self._previous)
+            made = create_segment(self._files, self._places, number, header, self._options.segment_bytes)
+        except OSError as error:
+            if is_gone(error):
+                raise GoneError(error, error.filename or self._places.commitlog) from error
+            raise
         # They are used in the order in which they are made; an id that came to nothing is nobody's.
         self._previous = number
         return made

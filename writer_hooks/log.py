@@ -84,7 +84,7 @@ class SegmentLog(ReadHere):
         self._subscribers = Subscribers(places, syncer.attach)
         self._thread = engine.thread = None
         if threads:
-            self._thread = engine.thread = SyncThread(syncer, options.sync, engine.tick, options.tick_seconds, died)
+            self._thread = engine.thread = SyncThread(syncer, options.sync, engine.look, options.tick_seconds, died)
         appender.supply(Spares(make, engine.tidy, died, appender.lock, appender.changed, threads))
         self._ending = Ending(
             files, places, lock, durable, appender, syncer, self._thread, publisher, self._subscribers

@@ -18,7 +18,7 @@ from tailer.position import Position
 from writer_hooks.disk import Files, replace, sync_file, sync_folder, unlink_if_there
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
-from writer_hooks.writer_errors import SyncFailedError, disk_error
+from writer_hooks.writer_errors import GoneError, SyncFailedError, disk_error, is_gone
 
 RETRY_SECONDS = 0.2
 """How long after a failed write (a full disk) it is tried again."""
@@ -171,7 +171,7 @@ class Publisher:
         return True
 
     def _drain(self) -> None:
-        """Everything that there is to do now."""
+        """Everything that there is to do now. Raises SyncFailedError, also where the folder is gone."""
         with self._busy:
             try:
                 self._write_all_ended()
@@ -180,6 +180,8 @@ class Publisher:
                 if wanted is not None:
                     self._publish_or_keep(wanted)
             except OSError as error:
+                if is_gone(error):
+                    raise GoneError(error, error.filename or self._places.cdc_raw) from error
                 self.trouble = disk_error("a sidecar could not be written, it is tried again", error)
             else:
                 self.trouble = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +21,24 @@ class SyncFailedError(Exception):
         self.path = str(path)
 
 
+class GoneError(SyncFailedError):
+    """A file or folder of an open log was deleted or moved: what is written now, nobody would find."""
+
+
+def is_gone(error: OSError) -> bool:
+    """Whether a file or a folder is not there (any more)."""
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+
 def dead_after(error: BaseException) -> SystemFailedError:
     """What everybody gets who waits on a log that died of `error`."""
+    cause = error.error if isinstance(error, SyncFailedError) else error
+    if isinstance(cause, OSError) and is_gone(cause):
+        return SystemFailedError(
+            "a file or folder of the open log is gone, and what is written now may be in no file",
+            file=error.path if isinstance(error, SyncFailedError) else cause.filename,
+            remedy=f"Restore it, or make the folder anew. {REOPEN}",
+        )
     what = "an fsync failed" if isinstance(error, SyncFailedError) else "writing the log failed"
     file = error.path if isinstance(error, SyncFailedError) else None
     return SystemFailedError(

@@ -129,7 +129,7 @@ class SegmentLog(ReadHere):
         (16 hex digits, this run's) are for tests.
 
         Raises UsageError (no folder, no permission, an option), RefusedError (another writer), CorruptError (damage
-        where the log was durable), SystemFailedError (the disk).
+        where the log was durable), LossError (its newest segment is gone), SystemFailedError (the disk).
         """
         options = Options(sync, segment_bytes, max_age, compression, cap, max_unsynced, publish_ms, threads, **tests)
         options.check()

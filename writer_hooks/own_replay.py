@@ -118,19 +118,21 @@ def replay(
     `given`: definitions that are known without looking for them. `into`: see `Replayed.rows`. Raises LossError where
     segments that it needs are gone, CorruptError, and what `disk_error` makes of an OSError.
     """
-    _check_there(files, places, since)
+    _check_there(files, places, since, until)
     return Replay(files, places, since, until, held_bytes_max, given, into).run()
 
 
-def _check_there(files: Files, places: Places, since: Position) -> None:
+def _check_there(files: Files, places: Places, since: Position, until: Position) -> None:
     segments = own_segments(files, places)
-    if segments and NOWHERE < since < Position(segments[0], 0):
+    gone = NOWHERE < since < until and since.segment not in segments
+    if segments and (gone or NOWHERE < since < Position(segments[0], 0)):
         raise LossError(
             "a replay begins in a segment that is gone",
             at=since,
             expected=f"{Position(segments[0], 0)} or later",
             found=since,
-            remedy="It was discarded: replay from a position that was never discarded before, or from `earliest`.",
+            remedy="It was discarded or lost: replay from a position that was never discarded before, or from "
+            "`earliest`.",
         )
 
 

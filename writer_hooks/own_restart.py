@@ -33,8 +33,11 @@ class Beginning(NamedTuple):
 
 
 def own_segments(files: Files, places: Places) -> list[int]:
-    """The segments that the writer still has, in order."""
-    return log_ids(files.names(places.commitlog))
+    """The segments that the writer still has, in order; none where its folder is gone."""
+    try:
+        return log_ids(files.names(places.commitlog))
+    except FileNotFoundError:
+        return []
 
 
 def restart_at(files: Files, places: Places, position: Position) -> Position:

@@ -21,6 +21,7 @@ class Places:
         self.high = self.commitlog / "HIGH"
         self.failed = self.commitlog / "FAILED"
         self.dropped = self.cdc_raw / "DROPPED"
+        self.newest = self.cdc_raw / "NEWEST"
 
     def own(self, segment: int) -> Path:
         """The writer's name of a segment."""

@@ -23,6 +23,7 @@ from writer_hooks.disk import (
     write_all,
 )
 from writer_hooks.failed import read_failed
+from writer_hooks.newest import check_newest, read_newest, write_newest
 from writer_hooks.own_sections import Reader
 from writer_hooks.own_tail import Tail, read_tail
 from writer_hooks.places import Places, log_ids, sidecar_ids
@@ -49,11 +50,17 @@ class Found(NamedTuple):
 
 
 def recover(files: Files, places: Places, boot_id: str) -> Recovered:
-    """Raises CorruptError where what was published does not check, OSError, SyncFailedError."""
+    """Raises CorruptError where what was published does not check, LossError where the newest segment is gone, OSError,
+    SyncFailedError."""
     found = _look(files, places)
+    newest = read_newest(files, places)
+    check_newest(places, newest, found.own)
     bound = read_failed(files, places.failed, boot_id)
     tails = _tails(files, places, found, bound)
     last = max((segment for segment, tail in tails.items() if tail is not None), default=None)
+    if newest != last and (newest or last):
+        # Before segments without an entry are deleted, of which it may name one.
+        write_newest(files, places, last or 0)
     for segment, tail in tails.items():
         if tail is None:
             remove_segment(files, places, segment)

@@ -21,6 +21,7 @@ from writer_hooks.bell import Bell
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
+from writer_hooks.newest import write_newest
 from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
@@ -89,6 +90,7 @@ class Syncer:
         self.hooks: list[Callable[[SyncedSection], None]] = []
         self.hook_failures = 0
         self._prev = end
+        self._noted = 0
         self.flushed = 0
         """Bytes of all sections that are durable."""
         self.syncs = 0
@@ -194,6 +196,10 @@ class Syncer:
 
     def _write(self, section: Section) -> None:
         segment = section.segment
+        if segment.id != self._noted:
+            # Before the first entry: what was acknowledged must be missed where its segment is gone.
+            write_newest(self._files, self._places, segment.id)
+            self._noted = segment.id
         packed = encode_section(section.plain, segment.id, segment.at, self._pack)
         write_all(self._files, segment.fd, packed, segment.at)
         self._written.append(Written(section, segment.at, segment.at + len(packed)))

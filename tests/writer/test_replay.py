@@ -25,7 +25,8 @@ def test_replay_gives_all_tables_in_the_order_in_which_they_count(tmp_path: Path
         transaction.rollback_to("s")
         log.append(order(3, size=1500))
         transaction.append(order(4))
-        log.begin().append(order(5))
+        open_at_the_end = log.begin()
+        open_at_the_end.append(order(5))
         transaction.commit()
         last = log.append(note(6))
         assert numbers(log.replay()) == []

@@ -67,12 +67,12 @@ class SegmentLog(ReadHere):
         self._options = options
         self._transactions = 0
         ids = Ids(files, places.high, options.wall() // 1000, recovered.used)
-        self._maker = Maker(files, places, ids, self.boot, options, recovered.end.segment or None)
+        make = Maker(files, places, ids, self.boot, options, recovered.end.segment or None).make
         self._captured = Captured(files, places, options.segment_bytes, max(recovered.used, default=0))
         self._engine = engine = Engine(files, places, options, self._captured)
         self._durable = engine.durable = durable = DurableEnd(recovered.end, engine.demand, engine.ask)
         permit = None if engine.guard is None else engine.guard.permit
-        make, threads, died = self._maker.make, options.threads, engine.died
+        threads, died = options.threads, engine.died
         self.appender = engine.appender = appender = Appender(durable, options, make(), recovered.last_ts, permit)
         self._publisher = engine.publisher = publisher = Publisher(
             files, places, options.publish_ms / 1000, self._captured.ended, died, threads
@@ -82,9 +82,7 @@ class SegmentLog(ReadHere):
             files, places, durable, recovered.end, publisher, appender.seal, died, pack, leads
         )
         self._subscribers = Subscribers(places, syncer.attach)
-        self._thread = engine.thread = None
-        if threads:
-            self._thread = engine.thread = SyncThread(syncer, options.sync, engine.look, options.tick_seconds, died)
+        self._thread = engine.thread = _sync_thread(engine, options)
         appender.supply(Spares(make, engine.tidy, died, appender.lock, appender.changed, threads))
         self._ending = Ending(
             files, places, lock, durable, appender, syncer, self._thread, publisher, self._subscribers
@@ -312,6 +310,12 @@ class SegmentLog(ReadHere):
     def appended(self) -> None:
         """Something was appended that a sync may be waiting for."""
         self._engine.appended()
+
+
+def _sync_thread(engine: Engine, options: Options) -> SyncThread | None:
+    if not options.threads:
+        return None
+    return SyncThread(engine.syncer, options.sync, engine.look, options.tick_seconds, engine.died)
 
 
 def _interruptible() -> bool:

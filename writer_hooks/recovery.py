@@ -23,7 +23,7 @@ from writer_hooks.disk import (
     write_all,
 )
 from writer_hooks.failed import read_failed
-from writer_hooks.newest import check_newest, read_newest, write_newest
+from writer_hooks.newest_segment import check_newest, read_newest, write_newest
 from writer_hooks.own_sections import Reader
 from writer_hooks.own_tail import Tail, read_tail
 from writer_hooks.places import Places, log_ids, sidecar_ids

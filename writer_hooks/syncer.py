@@ -21,7 +21,7 @@ from writer_hooks.bell import Bell
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
-from writer_hooks.newest import write_newest
+from writer_hooks.newest_segment import write_newest
 from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy

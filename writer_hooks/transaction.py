@@ -71,6 +71,14 @@ class _Open:
             self.close(why)
             self._appender.put_if_it_fits(encode_record(Rollback(self.id)), tracked)
 
+    def count(self, counts: _Counts) -> None:
+        """What its commit would say from now on."""
+        self.counts = counts
+
+    def refuse(self) -> None:
+        """A change of it did not go into the log: it can only be rolled back."""
+        self.state = "refused: a change of it did not go into the log"
+
     def close(self, state: str) -> None:
         self.state = state
         del self._appender.transactions[self.id]
@@ -134,14 +142,16 @@ class Transaction:
             try:
                 appender.put(payload, change.table, tracked)
             except RefusedError:
-                self._open.state = "refused: a change of it did not go into the log"
+                self._open.refuse()
                 raise
             section = appender.segment.section_start
-            self._open.counts = _Counts(
-                counts.first or (section if tracked else None),
-                counts.n + tracked,
-                counts.first_any or section,
-                counts.n_any + 1,
+            self._open.count(
+                _Counts(
+                    counts.first or (section if tracked else None),
+                    counts.n + tracked,
+                    counts.first_any or section,
+                    counts.n_any + 1,
+                )
             )
         self._log.appended()
 
@@ -167,7 +177,7 @@ class Transaction:
                 )
             place, counts = self._savepoints[name]
             self._put(encode_record(RollbackTo(self.id, encode_position(place))))
-            self._open.counts = counts
+            self._open.count(counts)
             names = list(self._savepoints)
             for later in names[names.index(name) + 1 :]:
                 del self._savepoints[later]

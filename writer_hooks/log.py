@@ -72,18 +72,17 @@ class SegmentLog(ReadHere):
         self._engine = engine = Engine(files, places, options, self._captured)
         self._durable = engine.durable = durable = DurableEnd(recovered.end, engine.demand, engine.ask)
         permit = None if engine.guard is None else engine.guard.permit
-        threads, died = options.threads, engine.died
         self.appender = engine.appender = appender = Appender(durable, options, make(), recovered.last_ts, permit)
         self._publisher = engine.publisher = publisher = Publisher(
-            files, places, options.publish_ms / 1000, self._captured.ended, died, threads
+            files, places, options.publish_ms / 1000, self._captured.ended, engine.died, options.threads
         )
-        pack, leads = packer(options.compression), threads and options.sync.kind == "batch"
+        pack, leads = packer(options.compression), options.threads and options.sync.kind == "batch"
         self._syncer = engine.syncer = syncer = Syncer(
-            files, places, durable, recovered.end, publisher, appender.seal, died, pack, leads
+            files, places, durable, recovered.end, publisher, appender.seal, engine.died, pack, leads
         )
         self._subscribers = Subscribers(places, syncer.attach)
         self._thread = engine.thread = _sync_thread(engine, options)
-        appender.supply(Spares(make, engine.tidy, died, appender.lock, appender.changed, threads))
+        appender.supply(Spares(make, engine.tidy, engine.died, appender.lock, appender.changed, options.threads))
         self._ending = Ending(
             files, places, lock, durable, appender, syncer, self._thread, publisher, self._subscribers
         )

@@ -1,4 +1,5 @@
-"""How files and folders are made on disk: durable, open to the owner and the group alone, and never by a link.
+"""How files and folders are made on disk: durable, open to the owner and the group alone, and never by a link. And the
+lock (`flock`) of a file, which the kernel releases however its holder ends.
 
 What a power loss cannot take any more: the names in a folder, and a file that takes another one's place.
 
@@ -14,17 +15,27 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import socket
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Final, NamedTuple
 
-from tailer.errors import UsageError
+from tailer.errors import RefusedError, UsageError
+from tailer.system_errors import told
 
 NEW: Final = ".new"
 """What the name of a file ends with that is still written; one that is left over was never finished."""
+
+LOCK_BYTES_MAX: Final = 4000
+"""Of a lock's file: it stays in its first block, so that a full disk does not keep it from being written."""
+
+_HOLDER_MAX: Final = 200
+_SLICE_SECONDS: Final = 0.05
 
 FOLDER_MODE: Final = 0o2770
 FILE_MODE: Final = 0o660
@@ -93,7 +104,8 @@ class SafeOpen(NamedTuple):
                 except FileExistsError:
                     # Somebody has made it just now.
                     return self._open(path, flags, folder)
-            _set_mode(descriptor, FILE_MODE)
+            with _closed_on_error(descriptor):
+                _set_mode(descriptor, FILE_MODE)
             return descriptor
 
     def new(self, path: Path) -> int:
@@ -105,7 +117,8 @@ class SafeOpen(NamedTuple):
             except FileExistsError:
                 os.unlink(path.name, dir_fd=folder)
                 descriptor = self._open(path, new, folder)
-            _set_mode(descriptor, FILE_MODE)
+            with _closed_on_error(descriptor):
+                _set_mode(descriptor, FILE_MODE)
             return descriptor
 
     def replace(self, path: Path, data: bytes) -> None:
@@ -164,16 +177,16 @@ class SafeOpen(NamedTuple):
                 remedy=f"Nothing is written through links. {self.remedy}",
             )
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if mode & stat.S_IWOTH:
-            os.close(descriptor)
-            raise UsageError(
-                f"everybody may write in {self.folder}",
-                file=str(folder),
-                expected="rights for its owner and group alone",
-                found=f"mode {mode:o}",
-                remedy=f"Mend it with: chmod o-w {quote(str(folder))}   (after a look at what lies there)",
-            )
+        with _closed_on_error(descriptor):
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if mode & stat.S_IWOTH:
+                raise UsageError(
+                    f"everybody may write in {self.folder}",
+                    file=str(folder),
+                    expected="rights for its owner and group alone",
+                    found=f"mode {mode:o}",
+                    remedy=f"Mend it with: chmod o-w {quote(str(folder))}   (after a look at what lies there)",
+                )
         return descriptor
 
     def _open(self, path: Path, flags: int, folder: int | None = None) -> int:
@@ -185,20 +198,22 @@ class SafeOpen(NamedTuple):
             if error.errno in _OTHERS:
                 raise self._no_file(path, path.lstat().st_mode) from error
             raise
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(descriptor)
-            raise self._no_file(path, status.st_mode)
-        if folder is not None and status.st_nlink > 1:
-            os.close(descriptor)
-            raise UsageError(
-                f"this file of {self.folder} has another name elsewhere, and is not written",
-                file=str(path),
-                expected="one name",
-                found=f"{status.st_nlink} names",
-                remedy="A hard link may be somebody else's file. Once you have seen whose, put a copy in its place.",
-            )
+        with _closed_on_error(descriptor):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise self._no_file(path, status.st_mode)
+            if folder is not None and status.st_nlink > 1:
+                raise self._second_name(path, status.st_nlink)
         return descriptor
+
+    def _second_name(self, path: Path, names: int) -> UsageError:
+        return UsageError(
+            f"this file of {self.folder} has another name elsewhere, and is not written",
+            file=str(path),
+            expected="one name",
+            found=f"{names} names",
+            remedy="A hard link may be somebody else's file. Once you have seen whose, put a copy in its place.",
+        )
 
     def _no_file(self, path: Path, mode: int) -> UsageError:
         return UsageError(
@@ -210,8 +225,61 @@ class SafeOpen(NamedTuple):
         )
 
 
+@contextlib.contextmanager
+def _closed_on_error(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
 def _set_mode(descriptor: int, mode: int) -> None:
     # Whatever the umask took. Refused where another user has left the file, who gave it these rights, and by file
     # systems that have none.
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, mode)
+
+
+def lock_file(descriptor: int, path: Path, in_use: Callable[[str], RefusedError], wait_seconds: float = 0.0) -> int:
+    """Lock an open file and write this process into it: the descriptor, which holds the lock until it is closed.
+
+    Where this raises the descriptor is closed. `in_use`: the error where another process, which it is given, has the
+    lock for longer than `wait_seconds`. What the system refuses is a documented error.
+    """
+    try:
+        wait_for_lock(descriptor, path, in_use, wait_seconds)
+        write_holder(descriptor, path, f"process {os.getpid()} on {socket.gethostname()}")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def write_holder(lock: int, path: Path, holder: str) -> None:
+    """Write who holds a lock, as all that its file says."""
+    with told("cannot write the lock", path, writes=True):
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{holder}\n".encode(), 0)
+
+
+def holder_line(lock: int) -> bytes:
+    """Who holds a lock: the first line of its file."""
+    return os.pread(lock, LOCK_BYTES_MAX, 0).partition(b"\n")[0][:_HOLDER_MAX]
+
+
+def wait_for_lock(
+    descriptor: int, path: Path, in_use: Callable[[str], RefusedError], wait_seconds: float = 0.0
+) -> None:
+    """Lock an open file, and write and close nothing. Raises as `lock_file` does."""
+    until = time.monotonic() + wait_seconds
+    with told("cannot lock the file", path, writes=True):
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if time.monotonic() >= until:
+                    holder = holder_line(descriptor).decode("utf-8", "replace").strip()
+                    raise in_use(holder or "another process") from error
+            time.sleep(_SLICE_SECONDS)

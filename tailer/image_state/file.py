@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
@@ -38,18 +38,18 @@ class ImageFile:
         self.folder = made_folder(folder)
         self._store: LmdbStore | None = None
         self._lock = lock_folder(folder)
-        try:
+        with ExitStack() as undo:
+            undo.callback(os.close, self._lock)
             size = max(first_bytes or FIRST_BYTES, 2 * _bytes_of(folder))
             with _documented(folder):
                 self._environment = lmdb.open(
                     str(folder), map_size=size, max_dbs=len(TABLES), max_readers=_READERS, mode=0o600
                 )
+            undo.callback(self._environment.close)
             # All at once: who looks on finds each of them, or no state yet.
             with _documented(folder), self._environment.begin(write=True) as made:
                 self._tables = {name: self._environment.open_db(name, made) for name in TABLES}
-        except BaseException:
-            os.close(self._lock)
-            raise
+            undo.pop_all()
 
     def close(self) -> None:
         """Give it back; nothing waits to be written."""

@@ -5,14 +5,13 @@ Opens no file of LMDB.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import lock_file
 from tailer.state.file_system import network_kind
 from tailer.state.modes import make_folder, open_file
 from tailer.system_errors import told
@@ -21,7 +20,6 @@ FILE_NAME: Final = "data.mdb"
 LOCK_NAME: Final = "process"
 
 _MODE: Final = 0o700
-_HOLDER_BYTES: Final = 200
 
 
 class InUseError(RefusedError):
@@ -49,17 +47,12 @@ def made_folder(folder: Path) -> Path:
 def lock_folder(folder: Path) -> int:
     """The descriptor that holds the folder until it is closed. InUseError where another process has it."""
     path = folder / LOCK_NAME
-    descriptor = open_file(path, os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace").strip()
-        os.close(descriptor)
-        raise InUseError(
-            f"the state of images is in use by {holder or 'another process'}",
-            file=str(folder),
-            remedy="Stop it, or give this run another consumer or --image-state.",
-        ) from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-    return descriptor
+    return lock_file(open_file(path, os.O_RDWR), path, lambda holder: _in_use(folder, holder))
+
+
+def _in_use(folder: Path, holder: str) -> InUseError:
+    return InUseError(
+        f"the state of images is in use by {holder}",
+        file=str(folder),
+        remedy="Stop it, or give this run another consumer or --image-state.",
+    )

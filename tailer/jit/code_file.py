@@ -47,12 +47,15 @@ def read_code(path: Path, forbidden: int = OTHERS_WRITE) -> bytes:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
             why = distrust(status, forbidden) if stat.S_ISREG(status.st_mode) else "is no file"
             if why is not None:
                 raise NotKeptError(f"{path} {why}")
-            data = file.read()
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read()
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise NotKeptError(f"{path} cannot be read ({error.strerror})") from error
     head, code = data[:_HEAD_BYTES], data[_HEAD_BYTES:]

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, Final, NamedTuple
@@ -50,12 +50,15 @@ class Server:
     """Answers from when it is made until `close`. UsageError where the address cannot be had."""
 
     def __init__(self, listen: Listen, pages: Pages, clients_max: int = CLIENTS_MAX) -> None:
-        self._server = _bound(listen, pages, clients_max)
-        host, port = self._server.server_address[:2]
-        self.address = Listen(str(host), int(port))
-        self._ended, self._end = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="cdc-tail-metrics", daemon=True)
-        self._thread.start()
+        with ExitStack() as undo:
+            self._server = _bound(listen, pages, clients_max)
+            undo.callback(self._server.server_close)
+            host, port = self._server.server_address[:2]
+            self.address = Listen(str(host), int(port))
+            self._ended, self._end = socket.socketpair()
+            self._thread = threading.Thread(target=self._run, name="cdc-tail-metrics", daemon=True)
+            self._thread.start()
+            undo.pop_all()
 
     @property
     def clients(self) -> int:

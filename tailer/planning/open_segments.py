@@ -56,10 +56,10 @@ class OpenSegments:
         held = self._files.pop(segment, None)
         if held is None:
             self._make_room(fetched)
+            self._close_oldest()
             held = opens()
             if fetched:
                 self._fetched[segment] = fetched
-            self._close_oldest()
         # The one asked for last stands last.
         self._files[segment] = held
         return held

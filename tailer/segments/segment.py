@@ -61,7 +61,11 @@ class SegmentFile:
         self._codec: Codec | None = None
         self._places: dict[int, int] = {}
         self._runs = RunCache() if runs is None else runs
-        self.kept = self._part()
+        try:
+            self.kept = self._part()
+        except BaseException:
+            self._opened.close()
+            raise
 
     def close(self) -> None:
         if not self._closed:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
+from tailer.on_disk import write_holder
 from tailer.serve.asked import Claim
 from tailer.serve.problems import ProblemError, conflict
 from tailer.state.away import AwayNote
@@ -77,7 +79,7 @@ class Leases:
             raise self._leased("another reader", self.began + self.seconds)
         lock = lease.lock if lease is not None and lease.lock != _NOBODY else self._lock(name)
         try:
-            _sign(lock, holder)
+            self._sign(name, lock, holder)
             version = written.version + 1
             write_lease(self.state, name, LeaseFile(version, reader))
         except BaseException:
@@ -175,10 +177,12 @@ class Leases:
             lock = self._lock(lease.name)
         except ProblemError as error:
             raise self._moved(lease) from error
-        if self._file(lease.name) != lease.left or read_lease(self.state, lease.name).version != lease.version:
-            os.close(lock)
-            raise self._moved(lease)
-        _sign(lock, lease.holder)
+        with ExitStack() as undo:
+            undo.callback(os.close, lock)
+            if self._file(lease.name) != lease.left or read_lease(self.state, lease.name).version != lease.version:
+                raise self._moved(lease)
+            self._sign(lease.name, lock, lease.holder)
+            undo.pop_all()
         lease.lock = lock
         lease.away = AwayNote(lock, lock_path(self.state, lease.name), self.wall)
 
@@ -220,8 +224,6 @@ class Leases:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
 
-
-def _sign(lock: int, holder: str) -> None:
-    """Who asks a lock's file who holds it reads this."""
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{holder}, by `cdc-tail serve`\n".encode(), 0)
+    def _sign(self, name: str, lock: int, holder: str) -> None:
+        """Who asks a lock's file who holds it reads this."""
+        write_holder(lock, lock_path(self.state, name), f"{holder}, by `cdc-tail serve`")

@@ -28,7 +28,7 @@ from tailer.spark.present import present
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
 from tailer.tail.node_log import node_log
-from tailer.tail.open import hold_of, tail_parts
+from tailer.tail.open import hold_of, tail_of, tail_parts
 from tailer.tail.parts import TailParts
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -76,7 +76,7 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
     hold = hold_of(node, options, _hold_name(options.start, stays=stays), stays=stays)
     parts = tail_parts(node, options, writes=False, hold=hold)
     met = parts.definitions.tell(TablesMet())
-    with Tail(parts, form) as tail:
+    with tail_of(parts, form) as tail:
         piece_bytes = (there + parts.older.bytes) // source.min_partitions + 1
         piece_bytes = min(piece_bytes, PIECE_BYTES_MAX) if parts.older.any else piece_bytes
         try:

@@ -57,10 +57,11 @@ class Node(NodeStanding):
         on_driver: bool = False,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
+        # Before the consumer is held: its key may be refused.
+        self._reader = Reader(options.masks_and_key()[1])
         super().__init__(name, place, options, form, say, on_driver=on_driver, beat=beat)
         self._batches = self._maker()
         self.given_up = GivenUp(self._journal, options.consumer)
-        self._reader = Reader(options.masks_and_key()[1])
         self._stalled = Stalled(say, time.monotonic)
         self.held: tuple[int, int] | None = None
         self.waiting = False

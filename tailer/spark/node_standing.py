@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 import msgspec
@@ -53,10 +54,13 @@ class NodeStanding:
         parts = tail_parts(node_log(place, options), options, lock_seconds=LOCK_SECONDS)
         assert parts.consumer is not None
         self._parts = parts
-        self._met = parts.definitions.tell(TablesMet())
-        if options.schema_changes:
-            parts.faults.keep_known_rows()
-        self._tail = Tail(parts, form)
+        with ExitStack() as undo:
+            undo.callback(parts.close)
+            self._met = parts.definitions.tell(TablesMet())
+            if options.schema_changes:
+                parts.faults.keep_known_rows()
+            self._tail = Tail(parts, form)
+            undo.pop_all()
         self._consumer = parts.consumer
         self._journal = parts.journal
         self._survey = parts.survey

@@ -156,10 +156,11 @@ class JvmOutput:
 
     def pipe(self) -> IO[bytes]:
         """A file for the child's standard error. Close it here once the child has it."""
-        reading, writing = os.pipe()
-        self._thread = threading.Thread(target=self._read, args=(os.fdopen(reading, "rb"),), daemon=True)
+        # Files at once: what nobody refers to any more is closed.
+        reading, writing = (os.fdopen(end, mode) for end, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
+        self._thread = threading.Thread(target=self._read, args=(reading,), daemon=True)
         self._thread.start()
-        return os.fdopen(writing, "wb")
+        return writing
 
     def last(self) -> str:
         """The line that tells most: of an exception of Java, else the last."""

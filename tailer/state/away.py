@@ -14,12 +14,11 @@ from typing import Final
 import msgspec
 
 from tailer.errors import CdcError
+from tailer.on_disk import LOCK_BYTES_MAX, holder_line
 from tailer.state.modes import open_to_read
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
 
-_BYTES: Final = 4000
-"""Of a lock's file: it stays in its first block, so that a full disk does not keep it from being written."""
 _LETTERS: Final = 500
 """Of an error; none takes more than six bytes in JSON."""
 
@@ -61,11 +60,6 @@ class AwayNote:
             os.ftruncate(self._lock, len(text))
 
 
-def holder_line(lock: int) -> bytes:
-    """Who holds a lock: the first line of its file."""
-    return os.pread(lock, _BYTES, 0).partition(b"\n")[0][:200]
-
-
 def away_of(path: Path) -> Away | None:
     """What the holder of that lock says of its target; None where it is there, or just now is written anew."""
     try:
@@ -73,7 +67,7 @@ def away_of(path: Path) -> Away | None:
     except FileNotFoundError:
         return None
     try:
-        line = os.pread(lock, _BYTES, 0).partition(b"\n")[2]
+        line = os.pread(lock, LOCK_BYTES_MAX, 0).partition(b"\n")[2]
     finally:
         os.close(lock)
     try:

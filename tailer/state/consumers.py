@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
-import time
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.state.away import Away, away_of, holder_line
+from tailer.on_disk import lock_file
+from tailer.state.away import Away, away_of
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
 from tailer.state.learnt import Learnt
@@ -29,8 +28,6 @@ from tailer.typed_decode import decode_json
 VERSION: Final = 2
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
-
-_LOCK_SLICE_SECONDS: Final = 0.05
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,7 +92,7 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
     """Take a name's lock, whatever its file says: the descriptor that holds it until it is closed."""
     path = lock_path(state, name)
     make_folder(path.parent)
-    return _take_lock(path, name, time.monotonic() + lock_seconds)
+    return lock_file(open_file(path, os.O_RDWR), path, lambda holder: _in_use(path, name, holder), lock_seconds)
 
 
 def is_running(state: Path, name: str) -> bool:
@@ -142,23 +139,9 @@ def _ids(kind: type, data: Any) -> Ids:
     return from_ranges(kind, [(each, each) if isinstance(each, int) else each for each in data])
 
 
-def _take_lock(path: Path, name: str, until: float) -> int:
-    fd = open_file(path, os.O_RDWR)
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError as error:
-            if time.monotonic() < until:
-                time.sleep(_LOCK_SLICE_SECONDS)
-                continue
-            holder = holder_line(fd).decode("utf-8", "replace").strip()
-            os.close(fd)
-            raise RefusedError(
-                f"consumer {name!r} is in use by {holder or 'another process'}",
-                file=str(path),
-                remedy="Stop it, or take another name for this consumer.",
-            ) from error
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-    return fd
+def _in_use(path: Path, name: str, holder: str) -> RefusedError:
+    return RefusedError(
+        f"consumer {name!r} is in use by {holder}",
+        file=str(path),
+        remedy="Stop it, or take another name for this consumer.",
+    )

@@ -5,23 +5,20 @@ Holds a lock and nothing else; the kernel gives it back however its holder ends.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tailer.errors import RefusedError
+from tailer.on_disk import wait_for_lock
 from tailer.state.modes import make_folder, open_file
 
 FILE_NAME: Final = "lock"
 WAIT_SECONDS: Final = 60.0
 """Longer than a holder should need it: `clean` deletes a few files; a consumer's first start reads the log that lies
 before its place, and asks a server at most."""
-
-_SLICE_SECONDS: Final = 0.05
 
 
 @contextmanager
@@ -33,22 +30,15 @@ def state_lock(state: Path, wait_seconds: float | None = None) -> Iterator[None]
     # To read is enough: `clean` may run as another user than the one that made the file.
     descriptor = open_file(path, os.O_RDONLY)
     try:
-        _take(descriptor, path, time.monotonic() + wait_seconds)
+        wait_for_lock(descriptor, path, lambda _: _in_use(path), wait_seconds)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int, path: Path, until: float) -> None:
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() >= until:
-                raise RefusedError(
-                    "the state folder is locked: `clean` runs, or a consumer starts or is moved",
-                    file=str(path),
-                    remedy="Try again when that has ended.",
-                ) from error
-            time.sleep(_SLICE_SECONDS)
+def _in_use(path: Path) -> RefusedError:
+    return RefusedError(
+        "the state folder is locked: `clean` runs, or a consumer starts or is moved",
+        file=str(path),
+        remedy="Try again when that has ended.",
+    )

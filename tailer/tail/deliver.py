@@ -40,9 +40,11 @@ def deliveries(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool]
     except StoppedError:
         say(STOPPED)
     finally:
-        for sentence in feed.tail.last_notices():
-            say(sentence)
-        feed.close()
+        try:
+            for sentence in feed.tail.last_notices():
+                say(sentence)
+        finally:
+            feed.close()
 
 
 def _next(feed: Feed, steps: Iterator[Step]) -> Step | None:

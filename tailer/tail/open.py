@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -63,7 +64,16 @@ def open_tail(
     hold: Hold | None = None,
 ) -> Tail:
     """A tail of one node's log, to be entered: it stands nowhere before. See `tail_parts` and `Tail`."""
-    return Tail(tail_parts(log, options, writes=writes, hold=hold), typed)
+    return tail_of(tail_parts(log, options, writes=writes, hold=hold), typed)
+
+
+def tail_of(parts: TailParts, typed: TypedTable | None = None) -> Tail:
+    """A tail of these parts, which are closed where it cannot be made."""
+    with ExitStack() as undo:
+        undo.callback(parts.close)
+        tail = Tail(parts, typed)
+        undo.pop_all()
+    return tail
 
 
 def hold_of(log: NodeLog, options: TailOptions, name: str, *, stays: bool = False) -> Hold:

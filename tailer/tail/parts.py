@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tailer.definitions.learning import Definitions
@@ -57,6 +58,15 @@ class TailParts:
     hold: Hold | None
     notices: Sequence[str]
     wall: Callable[[], float]
+
+    def close(self) -> None:
+        """Close the files that are open, give the consumer's name back, and end the way to the log."""
+        with ExitStack() as ends:
+            # The last: the consumer's file may be kept behind it.
+            ends.callback(self.source.close)
+            if self.consumer is not None:
+                ends.callback(self.consumer.close)
+            ends.callback(self.survey.close)
 
     def row_options(self, typed: TypedTable | None) -> RowOptions:
         """What shapes the rows of this run, in that typed form (None: in the generic one)."""

@@ -6,7 +6,6 @@ Knows no form of output.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tailer.errors import CdcError, RefusedError, UsageError
+from tailer.on_disk import wait_for_lock
 from tailer.position import Position
 from tailer.rows.late import LateBatch
 from tailer.sinks.base import Sink
@@ -119,13 +119,15 @@ def _alone(path: Path, consumer: str) -> Iterator[None]:
             expected=" or ".join(names) if names else None,
         ) from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_for_lock(descriptor, path, lambda _: _in_use(path, consumer))
         yield
-    except BlockingIOError:
-        raise RefusedError(
-            f"another replay of the quarantine of {consumer!r} runs",
-            file=str(path),
-            remedy="Wait for its end: what it gives is not given again.",
-        ) from None
     finally:
         os.close(descriptor)
+
+
+def _in_use(path: Path, consumer: str) -> RefusedError:
+    return RefusedError(
+        f"another replay of the quarantine of {consumer!r} runs",
+        file=str(path),
+        remedy="Wait for its end: what it gives is not given again.",
+    )

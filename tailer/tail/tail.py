@@ -7,6 +7,7 @@ only through its reader, writes no row anywhere; `follow.py`, `deliver.py` and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -85,14 +86,11 @@ class Tail(Standing):
         return True
 
     def close(self) -> None:
-        self._holding.let_go()
-        self._survey.close()
-        # Before the way to where it is kept is closed.
-        if self._parts.consumer is not None:
-            self._parts.consumer.close()
-        if self._waker is not None:
-            self._waker.close()
-        self._parts.source.close()
+        with ExitStack() as ends:
+            ends.callback(self._parts.close)
+            if self._waker is not None:
+                ends.callback(self._waker.close)
+            ends.callback(self._holding.let_go)
 
     def __enter__(self) -> Tail:
         try:

@@ -118,9 +118,11 @@ class ImageStream:
     def close(self) -> None:
         """What was taken is taken out. The file is given back."""
         with self._lock:
-            if self._identity is not None:
-                self._file.write(lambda transaction: transaction.take_out(self._taken))
-            self._file.close()
+            try:
+                if self._identity is not None:
+                    self._file.write(lambda transaction: transaction.take_out(self._taken))
+            finally:
+                self._file.close()
 
     @property
     def identity(self) -> str:

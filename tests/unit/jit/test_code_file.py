@@ -28,6 +28,13 @@ def test_what_was_written_is_read(kept: Path) -> None:
     assert [file.name for file in kept.parent.iterdir()] == [kept.name]
 
 
+def test_a_folder_in_its_place_is_not_left_open(tmp_path: Path) -> None:
+    before = sorted(path.name for path in Path("/proc/self/fd").iterdir())
+    with pytest.raises(NotKeptError, match="is no file"):
+        read_code(tmp_path)
+    assert sorted(path.name for path in Path("/proc/self/fd").iterdir()) == before
+
+
 def test_it_is_durable_before_it_has_its_name(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[bytes] = []
 

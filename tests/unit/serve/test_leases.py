@@ -376,6 +376,26 @@ def test_an_ended_lease_lets_no_segment_go(node: ServedNode, log: LogFolder, clo
 # What else is said in a consumer's name
 
 
+def test_a_lease_that_a_full_disk_keeps_from_going_on_leaves_no_lock(
+    node: ServedNode, clock: Clock, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = registered(node, "one")
+    clock.now += 61
+    node.run(node.node.sweep())
+    assert not is_running(state, NAME)
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    # Of the server's line behind the process's own, which is there before.
+    monkeypatch.setattr("tailer.serve.leases.read_lease", full)
+    answer = put(node, "one", version, file=stands(FIRST + 1))
+    assert answer.status == 503
+    monkeypatch.undo()
+    assert not is_running(state, NAME)
+    assert put(node, "one", version, file=stands(FIRST + 1)).status == 200
+
+
 def test_a_target_that_is_away_is_told_of_while_the_lease_lasts(node: ServedNode, state: Path, clock: Clock) -> None:
     version = registered(node, "one")
     assert put(node, "one", version, away="the broker does not answer").status == 200

@@ -138,6 +138,10 @@ class QuarantineFullError(SystemFailedError):
     """The quarantine has reached its bound."""
 
 
+class OwnLimitError(SystemFailedError):
+    """This process or its machine has no descriptor or memory left: no node, server or target is away."""
+
+
 class NodeAwayError(SystemFailedError):
     """A node that serves its log does not answer, or cannot be reached: it may be there again later."""
 

@@ -10,16 +10,22 @@ import errno
 import grp
 import os
 import pwd
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from tailer.errors import CdcError, SystemFailedError, UsageError
+from tailer.errors import CdcError, OwnLimitError, SystemFailedError, UsageError
 
 NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+
+OWN_LIMITS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What this process or its machine has no more of: it tells nothing of what was to be opened or asked."""
+
+_NO_LIMIT: Final = 1 << 20
 
 _BITS: Final = {"r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
 
@@ -35,9 +41,37 @@ def system_error(
     if error.errno in NOT_ALLOWED:
         return no_permission(what, file, writes=writes, remedy=remedy, reason=error)
     reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in OWN_LIMITS:
+        return OwnLimitError(_led(what, reason), file=file, remedy=_more_of(error.errno))
     if error.errno in NO_SPACE:
         remedy = "Free space, and start again."
     return SystemFailedError(_led(what, reason), file=file, remedy=remedy)
+
+
+def is_own_limit(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised from, is a lack of this process or its machine."""
+    while error is not None:
+        if isinstance(error, OwnLimitError) or (isinstance(error, OSError) and error.errno in OWN_LIMITS):
+            return True
+        error = error.__cause__
+    return False
+
+
+def files_max() -> int:
+    """How many descriptors this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _NO_LIMIT if soft == resource.RLIM_INFINITY else soft
+
+
+def _more_of(number: int | None) -> str:
+    if number == errno.EMFILE:
+        return (
+            f"This process may have {files_max()} files open: raise that (`ulimit -n` before the start, LimitNOFILE= "
+            "in a systemd unit), or give it fewer nodes."
+        )
+    if number == errno.ENFILE:
+        return "The machine has no more open files to give: raise fs.file-max (sysctl), or end what has so many open."
+    return "Give it more memory, or fewer nodes."
 
 
 def no_permission(

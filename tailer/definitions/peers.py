@@ -39,6 +39,7 @@ from tailer.segments.source import open_segment
 from tailer.state.journal import MemoryJournal
 from tailer.state.journal_records import LOG, NODE, LearntRecord, SchemaRecord
 from tailer.state.node_log import NodeLog
+from tailer.system_errors import is_own_limit
 
 
 class Peers:
@@ -71,6 +72,8 @@ class Peers:
             try:
                 records = peer.records()
             except (CdcError, OSError) as error:
+                if is_own_limit(error):
+                    raise
                 why = error.sentence() if isinstance(error, CdcError) else str(error)
                 if self._away.get(peer.name) != why:
                     self._away[peer.name] = why

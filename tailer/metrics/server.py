@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from tailer.errors import UsageError
 from tailer.options.listen import Listen
+from tailer.system_errors import is_own_limit, system_error
 
 CLIENTS_MAX: Final = 16
 """Whoever comes beyond is sent away."""
@@ -95,6 +96,8 @@ def _bound(listen: Listen, pages: Pages, clients_max: int) -> _Server:
         family, _, _, _, address = found[0]
         return _Server(family, address, pages, clients_max)
     except (OSError, UnicodeError, OverflowError) as error:
+        if isinstance(error, OSError) and is_own_limit(error):
+            raise system_error(f"cannot listen on {listen} for metrics", error) from error
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise UsageError(
             f"cannot listen on {listen} for metrics: {getattr(error, 'strerror', None) or error}",

@@ -7,21 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final
+from weakref import WeakSet
 
 from tailer.limits import MIB
 from tailer.segments.run_cache import RunCache
 from tailer.segments.segment import SegmentFile
 from tailer.state.offset import NodeOffset
+from tailer.system_errors import files_max
 
 OPEN_MAX: Final = 64
-"""Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`), far fewer than a process may have."""
+"""Descriptors kept at most; more than a plan needs (`plan.SEGMENTS_MAX`). As many again are kept where partitions
+carry a batch: of all its segments."""
 
-HELD_MAX: Final = OPEN_MAX // 2
-"""Of these, behind the position."""
+LEAST: Final = 3
+"""Descriptors that each log may keep, however many logs the process follows."""
 
-CARRIED_MAX: Final = OPEN_MAX
-"""Descriptors kept beside these where partitions carry a batch: of all its segments (`plan.SEGMENTS_MAX`)."""
+_OF_PROCESS: Final = 2
+"""All logs together have this part of the descriptors that the process may have open."""
+
+_PLANNED: Final = 3, 4
+"""So many of those that a log may keep are one plan's; the others are of the position and of transactions."""
 
 FETCHED_BYTES_MAX: Final = 256 * MIB
 """Of fetched segments that are open at once, as far as what is being read allows."""
@@ -37,6 +44,21 @@ class OpenSegments:
         self._pinned: list[int] = []
         self._kept: frozenset[int] = frozenset()
         self._hold_from: int | None = None
+        with _LOCK:
+            _ALL.add(self)
+
+    @property
+    def most(self) -> int:
+        """How many may be open now: fewer where the process follows many logs, for its descriptors are bounded."""
+        with _LOCK:
+            share = files_max() // _OF_PROCESS // max(1, len(_ALL))
+        return min(OPEN_MAX, max(LEAST, share if self._hold_from is None else share // 2))
+
+    @property
+    def planned_most(self) -> int:
+        """How many segments a plan may read: all of them are open until their rows are read."""
+        part, of = _PLANNED
+        return max(1, self.most * part // of)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._files)
@@ -82,11 +104,11 @@ class OpenSegments:
 
         `gone`: the position's segment is not there any more.
         """
-        keep = {offset.s, *(segment for segment, _ in offset.p[-HELD_MAX:]), *self._pinned}
+        keep = {offset.s, *(segment for segment, _ in offset.p[-(self.most // 2) :]), *self._pinned}
         if offset.done and gone:
             keep.discard(offset.s)
         if self._hold_from is not None:
-            held = sorted(s for s in self._files if s >= self._hold_from)[:CARRIED_MAX]
+            held = sorted(s for s in self._files if s >= self._hold_from)[: self.most]
             keep = {offset.s, *self._pinned, *held}
         for segment in [s for s in self._files if s not in keep]:
             self._close(segment)
@@ -100,10 +122,19 @@ class OpenSegments:
     def close(self) -> None:
         for segment in list(self._files):
             self._close(segment)
+        with _LOCK:
+            _ALL.discard(self)
 
     def _close_oldest(self) -> None:
-        if len(self._files) >= OPEN_MAX + (0 if self._hold_from is None else CARRIED_MAX):
-            self._close(next(segment for segment in self._files if segment not in self._kept))
+        """Close what was asked for longest ago, until one more may be opened. What is being read stays open."""
+        most = self.most if self._hold_from is None else 2 * self.most
+        if _open_in_process() >= files_max() // _OF_PROCESS:
+            # Others have more than their share still.
+            most = min(most, max(LEAST, len(self._files)))
+        for segment in [s for s in self._files if s not in self._kept and s not in self._pinned]:
+            if len(self._files) < most:
+                return
+            self._close(segment)
 
     def _make_room(self, size: int) -> None:
         """Close fetched segments, the oldest first, until one more may be fetched: it can be had again."""
@@ -117,3 +148,13 @@ class OpenSegments:
         self._fetched.pop(segment, None)
         if (file := self._files.pop(segment, None)) is not None:
             file.close()
+
+
+_LOCK: Final = Lock()
+_ALL: Final[WeakSet[OpenSegments]] = WeakSet()
+"""Of the logs that this process follows."""
+
+
+def _open_in_process() -> int:
+    with _LOCK:
+        return sum(map(len, _ALL))

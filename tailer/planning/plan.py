@@ -98,14 +98,15 @@ def plan(
     wide: bool = False,
     dropped: int | None = None,
     forgotten: int = 0,
+    segments: int = SEGMENTS_MAX,
 ) -> Plan:
-    """The next plan from `offset` on, of about `budget` logical bytes.
+    """The next plan from `offset` on, of about `budget` logical bytes and so many `segments` at most.
 
     `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
     a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
     `forgotten`: of lower ids that nobody has read it is not known any more whether they were there.
     """
-    work = _Planner(view, offset, memory, reach, budget, wide, dropped)
+    work = _Planner(view, offset, memory, reach, budget, wide, dropped, segments)
     work.late_segments()
     work.check_appeared(forgotten)
     work.main_line()
@@ -124,12 +125,14 @@ class _Planner:
         budget: int,
         wide: bool,
         dropped: int | None,
+        segments: int,
     ) -> None:
         self._view = view
         self._memory = memory
         self._reach = reach
         self._budget = budget
         self._wide = wide
+        self._segments = min(segments, SEGMENTS_MAX)
         self._losses = losses(view, memory, dropped)
         self._segment, self._end, self._done = offset.s, offset.o, offset.done
         self._given = offset
@@ -257,7 +260,7 @@ class _Planner:
             self._out.spans.append(found.span)
             self._budget -= found.span.bytes
         # The next plan goes on. Late segments that have nothing new count for nothing: they come with each plan.
-        if len(self._out.spans) >= SEGMENTS_MAX:
+        if len(self._out.spans) >= self._segments:
             self._budget = 0
 
     def _next_segment(self) -> bool:

@@ -78,7 +78,7 @@ class Survey:
         self._sightings: dict[int, Sighting] = {}
         self._remembered = FEW_SIGHTINGS
         self._judged: set[int] = set()
-        self._files = OpenSegments()
+        self.files = OpenSegments()
         self._ahead = False
         self._views = Views()
         self._asked_for: set[int] = set()
@@ -88,7 +88,7 @@ class Survey:
         self._notices: list[str] = []
 
     def close(self) -> None:
-        self._files.close()
+        self.files.close()
 
     def listen(self, names: Names) -> None:
         """From now on the folder is listed once a while only; the next look lists it."""
@@ -104,7 +104,7 @@ class Survey:
             self._looks, self._views, self._pace = self.source.looks(), Views(), Pace()
             self._archived.tell_again()
             raise
-        self._files.release(offset, gone=self._log(offset.s) is None)
+        self.files.release(offset, gone=self._log(offset.s) is None)
         if not self._frozen:
             # Here, before anybody reads a marker: what is written to its end in between would be judged finished by
             # bytes that were read while it still grew.
@@ -127,7 +127,7 @@ class Survey:
         Of a native log it is said in DROPPED that nothing is left. What is archived counts as long as it is ahead.
         """
         seen = self._looks
-        return not (seen.logs or seen.sidecars or len(self._files) or self._ahead or seen.has_dropped())
+        return not (seen.logs or seen.sidecars or len(self.files) or self._ahead or seen.has_dropped())
 
     def archived(self, segment: int) -> bool:
         """Whether a segment is read from the archive: it is not in the folder, or on record as cleaned."""
@@ -149,7 +149,7 @@ class Survey:
 
     def hold(self, segment: int) -> None:
         """Descriptors of segments with this id or a higher one are kept when the position has left them."""
-        self._files.hold(segment)
+        self.files.hold(segment)
 
     def take_notices(self) -> list[str]:
         """What there is to say of names that are no segment's files, once for each."""
@@ -189,7 +189,7 @@ class Survey:
 
         The planner must see that the segment of its position is gone.
         """
-        asked_for = {*self._files, offset.s, *(segment for segment, _ in offset.p)}
+        asked_for = {*self.files, offset.s, *(segment for segment, _ in offset.p)}
         for segment in sorted(seen | asked_for | self._asked_for | self.closed.take_news()):
             recorded = segment in self._sightings or segment in self.closed
             recorded = recorded or (segment == offset.s and segment in self._cleaned)
@@ -229,28 +229,28 @@ class Survey:
         FileNotFoundError when it is gone. `path`: where it is, for whoever knows without a look at the folder.
         """
         fetched = self._archived.logs[segment].size if path is None and self.archived(segment) else 0
-        return self._files.file(segment, lambda: self._open(segment, path), fetched)
+        return self.files.file(segment, lambda: self._open(segment, path), fetched)
 
     def _open(self, segment: int, path: Path | None) -> SegmentFile:
         log = self._log(segment)
         if path is None and log is not None and self.archived(segment):
             fetched = OpenedFile(path := self._archived.path(segment), self._archived.descriptor(segment))
-            return SegmentFile(path, segment, self._keys, opened=fetched, runs=self._files.runs)
+            return SegmentFile(path, segment, self._keys, opened=fetched, runs=self.files.runs)
         if path is not None:
-            return SegmentFile(path, segment, self._keys, runs=self._files.runs)
+            return SegmentFile(path, segment, self._keys, runs=self.files.runs)
         if log is None:
             raise FileNotFoundError(f"segment {segment} is not in {self.source.where}")
-        return open_segment(self.source, log.name, self._keys, self._files.runs)
+        return open_segment(self.source, log.name, self._keys, self.files.runs)
 
     def between(self, first: int, last: int) -> list[int]:
         """Ids from `first` to `last` that have a log at the last look or are held open (see `Segments`)."""
         ids = self._views.ids
         there = (segment for segment in ids[bisect_left(ids, first) : bisect_right(ids, last)] if self._log(segment))
-        return sorted({*there, *(segment for segment in self._files if first <= segment <= last)})
+        return sorted({*there, *(segment for segment in self.files if first <= segment <= last)})
 
     def opened(self, segment: int) -> AbstractContextManager[SegmentFile]:
         """The same as `file`, for as long as the context lasts (see `Segments`)."""
-        return self._files.pinned(segment, lambda: self.file(segment))
+        return self.files.pinned(segment, lambda: self.file(segment))
 
     def sighting(self, segment: int) -> Sighting:
         sighting = self._sightings.get(segment)
@@ -295,7 +295,7 @@ class Survey:
 
     def log_name(self, segment: int) -> str:
         """The file name of a segment seen at the last look or held open."""
-        if (held := self._files.get(segment)) is not None:
+        if (held := self.files.get(segment)) is not None:
             return held.path.name
         log = self._log(segment)
         return log.name.log if log else f"segment {segment}"
@@ -375,9 +375,9 @@ class Survey:
         closed = self.closed.get(segment)
         sighting = self.sighting(segment)
         log = self._log(segment)
-        held = self._files.get(segment)
+        held = self.files.get(segment)
         if held is not None and log is None and not held.lasts:
-            self._files.drop(segment)
+            self.files.drop(segment)
             held = None
         cleaned = self.taken_away(segment)
         # Its last name is gone while it is held open here: it cannot grow any more, and is read to its end without

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.schema.rows import IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
+from tailer.system_errors import is_own_limit, system_error
 
 if TYPE_CHECKING:
     import ssl
@@ -282,10 +283,13 @@ def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:
             file=str(server),
             remedy=f"Set {USER} and {PASSWORD} to those of a role that may read system_schema.",
         )
+    cause = _causes(error)[0]
+    if isinstance(cause, OSError) and is_own_limit(cause):
+        return system_error("cannot connect to the server", cause, str(server))
     return SystemFailedError(
         "the server does not answer",
         file=str(server),
-        found=str(_causes(error)[0]),
+        found=str(cause),
         remedy="Check the address, and that the node takes CQL connections there.",
     )
 

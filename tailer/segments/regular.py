@@ -28,9 +28,12 @@ def open_regular(path: str | Path) -> int:
         if error.errno in _NOT_OPENED:
             raise FileNotFoundError(errno.ENOENT, "no regular file", str(path)) from error
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileNotFoundError(errno.ENOENT, "no regular file", str(path))
+    except OSError:
         os.close(descriptor)
-        raise FileNotFoundError(errno.ENOENT, "no regular file", str(path))
+        raise
     return descriptor
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from tailer.errors import UsageError
 from tailer.options.listen import Listen
+from tailer.system_errors import is_own_limit, system_error
 
 _BACKLOG: Final = 512
 
@@ -26,6 +27,8 @@ def bound(listen: Listen) -> socket.socket:
     except (OSError, UnicodeError, OverflowError) as error:
         if made is not None:
             made.close()
+        if isinstance(error, OSError) and is_own_limit(error):
+            raise system_error(f"cannot listen on {listen}", error) from error
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise UsageError(
             f"cannot listen on {listen}: {getattr(error, 'strerror', None) or error}",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tailer.errors import CdcError, RefusedError, SystemFailedError
 from tailer.options.log_place import LogPlace
 from tailer.state.folder_journal import FILE_NAME
-from tailer.system_errors import system_error
+from tailer.system_errors import is_own_limit, system_error
 
 if TYPE_CHECKING:
     from tailer.tail.follow import Say
@@ -30,9 +30,12 @@ AGAIN_SECONDS: Final = 60.0
 def lost_by(error: CdcError | OSError, place: LogPlace, state: Path | None) -> bool:
     """Whether an error means that a node is away, and not that something is wrong with its log or this run.
 
-    What the system refuses is worth another try. Of all else the folder tells: where it cannot be listed, or nothing is
-    there, neither log nor state, what failed had nothing to look at. Asks the file system: it may hang as that does.
+    What this process itself has no more of (descriptors, memory) says nothing of a node. What else the system refuses
+    is worth another try. Of all else the folder tells: where it cannot be listed, or nothing is there, neither log nor
+    state, what failed had nothing to look at. Asks the file system: it may hang as that does.
     """
+    if is_own_limit(error):
+        return False
     return isinstance(error, SystemFailedError | OSError) or nothing_at(place, state)
 
 
@@ -59,8 +62,8 @@ def nothing_at(place: LogPlace, state: Path | None) -> bool:
     try:
         with os.scandir(place) as found:
             return next(found, None) is None and not (state / FILE_NAME).exists()
-    except OSError:
-        return True
+    except OSError as error:
+        return not is_own_limit(error)
 
 
 def documented(error: CdcError | OSError) -> CdcError:

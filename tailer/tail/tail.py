@@ -272,6 +272,7 @@ class Tail(Standing):
             wide=wide,
             dropped=dropped,
             forgotten=self._parts.taken.forgotten,
+            segments=self._survey.files.planned_most,
         )
         if self._survey.empty:
             made = without_evidence(made, self._survey.taken_away, self.offset, self.memory)

@@ -10,7 +10,7 @@ import pytest
 
 from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError
 from tailer.options.tail import TailOptions
-from tailer.planning.open_segments import CARRIED_MAX
+from tailer.planning.open_segments import OPEN_MAX
 from tailer.position import Position
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.node import Node
@@ -231,7 +231,7 @@ class TestMove:
     def test_a_batch_with_bytes_in_its_partitions_has_no_more_segments_than_are_held(
         self, log: LogFolder, start: Start
     ) -> None:
-        told = [f"v{at}" for at in range(2 * CARRIED_MAX)]
+        told = [f"v{at}" for at in range(2 * OPEN_MAX)]
         for at, value in enumerate(told):
             segment(log, 7 + at, value)
         node = start(on_driver=True)
@@ -239,7 +239,7 @@ class TestMove:
         assert node.plan(UNLIMITED)[0]
         end = node.handed
         assert end is not None
-        assert 1 < end.s - 6 <= CARRIED_MAX
+        assert 1 < end.s - 6 <= OPEN_MAX
         # Spark plans the next batch before it has committed this one.
         node.stand(end)
         assert node.plan(UNLIMITED)[0]

@@ -10,6 +10,7 @@ import pytest
 from tailer.errors import LossError, SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.planning import open_segments
+from tailer.planning.plan import SEGMENTS_MAX
 from tailer.position import Position
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import LossRecord
@@ -27,6 +28,8 @@ GONE = ONE + 1
 def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with many late segments: none of those that were planned first is open any more."""
     monkeypatch.setattr(open_segments, "OPEN_MAX", 2)
+    # More than stay open: else a plan has no segment that goes before it is read.
+    monkeypatch.setattr(open_segments.OpenSegments, "planned_most", SEGMENTS_MAX)
 
 
 @pytest.fixture

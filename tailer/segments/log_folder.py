@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import UsageError
+from tailer.errors import SystemFailedError, UsageError
 from tailer.framing.name import parse_log_name, parse_sidecar_name
 from tailer.segments.folder import DROPPED, check_folder
 
@@ -31,13 +31,22 @@ _REMEDY: Final = (
     f"Give the server's cdc_raw_directory (cassandra.yaml); one that is still empty is taken if its name is {NAME}."
 )
 
+_LATER: Final = (
+    "Is its file system mounted, and has the server been started with cdc_enabled? Start again then. Else give the "
+    "server's cdc_raw_directory (cassandra.yaml)."
+)
+
 
 def check_log_folder(path: Path, known: Callable[[], bool]) -> None:
-    """UsageError unless a log is kept in `path`; it names the folder that was probably meant.
+    """UsageError unless a log is kept in `path`; it names the folder that was probably meant. SystemFailedError where a
+    log may be there later: nothing is there, and a log was read there before or the folder has the name of one.
 
     Any folder with a sidecar is one, whatever its name, and one of segments alone if no server or service has them as
     its own. `known`: whether a log was read here before, so that an empty folder is one whose segments are gone.
     """
+    if not os.path.lexists(path) and (known() or (path.name == NAME and path.parent.is_dir())):
+        # At boot: the file system is mounted later, or the server makes the folder at its first start.
+        raise SystemFailedError("no such folder", file=str(path), remedy=_LATER)
     check_folder(path)
     segments = _inodes(path)
     if segments is None:

@@ -15,8 +15,8 @@ from tailer.errors import CdcError
 from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
-from tailer.segments.folder import check_folder
 from tailer.state.home import Home
+from tailer.state.log_folder import log_state
 from tailer.tail.away import lost_by, nothing_at
 from tailer.tail.node_log import home_at, source_at, state_of
 
@@ -24,11 +24,11 @@ ANSWER_SECONDS: Final = 5.0
 
 
 def present(options: SourceOptions) -> list[tuple[str, LogPlace]]:
-    """The nodes that are `there`; UsageError if none is."""
+    """The nodes that are `there`; what `log_state` raises if none is."""
     found = there(options)
     first = options.places[0][1]
     if not found and isinstance(first, Path):
-        check_folder(first)
+        log_state(first, options.tail.state)
     return found or list(options.places)
 
 

@@ -78,14 +78,14 @@ def test_a_node_that_is_away_is_no_failure_of_the_others(logs: dict[str, Log]) -
     assert keys(ran.lines) == ALL[:2]
     assert "warning: node n2 is away: no such folder" in ran.err
     failed = run_cli(["follow", path_of(logs), "--once", "--output", "json", "--on-node-lost", "fail"])
-    assert failed.code == 2
+    assert failed.code == 8
     assert "no such folder" in failed.err
 
 
 def test_one_node_that_is_waited_for(logs: dict[str, Log]) -> None:
     logs["n1"].go_away()
     ran = run_cli(["follow", f"n1={logs['n1'].path}", "--once", "--output", "json", "--on-node-lost", "wait"])
-    assert ran.code == 2, "nothing is left that goes on"
+    assert ran.code == 8, "nothing is left that goes on"
 
 
 def test_sigterm_ends_it_with_positions_saved(logs: dict[str, Log]) -> None:

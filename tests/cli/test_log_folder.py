@@ -194,3 +194,32 @@ def test_a_state_in_the_log_folder_is_refused(tmp_path: Path, place: str) -> Non
             assert (ran.code, ran.out) == (2, "")
             assert f"a state folder in the log folder ({state})" in ran.err
     assert sorted(folder.path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "inspect"])
+def test_a_log_that_may_be_there_later_is_worth_a_restart(tmp_path: Path, command: str) -> None:
+    """Before the server's first start, or before the file system is mounted: units start again what ends with 8."""
+    cdc_raw = LogFolder(tmp_path / "cassandra" / "cdc_raw")
+    cdc_raw.path.rmdir()
+    for _ in range(2):
+        ran = run_cli(COMMANDS[command](cdc_raw.path), NO_JAVA)
+        assert ran.code == 8, ran.err
+        assert ran.err.startswith(f"cdc-tail: no such folder ({cdc_raw.path}). Is its file system mounted")
+    assert list(tmp_path.rglob("*")) == [cdc_raw.path.parent]
+
+
+def test_a_log_of_any_name_that_was_read_before(tmp_path: Path) -> None:
+    log = LogFolder(tmp_path / "log")
+    writer = segment(0)
+    log.put(writer, completed(writer))
+    words = ["follow", log.path, "--once", "--output", "json", "--consumer", "c"]
+    assert run_cli(words).code == 0
+    log.path.rename(tmp_path / "elsewhere")
+    assert run_cli(words).code == 8
+    (tmp_path / "elsewhere").rename(log.path)
+    assert run_cli(words).code == 0
+
+
+def test_a_folder_that_nothing_speaks_for_is_wrong_usage(tmp_path: Path) -> None:
+    for folder in (tmp_path / "cdc_rwa", tmp_path / "nothing" / "cdc_raw"):
+        assert run_cli(["follow", folder, "--once"]).code == 2

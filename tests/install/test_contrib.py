@@ -114,3 +114,11 @@ def test_units_start_again_what_a_restart_may_help() -> None:
             assert re.findall(r"^RestartPreventExitStatus=(.*)$", text, re.MULTILINE) == [said]
         else:
             assert re.search(r"^Type=oneshot$|^\[Timer\]$", text, re.MULTILINE)
+
+
+def test_units_wait_for_the_file_system_of_the_log() -> None:
+    for unit in UNITS:
+        text = unit.read_text()
+        for log in re.findall(r"\S+/cdc_raw\b", text):
+            (mounted,) = re.findall(r"^RequiresMountsFor=(.*)$", text, re.MULTILINE)
+            assert Path(log).is_relative_to(mounted)

@@ -250,7 +250,7 @@ def test_where_it_would_begin_depends_on_when_it_comes_it_is_refused(
 ) -> None:
     logs["n2"].go_away()
     query = start(startingOffsets=begin)
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(SystemFailedError) as told:
         query.next()
     assert told.value.sentence().startswith(f"node n2 is away, and is to begin at {begin}: no such folder")
 
@@ -262,7 +262,7 @@ def test_a_new_node_that_is_away_may_not_begin_at_the_latest_either(start: Start
     logs["n2"] = gone
     back = gone.go_away()
     query.again(startingOffsets="latest")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(SystemFailedError) as told:
         query.rows()
     assert told.value.sentence().startswith("node n2 is away, and is to begin at latest: no such folder")
     back()

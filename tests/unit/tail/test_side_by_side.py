@@ -13,7 +13,7 @@ import pytest
 
 from tailer.cli import follow_nodes as door
 from tailer.cli.follow_nodes import follow_nodes
-from tailer.errors import CdcError, RefusedError, SinkError, SystemFailedError, UsageError
+from tailer.errors import CdcError, RefusedError, SinkError, SystemFailedError
 from tailer.options.kinds import CommitEvery
 from tailer.options.tail import TailOptions
 from tailer.sinks.base import Rows
@@ -182,7 +182,7 @@ def test_a_start_while_one_is_away(logs: dict[str, Log], terminal: Terminal) -> 
 
 def test_where_it_would_begin_depends_on_when_it_comes_it_is_refused(logs: dict[str, Log], terminal: Terminal) -> None:
     back = logs["n2"].go_away()
-    with following(logs, start="latest") as running, pytest.raises(UsageError) as told:
+    with following(logs, start="latest") as running, pytest.raises(SystemFailedError) as told:
         running.ended()
     assert told.value.sentence().startswith("node n2 is away, and is to begin at latest: no such folder")
     back()
@@ -217,7 +217,7 @@ def test_once_goes_on_without_it(logs: dict[str, Log], terminal: Terminal, capsy
     assert terminal.nodes() == ["n1", "n2", "n3"]
     for log in logs.values():
         log.go_away()
-    with following(logs, once=True) as running, pytest.raises(UsageError, match="no such folder"):
+    with following(logs, once=True) as running, pytest.raises(SystemFailedError, match="no such folder"):
         running.ended()
 
 

@@ -161,7 +161,7 @@ def _replay(state: Path, consumer: str, form: Form, values: dict[str, Any]) -> N
 
     journal = FolderJournal(state, writable=False)
     masks = kept_masks(journal, consumer)
-    known = KnownNow(journal, tail_options(values, program="cdc-tail quarantine"), masks)
+    known = KnownNow(journal, tail_options(values, program="cdc-tail quarantine"), masks, consumer)
     sink = open_sink(form, known.newest_of, late=True)
     done = replay(state, consumer, known, sink)
     sink.close()

@@ -13,6 +13,7 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.sinks.text import printable
+from tailer.state.affected import consumer_of
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal_records import RetractRecord, SchemaRecord
 from tailer.state.log_folder import log_state
@@ -33,7 +34,7 @@ def retract(folder: Path, number: int, state: Path | None) -> list[str]:
     if before_that:
         return [*map(printable, lines), "    it was retracted before: nothing changes"]
     others = [each for each in records if not (isinstance(each, RetractRecord) and each.of == number)]
-    told = list(_differences(DefinitionHistory(others), DefinitionHistory(records)))
+    told = list(_differences(*(DefinitionHistory(each, consumer_of(record)) for each in (others, records))))
     lines += [f"    {line}" for line in told or ["no definition changes by that"]]
     return [printable(line) for line in lines]
 

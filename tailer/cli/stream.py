@@ -163,4 +163,4 @@ def _tables(source: SourceOptions) -> JournalledTables:
     from tailer.definitions.journalled import JournalledTables
     from tailer.spark.present import homes
 
-    return JournalledTables(homes(source).values())
+    return JournalledTables(homes(source).values(), source.tail.consumer)

@@ -31,6 +31,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
+from tailer.state.affected import affects
 from tailer.state.journal_records import (
     FILE,
     LOG,
@@ -49,11 +50,14 @@ class DefinitionHistory:
     Records count in the order of their positions, at one position in the order of their numbers; a retracted record has
     no effect anywhere. Adding records at the end is cheap; one that belongs further up replays what follows.
 
+    `consumer`: definitions of this consumer alone count too; those of others never do.
+
     What a server or another node reported counts from the position on that it was journaled for, but for the changes
     that this log itself shows further on: they count from where the log shows them (`schema.taken_back`).
     """
 
-    def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
+    def __init__(self, records: Iterable[AnyRecord] = (), consumer: str | None = None) -> None:
+        self._consumer = consumer
         self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
         self._late: dict[int, list[SchemaRecord]] = {}
@@ -139,13 +143,13 @@ class DefinitionHistory:
         return tuple(self._events)
 
     def extend(self, records: Iterable[AnyRecord]) -> None:
-        """Take in journal records; those that say nothing of definitions are passed over."""
+        """Take in journal records; those that say nothing of definitions to the consumer are passed over."""
         late = False
         for record in records:
             if isinstance(record, RetractRecord):
                 self._retracted.add(record.of)
                 late = True
-            elif isinstance(record, SchemaRecord | DefinitionRecord):
+            elif isinstance(record, SchemaRecord | DefinitionRecord) and affects(record, self._consumer):
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
                 late = late or self._takes_back(record)

@@ -15,10 +15,11 @@ from tailer.state.journal import Journal
 
 
 class JournalledTables:
-    """The tables of some states; one that is not there has none yet."""
+    """The tables of some states; one that is not there has none yet. `consumer`: whose definitions count beside those
+    for all."""
 
-    def __init__(self, homes: Iterable[Home]) -> None:
-        self._journals = [_Journalled(home) for home in homes]
+    def __init__(self, homes: Iterable[Home], consumer: str | None = None) -> None:
+        self._journals = [_Journalled(home, consumer) for home in homes]
 
     def definition(self, table: str) -> TableDefinition | None:
         """The newest definition of a table, by its id as 32 hex digits; None where no journal has one."""
@@ -29,10 +30,11 @@ class JournalledTables:
 class _Journalled:
     """One journal's definitions, as far as it was read."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, consumer: str | None) -> None:
         self._home = home
+        self._consumer = consumer
         self._journal: Journal | None = None
-        self._history = DefinitionHistory()
+        self._history = DefinitionHistory(consumer=consumer)
         self._taken = 0
 
     def newest_of(self, table: str) -> TableDefinition | None:
@@ -42,7 +44,7 @@ class _Journalled:
             self._journal.refresh()
         if self._journal.count < self._taken:
             # The state was deleted or replaced.
-            self._history, self._taken = DefinitionHistory(), 0
+            self._history, self._taken = DefinitionHistory(consumer=self._consumer), 0
         if self._journal.count > self._taken:
             self._history.extend(self._journal.read(after=self._taken))
             self._taken = self._journal.count

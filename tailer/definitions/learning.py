@@ -5,7 +5,7 @@ before the offset that needs them leaves (architecture section 5). Reads no segm
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from types import MappingProxyType
@@ -42,6 +42,7 @@ from tailer.schema.taken_back import key_of, place_of
 from tailer.schema.typed import TypedOptions, TypedTable, typed_table
 from tailer.segments.heads import FirstIds, payloads
 from tailer.segments.run import Run
+from tailer.state.affected import affects
 from tailer.state.journal import Journal
 from tailer.state.journal_records import LOG, AnyRecord, DefinitionRecord, SchemaRecord
 
@@ -60,7 +61,7 @@ class Definitions:
     """What is known of tables at each position; see the module.
 
     `tolerant`: what cannot be decoded is left out, with a notice. `schema_rows`: changes of definitions are rows.
-    `wall`: seconds since the epoch.
+    `consumer`: whose definitions count beside those for all. `wall`: seconds since the epoch.
     """
 
     def __init__(
@@ -70,15 +71,17 @@ class Definitions:
         *,
         tolerant: bool,
         schema_rows: bool = False,
+        consumer: str | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._journal = journal
         self._wall = wall
         self._selection = selection
         self._tolerant = tolerant
+        self._consumer = consumer
         records = journal.read()
         self._taken = journal.count
-        self._history = DefinitionHistory(records)
+        self._history = DefinitionHistory(records, consumer)
         self._digests: dict[bytes, Position] = {}
         self._note_digests(records)
         self._pending: dict[Position, _Found] = {}
@@ -328,16 +331,18 @@ class Definitions:
         """Whether a late change is known from further on alone, so that the segment's own rows would miss it."""
         if not self._is_news(digest, end, others) or any(at == end for at, _ in self._history.late(end.segment)):
             return False
-        told = (record for record in self._journal.read(upto=self._taken) if isinstance(record, SchemaRecord))
+        told = self._schema_records(self._journal.read(upto=self._taken))
         same = {record.n for record in told if _digest(record.source, record.deltas) == digest}
         # One that was taken back stays so.
         return same.isdisjoint(self._journal.retracted)
 
     def _note_digests(self, records: Iterable[AnyRecord]) -> None:
-        for record in records:
-            if isinstance(record, SchemaRecord):
-                digest = _digest(record.source, record.deltas)
-                self._digests[digest] = min(record.at, self._digests.get(digest, record.at))
+        for record in self._schema_records(records):
+            digest = _digest(record.source, record.deltas)
+            self._digests[digest] = min(record.at, self._digests.get(digest, record.at))
+
+    def _schema_records(self, records: Iterable[AnyRecord]) -> Iterator[SchemaRecord]:
+        return (each for each in records if isinstance(each, SchemaRecord) and affects(each, self._consumer))
 
     def _decode(self, found: _Found) -> tuple[SchemaDelta, ...]:
         prepared = _schema_tables()

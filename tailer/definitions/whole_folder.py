@@ -22,6 +22,7 @@ from tailer.segments.folder import LogFile
 from tailer.segments.run import run_of
 from tailer.segments.segment import KeySource, SegmentFile
 from tailer.segments.source import Source, open_segment
+from tailer.state.affected import affects
 from tailer.state.journal_records import SchemaRecord, SegmentEndRecord
 from tailer.state.node_log import NodeLog
 
@@ -54,15 +55,17 @@ def learn(
     keys: KeySource,
     showing: Callable[[Mapping[int, LogFile]], AbstractContextManager[Progress]] = _quietly,
 ) -> Learnt:
-    """Read the log. Of `options` those count that say where definitions come from.
+    """Read the log. Of `options` those count that say where definitions come from, and whose: with a `consumer` its own
+    definitions too.
 
     A file's and a server's count from the beginning, as at a first start. `showing`: who shows the
     progress. Raises the documented errors of these two.
     """
     journal = log.home.journal(writable=False)
     journalled = journal.count
-    retracted = [each for each in journal.read() if isinstance(each, SchemaRecord) and each.n in journal.retracted]
-    known = Definitions(journal, Selection(), tolerant=True)
+    told = (each for each in journal.read() if each.n in journal.retracted and affects(each, options.consumer))
+    retracted = [each for each in told if isinstance(each, SchemaRecord)]
+    known = Definitions(journal, Selection(), tolerant=True, consumer=options.consumer)
     OutsideSources(options, known).give(None)
     learnt = Learnt(known.history, journalled, retracted, journal.segment_ends(None))
     listing = log.source.look()

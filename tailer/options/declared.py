@@ -225,7 +225,7 @@ TAIL: Final = (
     ),
     Option(
         "consumer", kinds.NAME, "Go on where NAME stopped, and save; two runs over one folder need two.", RUN, None,
-        "consumer", (*_ROWS, "quarantine", "ship", "images", "compare"), "consumer", "spark", python=True,
+        "consumer", (*_ROWS, "schema", "quarantine", "ship", "images", "compare"), "consumer", "spark", python=True,
         more="the name of the position in the state folder, from which the next run goes on; every Spark stream has "
         "one, two over one folder need two",
     ),

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.definitions.at_spans import DefinitionsAtSpans, SpanDefinitions
+from tailer.definitions.bound_masks import BoundMasks
 from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.placement import Rings
 from tailer.errors import ACCEPT, LossError, RefusedError
@@ -296,8 +297,9 @@ class _Pinned:
         self._rings = Rings(node, consumer)
         self.history_begins = 0
         self._consumer = consumer
-        self._history = DefinitionHistory()
+        self._history = DefinitionHistory(consumer=consumer)
         self._at_spans = DefinitionsAtSpans(self._history)
+        self._bound = BoundMasks(self._history)
 
     def extend(self, records: Sequence[AnyRecord], count: int) -> None:
         self.count = count
@@ -313,7 +315,10 @@ class _Pinned:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.options, self.history_begins, self._at_spans.of, self._rings.newest)
+        options = self.options
+        if options.masks:
+            options = msgspec.structs.replace(options, masks=self._bound.of(options.masks))
+        return Shape(options, self.history_begins, self._at_spans.of, self._rings.newest)
 
 
 def _begin(file: SegmentFile, part: _Part, options: RowOptions) -> int:

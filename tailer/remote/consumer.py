@@ -50,6 +50,8 @@ class Lease:
         self._reader = _given_back.pop(self._key, "") or secrets.token_hex(8)
         self._program = program
         self._version = 0
+        self.defines_for_all = False
+        """Whether the node takes this reader's definitions for every consumer."""
         self._wait_seconds = wait_seconds
         self.file = self._take()
         self._stands = [self.file]
@@ -114,7 +116,7 @@ class Lease:
                 if answered.word != words.LEASED or late or not self._link.pause(pause):
                     raise answered.error() from None
                 continue
-            self._version = found.version
+            self._version, self.defines_for_all = found.version, found.defines_for_all
             self._link.use({paths.LEASE_HEADER: str(found.version), paths.READER_HEADER: self._reader})
             return found.file or ConsumerFile(self._name, {})
 
@@ -152,7 +154,8 @@ class RemoteConsumer(KeptConsumer):
         self._lease = Lease(link, name, program, wait_seconds)
         self._cleaned_tag = cleaned_tag
         try:
-            journal = RemoteJournal(link, consumer=name, under=self._lease.under)
+            lease = self._lease
+            journal = RemoteJournal(link, consumer=name, under=lease.under, for_all=lambda: lease.defines_for_all)
             super().__init__(name, self._lease.file, journal)
         except BaseException:
             self._lease.close()

@@ -1,6 +1,7 @@
 """The journal of another node's state: its records are read from there, and what is decided here is put there.
 
-Definitions and ends of segments hold for everybody: the node reads its own log before it has them (`PostRecords`).
+What the log says affects every consumer: the node reads its own log before it has it (`PostRecords`). Definitions that
+this reader has from elsewhere affect its consumer alone, unless the node lets it give them for all.
 """
 
 from __future__ import annotations
@@ -8,13 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from tailer.errors import SystemFailedError
 from tailer.remote.answers import decoded, odd
 from tailer.remote.connection import Answer
 from tailer.remote.link import Link
 from tailer.remote.problems import AnsweredError
 from tailer.state.journal import Journal
-from tailer.state.journal_records import AnyRecord, LearntRecord, StateRecord, TimesRecord, content
+from tailer.state.journal_records import (
+    LOG,
+    AnyRecord,
+    LearntRecord,
+    OwnSchemaRecord,
+    SchemaRecord,
+    StateRecord,
+    TimesRecord,
+    content,
+)
 from tailer.wire import paths, words
 from tailer.wire.state import Numbers, PostRecords, RecordsAnswer, encode
 
@@ -27,19 +39,27 @@ DERIVE_SECONDS: Final = 600.0
 
 
 class _MayNotError(Exception):
-    """Who asks may only read, and does so in nobody's name."""
+    """A run without a consumer cannot put this there: it may only read, or gives definitions."""
 
 
 class RemoteJournal(Journal):
-    """See `Journal`. `consumer`: in whose name decisions are put there, `under` its lease."""
+    """See `Journal`. `consumer`: in whose name decisions are put there, `under` its lease. `for_all`: whether the node
+    takes this reader's definitions for every consumer."""
 
     def __init__(
-        self, link: Link, *, writable: bool = True, consumer: str = "", under: Callable[[_Post], Answer] | None = None
+        self,
+        link: Link,
+        *,
+        writable: bool = True,
+        consumer: str = "",
+        under: Callable[[_Post], Answer] | None = None,
+        for_all: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(f"{link.where}{paths.RECORDS}", writable=writable)
         self._link = link
         self._consumer = consumer
         self._under = under or (lambda post: post())
+        self._for_all = for_all
         self._take_in()
 
     def refresh(self) -> None:
@@ -57,9 +77,9 @@ class RemoteJournal(Journal):
         wanted = [record for record in records if not isinstance(record, LearntRecord | TimesRecord)]
         numbers: dict[int, int] = {}
         try:
-            for part in _by_request(wanted):
-                for record, number in zip(part, self._post(part), strict=True):
-                    numbers[id(record)] = number
+            posted = [self._own_form(record) for record in wanted]
+            found = [number for part in _by_request(posted) for number in self._post(part)]
+            numbers = {id(record): number for record, number in zip(wanted, found, strict=True)}
         except _MayNotError:
             # A run that keeps nothing needs no journal: what it learns holds for itself.
             self._writable = False
@@ -67,6 +87,14 @@ class RemoteJournal(Journal):
         if not wanted:
             self._take_in()
         return [numbers.get(id(record), 0) for record in records]
+
+    def _own_form(self, record: AnyRecord) -> AnyRecord:
+        """The record as it is put there: a definition from elsewhere than the log as one of this consumer."""
+        if not isinstance(record, SchemaRecord) or record.source == LOG or self._for_all():
+            return record
+        if not self._consumer:
+            raise _MayNotError
+        return OwnSchemaRecord(**msgspec.structs.asdict(record), consumer=self._consumer)
 
     def _post(self, part: Sequence[AnyRecord]) -> list[int]:
         for _ in range(_TRIES):

@@ -24,6 +24,7 @@ from tailer.state.journal_records import (
     LossRecord,
     MasksRecord,
     OptionsRecord,
+    OwnSchemaRecord,
     RecountRecord,
     RetractRecord,
     RingRecord,
@@ -151,9 +152,14 @@ def _overwritten(old: Sequence[AnyRecord], floor: Floor, doubted: Collection[int
     gone = _replaced(r for r in followed if isinstance(r, DefinitionRecord))
     rows = [r for r in followed if isinstance(r, SchemaRecord) and (r.found is None or r.found.segment < floor.segment)]
     gone |= {r.n for r in rows} - _writers(rows)
-    # The rules above are about rows, what counts are definitions: so these are compared.
-    before, after = (DefinitionHistory(r for r in there if r.n not in left_out) for left_out in ((), gone))
-    return gone if _known(before, at) == _known(after, at) else set()
+    # The rules above are about rows, what counts are definitions: so these are compared, for each consumer that has
+    # some of its own.
+    left = [r for r in there if r.n not in gone]
+    whose = {None, *(r.consumer for r in there if isinstance(r, OwnSchemaRecord))}
+    same = all(
+        _known(DefinitionHistory(there, each), at) == _known(DefinitionHistory(left, each), at) for each in whose
+    )
+    return gone if same else set()
 
 
 def _known(history: DefinitionHistory, at: Position) -> tuple[object, object]:

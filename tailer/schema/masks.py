@@ -5,7 +5,7 @@ What a definition says of a hashed column is no longer what rows have of it: who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -95,6 +95,17 @@ class Masks(msgspec.Struct, frozen=True, omit_defaults=True):
         how = self.of(table)
         more = [ColumnMask(table, new, how[name]) for name, new in names.items() if name in how]
         return msgspec.structs.replace(self, columns=(*self.columns, *more)) if more else self
+
+    def under(self, names: Iterable[Collection[str]]) -> Masks:
+        """These and the same ones for tables under each of their names; `names`: those of one table each."""
+        columns, tables = {(mask.table, mask.column): mask for mask in self.columns}, {*self.tables}
+        for same in names:
+            if not tables.isdisjoint(same):
+                tables.update(same)
+            for mask in [mask for mask in self.columns if mask.table in same]:
+                for name in same:
+                    columns.setdefault((name, mask.column), ColumnMask(name, mask.column, mask.how))
+        return msgspec.structs.replace(self, columns=tuple(sorted(columns.values())), tables=tuple(sorted(tables)))
 
     def check(self, definition: TableDefinition) -> None:
         """UsageError for a mask that a column of this definition cannot have."""

@@ -6,6 +6,7 @@
     prefix = "spark-"                     # of its consumers' names; without it any
     consumers = 8                         # how many there may be of that prefix
     read_only = false
+    defines_for_all = false               # its readers' definitions count for every consumer
 
 Tokens are compared in constant time, and stand in no line that is printed.
 """
@@ -26,18 +27,23 @@ CONSUMERS_MAX: Final = 100
 """How many consumers a client may have where its entry says nothing."""
 
 TOKEN_LETTERS_MIN: Final = 16
-_KEYS: Final = {"prefix": str, "consumers": int, "read_only": bool}
+_KEYS: Final = {"prefix": str, "consumers": int, "read_only": bool, "defines_for_all": bool}
+_AS_IS: Final = ("prefix", "read_only", "defines_for_all")
 _EXAMPLE: Final = '[spark]\\ntoken = "..."\\nprefix = "spark-"'
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks. `name`: for people. `prefix`: of its consumers; `most`: how many of them there may be."""
+    """Who asks. `name`: for people. `prefix`: of its consumers; `most`: how many of them there may be.
+
+    `defines_for_all`: definitions that its readers have from a file, a server or another node count for every consumer.
+    """
 
     name: str
     prefix: str = ""
     most: int = CONSUMERS_MAX
     read_only: bool = False
+    defines_for_all: bool = False
 
 
 EVERYBODY: Final = Client("everybody", most=1_000_000)
@@ -104,7 +110,7 @@ def _entries(path: Path, key: str) -> list[tuple[str, Client, str]]:
         for word, value in table.items():
             if word != key and type(value) is not _KEYS.get(word):
                 raise _wrong(path, f"{word} of client {name}")
-        more = {word: value for word, value in table.items() if word in ("prefix", "read_only")}
+        more = {word: value for word, value in table.items() if word in _AS_IS}
         most = table.get("consumers", CONSUMERS_MAX)
         if most < 0:
             raise _wrong(path, f"consumers of client {name}")
@@ -130,6 +136,6 @@ def _wrong(path: Path, found: str) -> UsageError:
     return UsageError(
         "who may ask cannot be read",
         file=str(path),
-        expected=f"tables of clients such as {_EXAMPLE!r}, with certificate or token, prefix, consumers, read_only",
+        expected=f"tables of clients such as {_EXAMPLE!r}, with certificate or token, and {', '.join(_KEYS)}",
         found=found,
     )

@@ -134,7 +134,8 @@ class Consumers:
         # Before the first offset leaves: it says whose it is.
         id = self._journal.identify()
         self._stands.pop(name, None)
-        return LeaseAnswer(lease.version, self._leases.rest(lease), self._standing(name), id)
+        rest, stands = self._leases.rest(lease), self._standing(name)
+        return LeaseAnswer(lease.version, rest, stands, id, defines_for_all=client.defines_for_all)
 
     def _check_most(self, client: Client, name: str) -> None:
         there = {*consumer_names(self._state), *(each for each in list(self._leases.known) if self._leases.has(each))}

@@ -1,7 +1,8 @@
 """Requests about the journal: its records, and more of them.
 
-What one consumer decided is written in its name under its lease. What the log itself says is never taken from a reader:
-the node reads it, and answers the numbers. Sends nothing.
+What affects one consumer is written in its name under its lease: each kind of record states whom it affects
+(`Affects`). What the log itself says is never taken from a reader: the node reads it, and answers the numbers. Sends
+nothing.
 """
 
 from __future__ import annotations
@@ -21,23 +22,17 @@ from tailer.serve.node_journal import NodeJournal, Stands
 from tailer.serve.own_reading import OwnReading
 from tailer.serve.problems import ProblemError, again, conflict, not_allowed, of_error, refused
 from tailer.serve.threads import Disk
+from tailer.state.affected import affects_all, consumer_of
 from tailer.state.ids_json import to_texts
 from tailer.state.journal_records import (
+    FILE,
     LOG,
+    NODE,
+    SERVER,
     AnyRecord,
     DefinitionRecord,
-    GenerationRecord,
-    LossRecord,
-    MasksRecord,
-    MemoryRecord,
-    OptionsRecord,
-    RecountRecord,
-    ReplayedRecord,
-    RingRecord,
     SchemaRecord,
     SegmentEndRecord,
-    SkipRecord,
-    StartRecord,
     content,
 )
 from tailer.wire import words
@@ -47,20 +42,10 @@ from tailer.wire.state import Numbers, PostRecords, RecordsAnswer, encode
 RECORDS_MAX: Final = 10_000
 """Of one request, by far more than a step of a tail has."""
 
-_OWN: Final = (
-    SkipRecord,
-    LossRecord,
-    StartRecord,
-    MemoryRecord,
-    OptionsRecord,
-    MasksRecord,
-    GenerationRecord,
-    ReplayedRecord,
-    RecountRecord,
-    RingRecord,
-    SegmentEndRecord,
-)
-"""What a consumer decides. Log ends are among them where they rest on its options."""
+_ELSEWHERE: Final = (FILE, SERVER, NODE)
+"""How the sources of definitions begin that a reader has from elsewhere than the log."""
+
+_TAKE: Final = "Take the consumer's name first."
 
 
 class Records:
@@ -91,7 +76,7 @@ class Records:
         check_writer(client)
         if len(asked.records) > RECORDS_MAX:
             raise refused("too many records", status=413, expected=f"{RECORDS_MAX} at most")
-        _check_kinds(asked)
+        _check_kinds(client, asked)
         said = [record for record in asked.records if is_of_log(record)]
         if said:
             await self._derive(asked.expected, said)
@@ -170,7 +155,7 @@ class Records:
 def is_of_log(record: AnyRecord) -> bool:
     """Whether a record says what the log itself says."""
     if isinstance(record, SchemaRecord):
-        return record.source == LOG
+        return record.source == LOG and affects_all(record)
     return isinstance(record, DefinitionRecord) or (isinstance(record, SegmentEndRecord) and record.consumer is None)
 
 
@@ -178,18 +163,33 @@ def _end(record: AnyRecord) -> int:
     return record.end if isinstance(record, SegmentEndRecord) else -1
 
 
-def _check_kinds(asked: PostRecords) -> None:
+def _check_kinds(client: Client, asked: PostRecords) -> None:
+    """ProblemError for a record that affects another consumer than the one that is asked for."""
     for record in asked.records:
-        if is_of_log(record) or (isinstance(record, SchemaRecord) and record.source):
+        if is_of_log(record):
             continue
-        if not isinstance(record, _OWN):
-            kind = record.__struct_config__.tag
-            raise refused("a record of a kind that readers do not write", found=repr(kind))
-        if not asked.consumer or record.consumer != asked.consumer:
+        if affects_all(record):
+            _check_for_all(client, record)
+        elif not asked.consumer or consumer_of(record) != asked.consumer:
             raise not_allowed(
-                f"a record in the name of {record.consumer!r}, asked for as consumer {asked.consumer!r}",
+                f"a record in the name of {consumer_of(record)!r}, asked for as consumer {asked.consumer!r}",
                 "A consumer's decisions are written in its own name, under its lease.",
             )
+        if isinstance(record, SchemaRecord) and not record.source.startswith(_ELSEWHERE):
+            raise refused("the source of a definition", expected=" or ".join(_ELSEWHERE), found=repr(record.source))
+        if not asked.consumer:
+            raise conflict(words.NO_LEASE, "definitions are written under a consumer's lease", remedy=_TAKE)
+
+
+def _check_for_all(client: Client, record: AnyRecord) -> None:
+    if not isinstance(record, SchemaRecord):
+        raise refused("a record of a kind that readers do not write", found=repr(record.__struct_config__.tag))
+    if not client.defines_for_all:
+        raise not_allowed(
+            f"{client.name} may not give definitions for every consumer",
+            "Give them in a consumer's name (a reader of this version does), or set `defines_for_all = true` where the "
+            "node says who may ask.",
+        )
 
 
 def _behind(count: int) -> ProblemError:

@@ -92,7 +92,7 @@ def _of_node(place: LogPlace, options: TailOptions) -> TypedTable:
     log = node_log(place, options)
     state = log.home.stands(options.consumer).nodes.get(options.node)
     start = "earliest" if state is None else msgspec.json.encode(state.offset).decode()
-    with open_tail(log, replace(options, consumer=None, start=start, until=None), writes=False) as tail:
+    with open_tail(log, replace(options, start=start, until=None), writes=False) as tail:
         assert tail.typed is not None
         return tail.typed
 

@@ -32,7 +32,7 @@ def check_tables(options: SourceOptions) -> None:
         return
     missing, known = list(tail.tables), list[TableDefinition]()
     for name, place in options.places:
-        asked = replace(options.of(name, once=True), consumer=None, start="earliest", until=None)
+        asked = replace(options.of(name, once=True), start="earliest", until=None)
         with open_tail(node_log(place, asked), asked, writes=False) as opened:
             undefined = opened.named.undefined(None)
             missing = [each for each in missing if each in undefined]
@@ -52,7 +52,7 @@ def _check_masks(options: SourceOptions) -> None:
         return
     known: list[TableDefinition] = []
     for name, place in present(options):
-        asked = replace(options.of(name, once=True), consumer=None, start="earliest", until=None, table=None)
+        asked = replace(options.of(name, once=True), start="earliest", until=None, table=None)
         with open_tail(node_log(place, asked), asked, writes=False) as opened:
             known += opened.masked.definitions()
     if missing := check_known(tail.masks, known):

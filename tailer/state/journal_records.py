@@ -5,6 +5,7 @@ A line is the CRC32 of the JSON text as 8 hex digits, a blank, and the compact J
 
 from __future__ import annotations
 
+from enum import Enum
 from hashlib import blake2b
 from typing import Any, ClassVar, Final
 from zlib import crc32
@@ -36,8 +37,18 @@ NODE: Final = "node "
 """How the source of what another node's log shows begins."""
 
 
+class Affects(Enum):
+    """The consumers that a kind of record affects. Each kind states it; `serve` decides by it who may write one."""
+
+    ALL = "every consumer"
+    NAMED = "the consumer that it names; without a name, runs without a consumer"
+    NAMED_OR_ALL = "the consumer that it names; without a name, every consumer"
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
     """What one line says. `n` is its number in the journal, from 1; 0 = not journalled yet."""
+
+    affects: ClassVar[Affects]
 
     once: ClassVar[bool] = True
     """Whether an equal record is not journalled a second time."""
@@ -51,7 +62,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="schema"):
     """Changes of definitions, valid for entries that begin at `at` or later (the end of the entry that made them).
 
-    `source` says where they came from: `log`, `file …`, `server …`, `node …` (another node's log). Holds for everyone.
+    `source` says where they came from: `log`, `file …`, `server …`, `node …` (another node's log).
     `asked`: of a server's response the time of the request, in microseconds by this machine's clock; its rows have the
     server's timestamps. 0 for all others, and for responses that earlier versions journaled. `found`: where in the log
     they stood, if that was behind the planner's position already: they count from there inside that segment alone.
@@ -60,6 +71,8 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     and for what earlier versions journaled. `learnt`: when it was journaled first, in microseconds by that machine's
     clock, so that all consumers have one time by which the server had made the change; 0 in earlier versions.
     """
+
+    affects: ClassVar[Affects] = Affects.ALL
 
     at: Position
     source: str
@@ -71,11 +84,26 @@ class SchemaRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="s
     learnt: int = 0
 
 
+class OwnSchemaRecord(SchemaRecord, frozen=True, kw_only=True, omit_defaults=True, tag="own_schema"):
+    """Definitions that a reader on another machine gave: from a file, a server, or another node's log. They count for
+    its consumer alone.
+
+    It is a kind of its own, so that a program that does not know it refuses the journal. It would apply the definitions
+    to every consumer.
+    """
+
+    affects: ClassVar[Affects] = Affects.NAMED
+
+    consumer: str
+
+
 class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="native"):
-    """A definition that a native log holds in itself, first met at `at` (its entry's end); holds for everyone.
+    """A definition that a native log holds in itself, first met at `at` (its entry's end).
 
     Changes name it by its table's id and `fp`, its fingerprint in hex digits.
     """
+
+    affects: ClassVar[Affects] = Affects.ALL
 
     at: Position
     fp: str
@@ -91,6 +119,7 @@ class DefinitionRecord(Record, frozen=True, kw_only=True, omit_defaults=True, ta
 class StartRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="start"):
     """What a consumer knows of begins at `segment`: a transaction that began below is of an unknown history."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
 
     consumer: str | None = None
@@ -103,6 +132,8 @@ class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, ta
     `finished` says how that was seen. With a `consumer` it rests on that consumer's option and holds for it alone.
     """
 
+    affects: ClassVar[Affects] = Affects.NAMED_OR_ALL
+
     segment: int
     published: int
     end: int
@@ -111,7 +142,9 @@ class SegmentEndRecord(Record, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class RetractRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="retract"):
-    """Record number `of` has no effect: an operator took it back. Holds for everyone."""
+    """Record number `of` has no effect: an operator took it back."""
+
+    affects: ClassVar[Affects] = Affects.ALL
 
     of: int
 
@@ -123,6 +156,8 @@ class SkipRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="ski
     among them.
     """
 
+    affects: ClassVar[Affects] = Affects.NAMED
+
     consumer: str | None = None
     at: Position
     reason: str
@@ -133,6 +168,7 @@ class SkipRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="ski
 class ReplayedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="replayed"):
     """The rows of an entry that stands in a consumer's quarantine were given; they are not given again."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
     pins: ClassVar[bool] = False
 
     consumer: str
@@ -145,6 +181,8 @@ class LossRecord(
 ):
     """A consumer accepted that what lies from `start` to `end` is gone."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
+
     consumer: str | None = None
     start: Position
     end: Position
@@ -153,6 +191,7 @@ class LossRecord(
 class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="options"):
     """The row-shaping options a consumer runs with from here on; its last record counts."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
 
     consumer: str | None = None
@@ -162,6 +201,7 @@ class OptionsRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="
 class MasksRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="masks"):
     """What a consumer masks from here on, with the fingerprint of its key; its last record counts."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
     pins: ClassVar[bool] = False
 
@@ -172,6 +212,7 @@ class MasksRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="ma
 class GenerationRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="generation"):
     """A consumer that fed an outlet was dropped: one of that name begins with this generation (`NodeState`)."""
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
     pins: ClassVar[bool] = False
 
@@ -181,6 +222,8 @@ class GenerationRecord(Record, frozen=True, kw_only=True, omit_defaults=True, ta
 
 class RecountRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="recount"):
     """A batch that ends at `at` and could not be read with its first `j` records never succeeded: it has `upto` now."""
+
+    affects: ClassVar[Affects] = Affects.NAMED
 
     consumer: str | None = None
     at: Position
@@ -194,6 +237,7 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
     See `tailer.state.offset.Memory`. It decides no row of a batch that is planned.
     """
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
     pins: ClassVar[bool] = False
 
@@ -209,11 +253,12 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
 
 
 class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="learnt"):
-    """What a segment says of definitions is in the records before this one, as far as `of` tells; holds for everyone.
+    """What a segment says of definitions is in the records before this one, as far as `of` tells.
 
     It saves work, and decides nothing.
     """
 
+    affects: ClassVar[Affects] = Affects.ALL
     pins: ClassVar[bool] = False
 
     of: Learnt
@@ -222,9 +267,10 @@ class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="l
 class TimesRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="times"):
     """When the sections of a segment became durable, as far as it was seen; the last has what those before it had.
 
-    Holds for everyone. It tells where somebody begins by a time, and decides nothing that is planned.
+    It tells where somebody begins by a time, and decides nothing that is planned.
     """
 
+    affects: ClassVar[Affects] = Affects.ALL
     once: ClassVar[bool] = False
     pins: ClassVar[bool] = False
 
@@ -238,6 +284,7 @@ class RingRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="rin
     Of the ring it is all that decides rows: a change elsewhere in the ring is none here.
     """
 
+    affects: ClassVar[Affects] = Affects.NAMED
     once: ClassVar[bool] = False
 
     consumer: str
@@ -249,15 +296,20 @@ class RingRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="rin
 class CompactedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="compacted"):
     """Records up to this one stand in `journal.base`, as far as they still count; the journal begins behind it."""
 
+    affects: ClassVar[Affects] = Affects.ALL
+
 
 class StateRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
     """The state's random id. It has no number: what stands at which number it says nothing of."""
+
+    affects: ClassVar[Affects] = Affects.ALL
 
     id: str
 
 
 AnyRecord = (
     SchemaRecord
+    | OwnSchemaRecord
     | DefinitionRecord
     | StartRecord
     | SegmentEndRecord

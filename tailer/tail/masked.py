@@ -25,7 +25,7 @@ class MaskedTables:
     def __init__(self, parts: TailParts, named: NamedTables) -> None:
         self._parts = parts
         self._named = named
-        self._masks = parts.masks
+        self._masks = parts.own_masks
         self._seen: tuple[int, int] | None = None
 
     def check(self, planned: Position | None) -> None:

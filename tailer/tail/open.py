@@ -147,7 +147,7 @@ def _parts(
         learnt=LearntJournal(journal, definitions, survey, learnt),
         batches=BatchTasks(options.node, journal, options.consumer, survey.file),
         reader=Reader(key),
-        masks=masks,
+        own_masks=masks,
         faults=Faults(options, journal, _aside(log, options, writes), survey, outside),
         cleaned=cleaned,
         taken=Taken(cleaned, options.consumer, _holds_in(log, consumer)),
@@ -204,7 +204,12 @@ def _archived(log: NodeLog, options: TailOptions, writes: bool) -> Found:
 
 def _definitions(journal: Journal, options: TailOptions, wall: Callable[[], float]) -> Definitions:
     return Definitions(
-        journal, options.selection, tolerant=options.quarantine, schema_rows=options.schema_changes, wall=wall
+        journal,
+        options.selection,
+        tolerant=options.quarantine,
+        schema_rows=options.schema_changes,
+        consumer=options.consumer,
+        wall=wall,
     )
 
 

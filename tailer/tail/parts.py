@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tailer.definitions.bound_masks import BoundMasks
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
 from tailer.definitions.placement import Placement
@@ -33,7 +34,8 @@ from tailer.tail.taken import Taken
 class TailParts:
     """`consumer`: whose position is kept; None keeps none. `hold`: of a batch read. `wall`: seconds since the epoch.
 
-    `masks`: of its rows, with the fingerprint of the key that its reader has. `notices`: what there is to say at once.
+    `own_masks`: of its rows, with the fingerprint of the key that its reader has. `notices`: what there is to say at
+    once.
     """
 
     source: Source
@@ -50,7 +52,7 @@ class TailParts:
     learnt: LearntJournal
     batches: BatchTasks
     reader: Reader
-    masks: Masks
+    own_masks: Masks
     faults: Faults
     cleaned: Cleaned
     taken: Taken
@@ -58,6 +60,15 @@ class TailParts:
     hold: Hold | None
     notices: Sequence[str]
     wall: Callable[[], float]
+    bound: BoundMasks = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", BoundMasks(self.definitions.history))
+
+    @property
+    def masks(self) -> Masks:
+        """Those of the run, for each name that a masked table has or had by what is known now."""
+        return self.bound.of(self.own_masks)
 
     def close(self) -> None:
         """Close the files that are open, give the consumer's name back, and end the way to the log."""

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from tailer.definitions.at_spans import DefinitionsAtSpans
+from tailer.definitions.bound_masks import BoundMasks
 from tailer.definitions.learning import Definitions
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError, CorruptError, DefinitionError, SinkError
@@ -53,14 +54,16 @@ class KnownNow:
     """The definitions of a state folder, with those of a file and a server if the options name them.
 
     `journal`: one that is not written, for what is given here counts for these entries alone. `masks`: those of the
-    consumer, whose key the options name.
+    `consumer` whose entries they are, whose key the options name.
     """
 
-    def __init__(self, journal: Journal, options: TailOptions, masks: Masks = NO_MASKS) -> None:
-        known = Definitions(journal, Selection(), tolerant=True)
+    def __init__(
+        self, journal: Journal, options: TailOptions, masks: Masks = NO_MASKS, consumer: str | None = None
+    ) -> None:
+        known = Definitions(journal, Selection(), tolerant=True, consumer=consumer)
         OutsideSources(options, known).give(None)
         self._history = known.history
-        self._masking = masking_of(masks, options.masks_and_key()[1])
+        self._masking = masking_of(BoundMasks(known.history).of(masks), options.masks_and_key()[1])
         self._newest_of = known.newest_of
         self._at = DefinitionsAtSpans(known.history)
         # Of a table with the id of an earlier one the history has the later one's alone.

@@ -38,6 +38,8 @@ class PutConsumer(msgspec.Struct, frozen=True, omit_defaults=True):
 class LeaseAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """A name is the reader's for so many seconds from its last request on. `file`: what stands of it, when taken.
 
+    `defines_for_all`: whether schema records of this client that name no consumer are taken.
+
     Who only asks (`GET`) gets the version of the last taking, how long that lasts yet, the file, and in `held` who has
     the name now, in words; none for nobody.
     """
@@ -47,6 +49,7 @@ class LeaseAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     file: ConsumerFile | None = None
     id: str = ""
     held: str = ""
+    defines_for_all: bool = False
 
 
 class ConsumersAnswer(msgspec.Struct, frozen=True):
@@ -75,8 +78,9 @@ class RecordsAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 class PostRecords(msgspec.Struct, frozen=True, omit_defaults=True):
     """`POST /records`: append, where the journal has `expected` records, or these stand behind as many already.
 
-    Decisions of `consumer` alone, under its lease. Definitions and ends of segments, which hold for everybody, are
-    asked for: the node reads its log itself, and says the numbers under which it has them.
+    What affects `consumer` alone is written under its lease, and so are definitions from elsewhere than the log, in its
+    name, or for every consumer by clients that have the right. What the log says is asked for: the node reads its log
+    itself, and says the numbers under which it has it.
     """
 
     expected: int

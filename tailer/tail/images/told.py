@@ -24,6 +24,7 @@ from tailer.rows.place import Place as PlaceOfRows
 from tailer.rows.schema_row import schema_batch
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
+from tailer.schema.selection import Selection
 from tailer.schema.told import told_definition, told_text
 from tailer.sinks.outlet import Place
 from tailer.state.journal_records import LOG, SERVER, LossRecord, SkipRecord
@@ -67,7 +68,6 @@ class Told:
         self._pending: dict[str, tuple[Any, TableDefinition | None]] = {}
         self._at: Position | None = None
         self._version: tuple[int, int] | None = None
-        self._refused = frozenset((mask.table, mask.column) for mask in tail.parts.masks.columns)
 
     def begin(self, merging: Merging, place: Place | None) -> None:
         """A transaction begins, perhaps anew, behind the rows up to a place; None for the first one of the node."""
@@ -182,7 +182,8 @@ class Told:
                 before[id] = msgspec.structs.replace(before[id], cdc=True)
         at = event.start or event.at
         place = PlaceOfRows(self._node, at.segment, [at.offset])
-        made = schema_batch(event.changed, before, parts.options.selection, place, parts.masks)
+        selection = Selection(parts.options.selection.tables, parts.masks.tables)
+        made = schema_batch(event.changed, before, selection, place, parts.masks)
         rows: list[dict[str, Any]] = made.to_arrow().select(COLUMNS).to_pylist()
         for row in rows if event.start is None else ():
             row["event_id"] = None
@@ -295,8 +296,9 @@ class Told:
         return any(isinstance(each, SkipRecord) and each.table == id and each.consumer == consumer for each in told)
 
     def _checked(self, shown: TableDefinition) -> TableDefinition:
+        refused = self._tail.parts.masks.of(shown.name)
         for column in shown.clustering:
-            if (shown.name, column.name) in self._refused:
+            if column.name in refused:
                 raise UsageError(
                     f"--mask {shown.name}.{column.name} hides which rows a deletion of a range takes",
                     remedy="Leave out the mask, or the table (--exclude), or --image.",

@@ -12,6 +12,7 @@ from tailer.schema.builtin import builtin_definitions
 from tailer.schema.selection import Selection
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.home import FolderHome
+from tailer.state.journal_records import OwnSchemaRecord
 from tests.unit.schema.made import ID_A, ID_B, SIMPLE, create, data
 
 
@@ -45,3 +46,13 @@ def test_what_is_journalled_while_rows_come_is_found(tmp_path: Path) -> None:
 def test_the_server_s_own_tables_need_no_journal(tmp_path: Path) -> None:
     (id,) = [id for id, held in builtin_definitions().items() if held.name == "system.local"]
     assert "truncated_at" in (columns(JournalledTables([FolderHome(tmp_path, tmp_path)]), id) or [])
+
+
+def test_definitions_of_one_consumer_are_told_to_it_alone(tmp_path: Path) -> None:
+    one = tmp_path / "one"
+    deltas = tuple(create("t", ID_A, 10, SIMPLE))
+    FolderJournal(one).append([OwnSchemaRecord(at=Position(7, 0), source="file x", deltas=deltas, consumer="c")])
+    homes = [FolderHome(tmp_path, one)]
+    assert columns(JournalledTables(homes), ID_A) is None
+    assert columns(JournalledTables(homes, "d"), ID_A) is None
+    assert columns(JournalledTables(homes, "c"), ID_A) == ["id", "v"]

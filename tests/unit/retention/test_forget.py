@@ -20,6 +20,7 @@ from tailer.state.journal_records import (
     LearntRecord,
     LossRecord,
     OptionsRecord,
+    OwnSchemaRecord,
     RecountRecord,
     RetractRecord,
     RingRecord,
@@ -48,6 +49,10 @@ def end(segment: int, consumer: str | None = None) -> SegmentEndRecord:
 
 def schema(at: tuple[int, int], deltas: Sequence[SchemaDelta], source: str = "log") -> SchemaRecord:
     return SchemaRecord(at=Position(*at), source=source, deltas=tuple(deltas))
+
+
+def own(record: SchemaRecord, consumer: str = "c") -> OwnSchemaRecord:
+    return OwnSchemaRecord(**msgspec.structs.asdict(record), consumer=consumer)
 
 
 def left(records: Sequence[AnyRecord], segment: int, j: int = 99) -> list[int]:
@@ -142,6 +147,7 @@ def test_what_lies_beneath_a_given_definition_stays() -> None:
     assert left([*ALTERS, base, later], 2) == [3, 4]
     above = schema((1, 25), create("t", ID_A, BASE_TS, SIMPLE), "server h")
     assert left([*ALTERS, above, later], 2) == [1, 2, 3, 4]
+    assert left([*ALTERS, own(above), later], 2) == [1, 2, 3, 4]
 
 
 def test_what_was_taken_back_goes_with_who_took_it_back() -> None:
@@ -198,7 +204,8 @@ def histories(draw: st.DrawFn) -> list[AnyRecord]:
             change = gone("columns", [table, name], ts) if what == "drop column" else None
             deltas = [change or column(table, name, data(draw(st.sampled_from(TYPES))), ts), heading(table, id, ts)]
         source = "server h" if draw(st.integers(0, 12)) == 0 else "log"
-        records.append(schema((segment, offset), deltas, source))
+        made = schema((segment, offset), deltas, source)
+        records.append(own(made) if source != "log" and draw(st.booleans()) else made)
         if draw(st.integers(0, 9)) == 0:
             # Nothing else can be taken back.
             told = [number for number, each in enumerate(records, 1) if isinstance(each, SchemaRecord)]
@@ -213,14 +220,13 @@ def test_definitions_are_the_same_for_everybody_from_the_floor_on(
     kept = wanted(records, Floor(segment, j))
     assert [record.n for record in kept] == sorted({record.n for record in kept})
     counted = data.draw(st.integers(j, max(j, len(records))))
-    before = DefinitionHistory(record for record in records if record.n <= counted)
-    after = DefinitionHistory(record for record in kept if record.n <= counted)
-    for at in [
-        Position(segment, 0),
-        *(r.at for r in records if isinstance(r, SchemaRecord) and r.at.segment >= segment),
-    ]:
-        assert dict(after.as_of(at)) == dict(before.as_of(at)), at
-    assert dict(after.newest) == dict(before.newest)
+    places = [r.at for r in records if isinstance(r, SchemaRecord) and r.at.segment >= segment]
+    for whose in (None, "c"):
+        before = DefinitionHistory((record for record in records if record.n <= counted), whose)
+        after = DefinitionHistory((record for record in kept if record.n <= counted), whose)
+        for at in [Position(segment, 0), *places]:
+            assert dict(after.as_of(at)) == dict(before.as_of(at)), at
+        assert dict(after.newest) == dict(before.newest)
 
 
 @given(histories(), st.integers(1, 6))

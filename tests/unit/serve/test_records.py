@@ -24,6 +24,7 @@ from tailer.state.journal_records import (
     LossRecord,
     MemoryRecord,
     OptionsRecord,
+    OwnSchemaRecord,
     RetractRecord,
     SchemaRecord,
     SegmentEndRecord,
@@ -255,7 +256,6 @@ def test_decisions_are_in_the_readers_own_name(consumer: str | None, node: Serve
         LearntRecord(of=Learnt(segment=5, end=7, at=7)),
         CompactedRecord(),
         StateRecord(id="x"),
-        SchemaRecord(at=Position(5, 0), source="", deltas=()),
     ],
 )
 def test_what_readers_do_not_write_is_refused(record: AnyRecord, node: ServedNode, state: Path) -> None:
@@ -267,12 +267,10 @@ def test_definitions_from_outside_the_log_are_taken_as_they_are(
     node: ServedNode, log: LogFolder, tmp_path: Path
 ) -> None:
     (told, *_) = [each for each in said_by(log.path, tmp_path / "mine") if isinstance(each, SchemaRecord)]
-    outside = msgspec.structs.replace(told, source="file tables.cql", at=Position(0, 0))
-    answer = posted(node, [outside], 0)
+    outside = OwnSchemaRecord(at=Position(0, 0), source="file tables.cql", deltas=told.deltas, asked=7, consumer=NAME)
+    answer = posted(node, [outside], 0, NAME, **taken(node))
     assert answer.json == {"numbers": [1]}
-    (found,) = records_of(node).records
-    assert isinstance(found, SchemaRecord)
-    assert (found.source, found.deltas) == ("file tables.cql", told.deltas)
+    assert records_of(node).records == [msgspec.structs.replace(outside, n=1)]
 
 
 # What the log says itself

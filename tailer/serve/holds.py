@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -58,5 +59,10 @@ class Holds:
 
 
 def _own(client: Client) -> str:
-    """What the names of a client's holds begin with: no other client's, and no local reader's."""
-    return f"remote-{_OTHERS.sub('-', client.name)[:40]}-"
+    """What the names of a client's holds begin with: no other client's, and no local reader's.
+
+    The client's name is there for people. Different names may be shown alike, so a hash of it is what tells them apart.
+    It has a fixed length between two signs that the part before it does not have.
+    """
+    tag = blake2b(client.name.encode(), digest_size=8).hexdigest()
+    return f"remote-{_OTHERS.sub('-', client.name)[:40]}_{tag}_"

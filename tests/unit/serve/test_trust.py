@@ -19,6 +19,7 @@ from tailer.schema.ring import Primaries
 from tailer.serve.clients import Client, Clients
 from tailer.state.affected import affects, consumer_of
 from tailer.state.folder_journal import FolderJournal
+from tailer.state.holds import read_holds
 from tailer.state.ids_json import to_texts
 from tailer.state.journal_records import (
     LOG,
@@ -304,3 +305,48 @@ def test_a_definition_says_where_it_comes_from(source: str, node: ServedNode) ->
     answer = posted(node, ANNA.token(), record, ANNA.consumer, taken(node, ANNA))
     assert (answer.status, answer.error) == (400, "refused")
     assert "node " in answer.json["expected"]
+
+
+# Holds
+
+
+def named(tokens: dict[str, str]) -> Clients:
+    return Clients({}, [(token.encode(), Client(name)) for name, token in tokens.items()])
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("spark", "spark-x"), ("a b", "a-b"), ("a_b", "a-b"), ("x" * 50, "x" * 51), ("Spark", "spark"), ("ä", "ö")],
+)
+def test_no_client_touches_a_hold_of_another(one: str, two: str, log: LogFolder) -> None:
+    """Whatever its name is, and whatever it calls its holds."""
+    tokens = {one: "a-token-of-the-first-client", two: "a-token-of-the-second-client"}
+    state = log.path.with_name("cdc_raw.cdc_tail")
+    far, near = ({"node": "local", "segment": segment, "seconds": 3600.0} for segment in (FIRST, FIRST + 5))
+    with served(
+        log.path, clients=Clients({}, [(token.encode(), Client(name)) for name, token in tokens.items()])
+    ) as node:
+        assert node.ask("PUT", "/holds/job", far, token=tokens[two]).status == 200
+        (kept,) = (state / "consumers").glob("*.hold")
+        # Its own name, and each part of the other one's file name behind a sign that may be in a name.
+        stem = kept.stem
+        guessed = ["job", "x-job", *(stem[at + 1 :] for at, sign in enumerate(stem) if sign in "-_.")]
+        for name in guessed:
+            assert node.ask("PUT", f"/holds/{name}", near, token=tokens[one]).status in (200, 403, 400)
+            assert node.ask("DELETE", f"/holds/{name}", token=tokens[one]).status in (200, 400)
+        assert [each.segment for each in read_holds(state, 0.0)] == [FIRST]
+        assert node.ask("DELETE", "/holds/job", token=tokens[two]).status == 200
+        assert read_holds(state, 0.0) == []
+
+
+def test_holds_of_one_client_take_no_room_of_another(log: LogFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailer.serve.holds.HOLDS_MAX", 2)
+    tokens = {"spark": "a-token-of-the-first-client", "spark-x": "a-token-of-the-second-client"}
+    asked = {"node": "local", "segment": FIRST, "seconds": 3600.0}
+    with served(
+        log.path, clients=Clients({}, [(token.encode(), Client(name)) for name, token in tokens.items()])
+    ) as node:
+        for name in ("1", "2"):
+            assert node.ask("PUT", f"/holds/{name}", asked, token=tokens["spark-x"]).status == 200
+        answers = [node.ask("PUT", f"/holds/{name}", asked, token=tokens["spark"]).status for name in ("1", "2", "3")]
+        assert answers == [200, 200, 403]

@@ -59,3 +59,12 @@ SETTLE_SECONDS: Final = 60.0
 
 SETTLE_ONCE_SECONDS: Final = 2.0
 """The same for runs that do not wait (`--once`)."""
+
+DIGITS_MAX: Final = 20
+"""Of a whole number in a text that others wrote: as many as 64 bits need. Of more than 4,300 Python makes no number
+(ValueError)."""
+
+
+def whole_number(text: str) -> int | None:
+    """The number that ASCII digits say; None for any other text, and for one of more than DIGITS_MAX digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX else None

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tailer.limits import whole_number
+
 
 class Position(NamedTuple):
     """A place in one node's log: segment id and **logical** offset (bytes of the uncompressed stream).
@@ -24,10 +26,8 @@ class Position(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Position | None:
         """`segment:offset` as a position; None when the text is not of that form."""
-        segment, colon, offset = text.partition(":")
-        if not colon or not (segment.isascii() and segment.isdecimal() and offset.isascii() and offset.isdecimal()):
-            return None
-        return cls(int(segment), int(offset))
+        segment, offset = map(whole_number, text.partition(":")[::2])
+        return None if segment is None or offset is None else cls(segment, offset)
 
 
 @dataclass(frozen=True, slots=True)

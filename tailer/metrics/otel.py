@@ -37,6 +37,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from tailer.errors import UsageError
+from tailer.limits import whole_number
 from tailer.metrics.declared import Metric
 from tailer.metrics.samples import BOUNDS, Counted, Sample, Source
 
@@ -156,6 +157,6 @@ def _interval_ms(environ: Mapping[str, str]) -> int:
     said = environ.get(OTEL_METRIC_EXPORT_INTERVAL, "")
     if not said:
         return INTERVAL_MS
-    if not said.isascii() or not said.isdigit() or int(said) == 0:
+    if not (found := whole_number(said)):
         raise UsageError(OTEL_METRIC_EXPORT_INTERVAL, expected="milliseconds", found=repr(said))
-    return int(said)
+    return found

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from tailer.errors import UsageError
+from tailer.limits import whole_number
 from tailer.options.amounts import lacks_zone, lag_of, moment_of, seconds_of, size_of
 from tailer.options.listen import listen_of
 from tailer.options.names import NAME_WORDS, is_name
@@ -90,7 +91,7 @@ def whole(least: int, most: int, metavar: str) -> Kind:
         f"a whole number, {least} to {most}",
         lambda value: value if type(value) is int and least <= value <= most else None,
         metavar,
-        lambda text: int(text) if text.isascii() and text.isdigit() else None,
+        whole_number,
     )
 
 

@@ -25,8 +25,8 @@ AHEAD_BYTES: Final = 4 * MIB
 _GONE: Final = (404, 410)
 _NOT_VISIBLE: Final = 416
 _ANOTHER_FILE: Final = 412
-_RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+)", re.ASCII)
-_ETAG: Final = re.compile(r'"(\d+)-(\d+)"', re.ASCII)
+_RANGE: Final = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
+_ETAG: Final = re.compile(r'"(\d{1,20})-(\d{1,20})"', re.ASCII)
 
 
 class RemoteFile:

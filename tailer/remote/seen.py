@@ -10,6 +10,7 @@ import msgspec
 
 from tailer.errors import SystemFailedError
 from tailer.framing.name import parse_log_name, parse_sidecar_name
+from tailer.limits import whole_number
 from tailer.segments.folder import LogFile, SidecarFile
 from tailer.typed_decode import decode_json
 from tailer.wire.listing import SECOND, ListAnswer, LogInfo, SidecarInfo, log_of, plain_sidecar, sidecar_of
@@ -47,8 +48,8 @@ class Seen:
         if answer.since:
             return answer.since != self.etag
         (boot, _, version), (known, _, newest) = answer.etag.rpartition("-"), self.etag.rpartition("-")
-        numbers = version.isdecimal() and newest.isdecimal()
-        return boot == known and numbers and int(version) < int(newest)
+        found, held = whole_number(version), whole_number(newest)
+        return boot == known and found is not None and held is not None and found < held
 
     def take(self, answer: ListAnswer, now: float) -> bool:
         """Take in an answer that came at `now`; whether anything differs. Raises the errors of its form."""

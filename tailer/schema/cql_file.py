@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from tailer.errors import UsageError
+from tailer.limits import whole_number
 from tailer.schema.cql_alter import AlterReader
 from tailer.schema.cql_model import CqlColumn, CqlSchema, CqlTable
 from tailer.schema.cql_tokens import Cursor, skip_mask
@@ -270,9 +271,9 @@ class _Reader:
                 cursor.fail("true or false", token=start)
             table.cdc = value.lower() == "true"
         elif option == "gc_grace_seconds":
-            if not value.isascii() or not value.isdecimal():
+            if (seconds := whole_number(value)) is None:
                 cursor.fail("a number of seconds", token=start)
-            table.gc_grace_seconds = int(value)
+            table.gc_grace_seconds = seconds
 
     def _clustering_order(self, table: CqlTable) -> None:
         cursor = self.cursor

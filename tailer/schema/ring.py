@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tailer.limits import whole_number
+
 MURMUR3: Final = "org.apache.cassandra.dht.Murmur3Partitioner"
 TOKEN_MIN: Final = -(2**63)
 TOKEN_MAX: Final = 2**63 - 1
@@ -132,5 +134,4 @@ def simple_class(replication: Mapping[str, str]) -> str:
 
 def replica_count(factor: str | None) -> int:
     """Of `3`, and of `3/1`, one of which is transient."""
-    digits = (factor or "0").partition("/")[0]
-    return int(digits) if digits.isascii() and digits.isdecimal() else 0
+    return whole_number((factor or "0").partition("/")[0]) or 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
+from tailer.limits import whole_number
 from tailer.schema.rows import IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
 from tailer.system_errors import is_own_limit, system_error
 
@@ -181,9 +182,10 @@ def _split(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if text.endswith("]") or not colon or (":" in host and not host.startswith("[")):
         host, port = text, str(PORT)
-    if not host.strip("[]") or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
+    number = whole_number(port) or 0
+    if not host.strip("[]") or not 0 < number < 65536:
         raise UsageError("the server's address cannot be read", expected="HOST or HOST:PORT", found=repr(text))
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), number
 
 
 def _no_driver(error: ImportError) -> UsageError:

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
+from tailer.limits import KIB
 from tailer.serve.problems import refused
 from tailer.wire import words
 from tailer.wire.state import Problem, encode
@@ -27,6 +28,9 @@ LINGER_SECONDS: Final = 2.0
 
 CONNECTIONS_MAX: Final = 4096
 
+LEAST_BYTES: Final = 1 * KIB
+"""A second, which a client takes at least of what it asked for."""
+
 _FULL: Final = encode(Problem(words.FAILED, "the node has as many connections as it takes", after=1.0))
 _TURNED_AWAY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -38,7 +42,7 @@ _SILENT.addHandler(logging.NullHandler())
 
 
 class Gate:
-    """Knows who is inside: `most` at once. `seconds`: how long somebody may take nothing of what he is sent."""
+    """Knows who is inside: `most` at once. `seconds`: over how long a client's rate is measured."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
@@ -61,7 +65,7 @@ class Gate:
         self._connections.discard(connection)
 
     def sweep(self) -> None:
-        """Who takes nothing, or does not let go of a connection that is closed, is ended. Asked now and then."""
+        """Who takes too little, or does not let go of a connection that is closed, is ended. Asked now and then."""
         now = asyncio.get_running_loop().time()
         for each in list(self._connections):
             each.end_stuck(now, self._seconds)
@@ -157,12 +161,17 @@ class Connection(web.RequestHandler):
         return response
 
     def end_stuck(self, now: float, seconds: float) -> None:
-        """Ended, if nothing of what waits to be sent was taken for so long, or it is closed and the client stays."""
+        """Ended, if of what waits to be sent less than LEAST_BYTES a second were taken for so long, or it is closed and
+        the client stays."""
         assert self._raw is not None
         left, closing = self._raw.get_write_buffer_size(), self._raw.is_closing()
         if not left and not closing:
             self._stuck = None
-        elif self._stuck is None or left < self._stuck[1]:
+            return
+        since, most = self._stuck or (now, left)
+        # Another answer may have come to what waits: that is no reason to wait longer.
+        self._stuck = since, max(most, left)
+        if now - since >= seconds:
+            if most - left < LEAST_BYTES * (now - since):
+                self._raw.abort()
             self._stuck = now, left
-        elif now - self._stuck[0] >= seconds:
-            self._raw.abort()

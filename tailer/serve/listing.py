@@ -17,6 +17,7 @@ import msgspec
 from aiohttp import web
 
 from tailer.errors import CdcError
+from tailer.limits import whole_number
 from tailer.segments.wake import POLL_SECONDS
 from tailer.serve.asked import wait_of, wishes_of
 from tailer.serve.connections import Connection
@@ -129,7 +130,7 @@ class Listing:
     def _known(self, etag: str) -> int:
         """The version that a reader has; 0 for none, and for one of another run."""
         boot, _, version = etag.rpartition("-")
-        return int(version) if boot == self._boot and version.isascii() and version.isdigit() else 0
+        return whole_number(version) or 0 if boot == self._boot else 0
 
     async def _changed(self, known: int, wait: float, request: web.Request) -> bool:
         """Whether anything is another than in that version, within so many seconds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from tailer.errors import UsageError
+from tailer.limits import whole_number
 from tailer.rebuild.table import DataColumn, Plan
 from tailer.schema.server_rows import quoted_names
 from tailer.types import Shape
@@ -55,8 +56,8 @@ def wanted_of(plan: Plan, release: str) -> Wanted:
 
 
 def _numbers(release: str) -> tuple[int, int]:
-    major, _, rest = release.partition(".")
-    minor = rest.partition(".")[0].partition("-")[0]
-    if not (major.isdecimal() and minor.isdecimal()):
+    first, _, rest = release.partition(".")
+    major, minor = whole_number(first), whole_number(rest.partition(".")[0].partition("-")[0])
+    if major is None or minor is None:
         raise UsageError("the server's release", expected="one of Cassandra, such as 5.0.9", found=repr(release))
-    return int(major), int(minor)
+    return major, minor

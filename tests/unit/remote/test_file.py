@@ -243,10 +243,22 @@ def test_what_is_promised_is_there_while_another_thread_writes(growing: GrowingL
         http(b"x" * 10, "206 Partial Content", ["Content-Range: bytes 0-20/100"]),
         http(b"x" * 10, "206 Partial Content", ["Content-Range: bytes 0-9/5"]),
         http(b"x" * 10, "206 Partial Content", ["Content-Range: lines 0-9/100"]),
+        http(b"x" * 10, "206 Partial Content", [f"Content-Range: bytes 0-9/{'9' * 5000}"]),
+        http(b"x" * 10, "206 Partial Content", [f"Content-Range: bytes {'0' * 5000}-9/100"]),
         http(b"x" * 10, "206 Partial Content"),
         http(b"", "304 Not Modified"),
     ],
-    ids=["whole", "another place", "another length", "beyond its end", "other units", "no range", "not modified"],
+    ids=[
+        "whole",
+        "another place",
+        "another length",
+        "beyond its end",
+        "other units",
+        "a long size",
+        "a long place",
+        "no range",
+        "not modified",
+    ],
 )
 def test_other_bytes_than_were_asked_for_are_none(answer: bytes) -> None:
     with (
@@ -255,3 +267,14 @@ def test_other_bytes_than_were_asked_for_are_none(answer: bytes) -> None:
         pytest.raises(SystemFailedError, match="other bytes"),
     ):
         RemoteFile(link, name_of(FIRST))
+
+
+def test_a_long_etag_is_that_of_no_file() -> None:
+    """A node that lies about its files harms nobody but its readers, and ends none of them with a bug."""
+    headers = ["Content-Range: bytes 0-9/10", f'ETag: "{"9" * 5000}-1"']
+    with (
+        odd_server(http(b"x" * 10, "206 Partial Content", headers)) as server,
+        linked(f"http://{LOCAL}:{server.port}") as link,
+    ):
+        status = RemoteFile(link, name_of(FIRST)).status()
+    assert (status.device, status.inode) == (0, 0)

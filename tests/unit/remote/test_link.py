@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tailer.errors import CdcError, NodeAwayError, RefusedError, SystemFailedError, UsageError
@@ -245,6 +246,11 @@ def test_an_answer_that_was_overtaken_is_not_taken(node: ServedNode) -> None:
         assert seen.take(decode_list(newer), 0.0) in (True, False)
         assert seen.overtook(decode_list(before))
         assert not seen.overtook(decode_list(newer))
+        for version in ("9" * 5000, "-1", "x", ""):
+            odd = msgspec.structs.replace(
+                decode_list(newer), etag=f"{decode_list(newer).etag.rpartition('-')[0]}-{version}"
+            )
+            assert not seen.overtook(odd)
         assert link.info("x")[1] == number
 
 

@@ -225,6 +225,26 @@ def test_who_asks_and_takes_nothing_is_ended(more: str, log: LogFolder) -> None:
             time.sleep(0.1)
 
 
+def test_who_takes_a_byte_now_and_then_is_ended(log: LogFolder) -> None:
+    """Of an answer that is longer than the way has room for, so that it waits in the node."""
+    for number in range(20_000):
+        (log.path / f"CommitLog-7-{FIRST + 1000 + number}.log").touch()
+    with served(log.path, bounds=Bounds(piece_seconds=0.5, stop_seconds=1.0)) as node, socket.socket() as asked:
+        asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        asked.connect((LOCAL, node.port))
+        asked.settimeout(10)
+        asked.sendall(f"GET {BASE}/segments HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        until = time.monotonic() + 60
+        taken = 0
+        while node.counted.connections:
+            assert time.monotonic() < until
+            with contextlib.suppress(ConnectionError):
+                taken += len(asked.recv(1))
+            node.run(node.node.sweep())
+            time.sleep(0.05)
+        assert taken < 1000
+
+
 def test_who_takes_slowly_is_not_ended(log: LogFolder) -> None:
     for number in range(2000):
         (log.path / f"CommitLog-7-{FIRST + 1000 + number}.log").write_bytes(b"")

@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -120,6 +121,14 @@ def test_a_name_that_comes_back_is_not_gone(node: ServedNode, log: LogFolder) ->
 def test_who_knows_no_list_of_this_run_gets_all(etag: str, node: ServedNode) -> None:
     answer = listed(node, etag)
     assert len(names(answer)) == 3
+    assert "since" not in answer.json
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "9" * 21, "-1", "1e3", "\u0661"])
+def test_a_version_that_is_none_gets_all(version: str, node: ServedNode) -> None:
+    boot = listed(node).json["etag"].rpartition("-")[0]
+    answer = listed(node, quote(f"{boot}-{version}"))
+    assert (answer.status, len(names(answer))) == (200, 3)
     assert "since" not in answer.json
 
 

@@ -133,7 +133,7 @@ class Interface:
 
     async def _get_records(self, request: web.Request) -> web.Response:
         after, base = number_of(request, "from", 0), number_of(request, "base")
-        return _raw(await self._parts.disk.run(self._parts.records.get, after or 0, base))
+        return _raw(await self._parts.disk.run(self._parts.records.get, request[CLIENT], after or 0, base))
 
     async def _post_records(self, request: web.Request) -> web.Response:
         asked = await body_of(request, PostRecords)
@@ -154,9 +154,8 @@ class Interface:
         return _done()
 
     async def _status(self, request: web.Request) -> web.Response:
-        return _raw(
-            await self._parts.status.get(number_of(request, "cap"), stopped=bool(number_of(request, "stopped")))
-        )
+        cap, stopped = number_of(request, "cap"), bool(number_of(request, "stopped"))
+        return _raw(await self._parts.status.get(request[CLIENT], cap, stopped=stopped))
 
 
 def _problem_of(error: Exception) -> ProblemError:

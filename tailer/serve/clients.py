@@ -45,6 +45,10 @@ class Client:
     read_only: bool = False
     defines_for_all: bool = False
 
+    def owns(self, consumer: str | None) -> bool:
+        """Whether a consumer is one of the client's; None, nobody's, is everybody's."""
+        return consumer is None or consumer.startswith(self.prefix)
+
 
 EVERYBODY: Final = Client("everybody", most=1_000_000)
 """Who asks where nobody has to say who he is."""

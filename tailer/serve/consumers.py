@@ -59,7 +59,7 @@ class Consumers:
         """`GET /consumers`."""
         leased = [name for name in list(self._leases.known) if self._leases.has(name)]
         names = sorted({*consumer_names(self._state), *leased})
-        return ConsumersAnswer({name: self._told(name) for name in names if name.startswith(client.prefix)})
+        return ConsumersAnswer({name: self._told(name) for name in names if client.owns(name)})
 
     def one(self, client: Client, name: str) -> LeaseAnswer:
         """`GET /consumers/NAME`. ProblemError where there is none."""
@@ -139,7 +139,7 @@ class Consumers:
 
     def _check_most(self, client: Client, name: str) -> None:
         there = {*consumer_names(self._state), *(each for each in list(self._leases.known) if self._leases.has(each))}
-        own = [each for each in there if each.startswith(client.prefix)]
+        own = [each for each in there if client.owns(each)]
         if name not in own and len(own) >= client.most:
             raise not_allowed(
                 f"there are {len(own)} consumers already, and {client.name} may have {client.most}",
@@ -232,7 +232,7 @@ def now_locked(state: Path) -> Iterator[None]:
 
 def check_own(client: Client, name: str) -> None:
     """ProblemError where a consumer is none of the client's."""
-    if not name.startswith(client.prefix):
+    if not client.owns(name):
         raise not_allowed(
             f"{client.name} has no consumer {name!r}", f"Its consumers' names begin with {client.prefix!r}."
         )

@@ -61,15 +61,17 @@ class Records:
         self._names = names
         self._known_ends = KnownEnds(journal)
 
-    def get(self, after: int, base: int | None) -> bytes:
-        """`GET /records`: those behind a number, some of them where there are many."""
+    def get(self, client: Client, after: int, base: int | None) -> bytes:
+        """`GET /records`: those behind a number, some of them where there are many. Of what affects one consumer alone
+        a client gets its own consumers' records; numbers have gaps anyhow."""
         stands, records = self._journal.read(after)
         anew = after > stands.count or (after < stands.base.upto and base != stands.base.upto)
         if anew:
             stands, records = self._journal.read(0)
         # Who does not say which base it reads cannot go on in the middle of one.
         whole = stands.base.upto if base is None else 0
-        return _answer(stands, records, anew=anew, whole=whole)
+        own = [record for record in records if client.owns(consumer_of(record))]
+        return _answer(stands, own, anew=anew, whole=whole)
 
     async def post(self, client: Client, asked: PostRecords, claim: Claim | None) -> Numbers:
         """`POST /records`: durable when this returns."""

@@ -12,7 +12,11 @@ import msgspec
 
 from tailer.retention.clean import CleanOptions
 from tailer.retention.gather import observe
+from tailer.retention.status import NodeStatus
+from tailer.serve.clients import Client
 from tailer.serve.threads import Disk
+
+_UNTOLD: Final = "`cdc-tail status` on the node says why"
 
 FRESH_SECONDS: Final = 0.5
 """So old an answer may be: a look asks for every file of the state."""
@@ -31,22 +35,41 @@ class Status:
         self._clock = clock
         self._looks: dict[tuple[int | None, bool], _Look] = {}
 
-    async def get(self, cap: int | None = None, *, stopped: bool = False) -> bytes:
-        """The status as JSON. `stopped`: nobody writes the log any more."""
+    async def get(self, client: Client, cap: int | None = None, *, stopped: bool = False) -> bytes:
+        """The status as JSON, with the client's own consumers. `stopped`: nobody writes the log any more."""
         asked, now = (self._cap if cap is None else cap, stopped), self._clock()
         look = self._looks.get(asked)
         if look is None or now - look.began >= FRESH_SECONDS:
             self._looks = {each: held for each, held in self._looks.items() if now - held.began < FRESH_SECONDS}
             look = self._looks[asked] = _Look(now, asyncio.create_task(self._observed(*asked)))
-        return await asyncio.shield(look.made)
+        return msgspec.json.encode(shown_to(client, await asyncio.shield(look.made)))
 
-    async def _observed(self, cap: int | None, stopped: bool) -> bytes:
+    async def _observed(self, cap: int | None, stopped: bool) -> NodeStatus:
         return await self._disk.run(self._observe, cap, CleanOptions(stopped=stopped))
 
-    def _observe(self, cap: int | None, options: CleanOptions) -> bytes:
-        return msgspec.json.encode(observe(self._node, self._folder, cap=cap, options=options))
+    def _observe(self, cap: int | None, options: CleanOptions) -> NodeStatus:
+        return observe(self._node, self._folder, cap=cap, options=options)
+
+
+def shown_to(client: Client, status: NodeStatus) -> NodeStatus:
+    """A status without other clients' consumers and batch reads, and without sentences that may name them."""
+    if not client.prefix:
+        return status
+    segments = [
+        msgspec.structs.replace(each, needed_by=[name for name in each.needed_by if client.owns(name)])
+        for each in status.segments
+    ]
+    refused = status.clean.refused and _UNTOLD
+    return msgspec.structs.replace(
+        status,
+        segments=segments,
+        clean=msgspec.structs.replace(status.clean, refused=refused),
+        consumers=[each for each in status.consumers if client.owns(each.consumer)],
+        problems=[_UNTOLD] if status.problems else [],
+        reads=[],
+    )
 
 
 class _Look(NamedTuple):
     began: float
-    made: asyncio.Task[bytes]
+    made: asyncio.Task[NodeStatus]

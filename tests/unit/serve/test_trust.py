@@ -18,6 +18,7 @@ from tailer.schema.model import Column, TableDefinition
 from tailer.schema.ring import Primaries
 from tailer.serve.clients import Client, Clients
 from tailer.state.affected import affects, consumer_of
+from tailer.state.consumers import ConsumerFile, NodeState, write_consumer
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.holds import read_holds
 from tailer.state.ids_json import to_texts
@@ -47,6 +48,7 @@ from tailer.state.journal_records import (
     content,
 )
 from tailer.state.learnt import Learnt
+from tailer.state.offset import NodeOffset
 from tailer.state.segment_times import SegmentTimes
 from tests.helpers.log_writer import LogFolder, one_row_log, simple_table
 from tests.helpers.served import Answer, ServedNode, served
@@ -305,6 +307,59 @@ def test_a_definition_says_where_it_comes_from(source: str, node: ServedNode) ->
     answer = posted(node, ANNA.token(), record, ANNA.consumer, taken(node, ANNA))
     assert (answer.status, answer.error) == (400, "refused")
     assert "node " in answer.json["expected"]
+
+
+# What is shown
+
+
+@pytest.fixture
+def shared(node: ServedNode, log: LogFolder) -> Path:
+    """A consumer of each client, and one of the node, with records and positions."""
+    state = log.path.with_name("cdc_raw.cdc_tail")
+    for name in (ANNA.consumer, BERT.consumer):
+        own = OwnSchemaRecord(at=AT, source="file x", deltas=(), consumer=name)
+        decided = [SkipRecord(consumer=name, at=AT, reason="r", lost=7), MasksRecord(consumer=name, masks=Masks())]
+        FolderJournal(state).append([own, *decided, end(name)])
+        offset = NodeOffset(0, FIRST, 0, False)
+        write_consumer(state, ConsumerFile(name, {"local": NodeState(offset)}))
+        with (state / "consumers" / f"{name}-broken.json").open("w") as broken:
+            broken.write("no json")
+    FolderJournal(state).append([LossRecord(consumer="beside", start=AT, end=AT), schema(LOG), end(None)])
+    return state
+
+
+@pytest.mark.parametrize(("who", "other"), [(ANNA, BERT), (BERT, ANNA)], ids=["anna", "bert"])
+def test_a_client_sees_its_own_consumers_alone(who: Asking, other: Asking, shared: Path, node: ServedNode) -> None:
+    for right in ("", "-ro", "-all"):
+        for path in ("/records", "/records?from=1", "/status", "/consumers"):
+            text = node.ask("GET", path, token=who.token(right)).body.decode()
+            assert other.consumer not in text, path
+            assert "beside" not in text, path
+    answer = node.ask("GET", "/records", token=who.token()).json
+    assert answer["count"] == 11
+    named = [record.get("consumer") for record in answer["records"]]
+    assert (named.count(who.consumer), named.count(None), len(named)) == (4, 2, 6)
+    status = node.ask("GET", "/status", token=who.token()).json
+    assert [each["consumer"] for each in status["consumers"]] == [who.consumer]
+    assert {name for each in status["segments"] for name in each["needed_by"]} == {who.consumer}
+    # Broken files are told of, and not whose they are.
+    assert status["problems"] == [status["clean"]["refused"]]
+
+
+def test_records_of_others_between_own_ones_leave_gaps(
+    shared: Path, node: ServedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few fit into one answer, a reader comes to the end and knows how many there are."""
+    monkeypatch.setattr("tailer.serve.records.RECORDS_BYTES_MAX", 1)
+    numbers, after = [], 0
+    for _ in range(20):
+        answer = node.ask("GET", f"/records?from={after}&base=0", token=BERT.token()).json
+        numbers += [record["n"] for record in answer["records"]]
+        if not answer.get("more"):
+            break
+        after = numbers[-1]
+    assert numbers == [5, 6, 7, 8, 10, 11]
+    assert node.ask("GET", "/records?from=8", token=BERT.token()).json["count"] == 11
 
 
 # Holds

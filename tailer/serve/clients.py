@@ -5,6 +5,8 @@
     token = "..."                         # at least 16 letters, in the file of tokens
     prefix = "spark-"                     # of its consumers' names; without it any
     consumers = 8                         # how many there may be of that prefix
+    journal = "64m"                       # bytes of their records in the journal
+    quarantine = "256m"                   # bytes of their entries in quarantine
     read_only = false
     defines_for_all = false               # its readers' definitions count for every consumer
 
@@ -21,20 +23,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from tailer.errors import UsageError
+from tailer.limits import MIB, QUARANTINE_BYTES_MAX
+from tailer.options.amounts import size_of
 from tailer.system_errors import system_error
 
 CONSUMERS_MAX: Final = 100
 """How many consumers a client may have where its entry says nothing."""
 
+JOURNAL_BYTES_MAX: Final = 64 * MIB
+"""How much of the journal may be a client's where its entry says nothing. A consumer has some hundred bytes for each
+segment that it reads, until `clean` puts them together."""
+
 TOKEN_LETTERS_MIN: Final = 16
-_KEYS: Final = {"prefix": str, "consumers": int, "read_only": bool, "defines_for_all": bool}
+_KEYS: Final = {
+    "prefix": str, "consumers": int, "journal": str, "quarantine": str, "read_only": bool, "defines_for_all": bool,
+}  # fmt: skip
+_BYTES: Final = {"journal": "journal_bytes", "quarantine": "quarantine_bytes"}
 _AS_IS: Final = ("prefix", "read_only", "defines_for_all")
 _EXAMPLE: Final = '[spark]\\ntoken = "..."\\nprefix = "spark-"'
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks. `name`: for people. `prefix`: of its consumers; `most`: how many of them there may be.
+    """Who asks. `name`: for people. `prefix`: of its consumers; `most`: how many of them there may be, and how many
+    bytes of their records and entries (`journal_bytes`, `quarantine_bytes`).
 
     `defines_for_all`: definitions that its readers have from a file, a server or another node count for every consumer.
     """
@@ -44,13 +56,15 @@ class Client:
     most: int = CONSUMERS_MAX
     read_only: bool = False
     defines_for_all: bool = False
+    journal_bytes: int = JOURNAL_BYTES_MAX
+    quarantine_bytes: int = QUARANTINE_BYTES_MAX
 
     def owns(self, consumer: str | None) -> bool:
         """Whether a consumer is one of the client's; None, nobody's, is everybody's."""
         return consumer is None or consumer.startswith(self.prefix)
 
 
-EVERYBODY: Final = Client("everybody", most=1_000_000)
+EVERYBODY: Final = Client("everybody", most=1_000_000, journal_bytes=MIB * MIB)
 """Who asks where nobody has to say who he is."""
 
 
@@ -115,6 +129,10 @@ def _entries(path: Path, key: str) -> list[tuple[str, Client, str]]:
             if word != key and type(value) is not _KEYS.get(word):
                 raise _wrong(path, f"{word} of client {name}")
         more = {word: value for word, value in table.items() if word in _AS_IS}
+        for word in _BYTES.keys() & table.keys():
+            if (size := size_of(table[word])) is None:
+                raise _wrong(path, f"{word} of client {name}, which is no size such as '64m'")
+            more[_BYTES[word]] = size
         most = table.get("consumers", CONSUMERS_MAX)
         if most < 0:
             raise _wrong(path, f"consumers of client {name}")

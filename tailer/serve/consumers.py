@@ -14,12 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from tailer.errors import RefusedError
-from tailer.limits import QUARANTINE_BYTES_MAX
+from tailer.errors import QuarantineFullError, RefusedError
 from tailer.retention.move_consumer import forget_held
 from tailer.serve.asked import Claim, check_reader
 from tailer.serve.clients import Client
-from tailer.serve.leases import Lease, Leases
+from tailer.serve.leases import FORGOTTEN_SECONDS, Lease, Leases
 from tailer.serve.node_journal import NodeJournal
 from tailer.serve.problems import BusyError, ProblemError, conflict, not_allowed, of_error, refused
 from tailer.state.consumers import (
@@ -34,6 +33,7 @@ from tailer.state.consumers import (
     take_consumer,
     write_consumer,
 )
+from tailer.state.lease_file import leased_names
 from tailer.state.lock import state_lock
 from tailer.state.offset import Memory, decode_node_offset
 from tailer.state.quarantine import Kept, Quarantine
@@ -112,10 +112,18 @@ class Consumers:
         """`POST /consumers/NAME/quarantine`: durable when this returns; what is there already stays once."""
         self.check_claim(client, name, claim)
         for node in dict.fromkeys(each.node for each in entries):
-            kept = Quarantine(self._state, name, node, QUARANTINE_BYTES_MAX)
-            for each in entries:
-                if each.node == node:
-                    kept.put(each)
+            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
+            try:
+                for each in entries:
+                    if each.node == node:
+                        kept.put(each)
+            except QuarantineFullError as error:
+                raise QuarantineFullError(
+                    f"the quarantine of {client.name} is full ({client.quarantine_bytes} bytes)",
+                    at=error.at,
+                    remedy="Look into it on the node (`cdc-tail quarantine DIR show`) and move its files away, or "
+                    "raise `quarantine` where the node says who may ask. Then start again.",
+                ) from error
 
     def check_claim(self, client: Client, name: str, claim: Claim | None) -> Lease:
         """Who writes in a consumer's name has its lease, which lasts again from now on."""
@@ -138,13 +146,21 @@ class Consumers:
         return LeaseAnswer(lease.version, rest, stands, id, defines_for_all=client.defines_for_all)
 
     def _check_most(self, client: Client, name: str) -> None:
-        there = {*consumer_names(self._state), *(each for each in list(self._leases.known) if self._leases.has(each))}
-        own = [each for each in there if client.owns(each)]
+        own = self._names(client)
+        if name not in own and len(own) >= client.most:
+            for each in own - {*consumer_names(self._state)}:
+                self._leases.forget_old(each)
+            own = self._names(client)
         if name not in own and len(own) >= client.most:
             raise not_allowed(
                 f"there are {len(own)} consumers already, and {client.name} may have {client.most}",
-                "Drop one that is not needed any more, or raise the number where the node says who may ask.",
+                "Drop one that is not needed any more, or raise the number where the node says who may ask. A name "
+                f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes.",
             )
+
+    def _names(self, client: Client) -> set[str]:
+        """The client's names that leave something in the state folder."""
+        return {each for each in (*consumer_names(self._state), *leased_names(self._state)) if client.owns(each)}
 
     def _save(self, name: str, file: ConsumerFile, asked: PutConsumer) -> None:
         stands = self._standing(name)

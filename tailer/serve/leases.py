@@ -21,9 +21,12 @@ from tailer.serve.asked import Claim
 from tailer.serve.problems import ProblemError, conflict
 from tailer.state.away import AwayNote
 from tailer.state.consumers import consumer_path, lock_path, take_consumer
-from tailer.state.lease_file import LeaseFile, read_lease, write_lease
+from tailer.state.lease_file import LeaseFile, lease_path, read_lease, write_lease
 from tailer.wire import words
 from tailer.wire.paths import LEASE_SECONDS
+
+FORGOTTEN_SECONDS: Final = 600.0
+"""A name without a consumer is kept so long for a reader that may come back: ten times as long as a lease lasts."""
 
 _NOBODY: Final = -1
 _Moved = tuple[int, int, int] | None
@@ -136,10 +139,40 @@ class Leases:
             self._free(lease)
 
     def release(self, lease: Lease) -> None:
-        """The reader is done: the name is free."""
+        """The reader is done: the name is free. Of one that has no consumer nothing is left."""
+        lease.until = self.clock()
+        if not consumer_path(self.state, lease.name).exists():
+            self._remove(lease.name)
+            self.known.pop(lease.name, None)
+            self._close(lease)
+            return
         write_lease(self.state, lease.name, LeaseFile(lease.version))
         self._free(lease)
-        lease.until = self.clock()
+
+    def forget_old(self, name: str) -> None:
+        """Of a name without a consumer, that was taken or dropped long ago, nothing is left if nobody has it."""
+        lease = self.known.get(name)
+        if (lease is not None and (self._lasts(lease) or lease.lock != _NOBODY)) or not self._is_old(name):
+            return
+        try:
+            lock = take_consumer(self.state, name, 0.0)
+        except RefusedError:
+            return
+        if not consumer_path(self.state, name).exists():
+            self._remove(name)
+            self.known.pop(name, None)
+        os.close(lock)
+
+    def _is_old(self, name: str) -> bool:
+        try:
+            return self.wall() - lease_path(self.state, name).stat().st_mtime > FORGOTTEN_SECONDS
+        except FileNotFoundError:
+            return False
+
+    def _remove(self, name: str) -> None:
+        """Whoever waits at the lock's file finds it gone, and makes another one."""
+        lease_path(self.state, name).unlink(missing_ok=True)
+        lock_path(self.state, name).unlink(missing_ok=True)
 
     def forget(self, name: str) -> None:
         """The consumer was dropped: whoever had the name has it no more."""
@@ -187,7 +220,7 @@ class Leases:
         lease.away = AwayNote(lock, lock_path(self.state, lease.name), self.wall)
 
     def _moved(self, lease: Lease) -> ProblemError:
-        del self.known[lease.name]
+        self.known.pop(lease.name, None)
         version = read_lease(self.state, lease.name).version
         write_lease(self.state, lease.name, LeaseFile(max(version, lease.version + 1)))
         return conflict(words.SUPERSEDED, f"a process on the node took consumer {lease.name} since")

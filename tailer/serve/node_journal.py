@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from tailer.state.affected import consumer_of
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.folder_journal import FolderJournal
+from tailer.state.ids_json import to_texts
 from tailer.state.journal_base import Base
 from tailer.state.journal_records import AnyRecord
 
@@ -28,6 +33,7 @@ class NodeJournal:
     def __init__(self, state: Path) -> None:
         self._lock = threading.Lock()
         self._journal = FolderJournal(state)
+        self._sizes = _Sizes()
 
     @property
     def id(self) -> str:
@@ -63,6 +69,12 @@ class NodeJournal:
             self._journal.catch_up()
             return self._stands(), self._journal.read(after=after)
 
+    def bytes_of(self, owns: Callable[[str], bool]) -> int:
+        """How long the records are, as they are told, that name one of these consumers."""
+        with self._lock:
+            self._journal.refresh()
+            return self._sizes.of(self._journal, owns)
+
     def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
         """The numbers of equal records, where they are of a kind that is journalled once."""
         with self._lock:
@@ -92,6 +104,30 @@ class NodeJournal:
 
     def _stands(self) -> Stands:
         return Stands(self._journal.id, self._journal.count, self._journal.base)
+
+
+class _Sizes:
+    """How many bytes of records there are by the consumer that they name, kept up to date."""
+
+    def __init__(self) -> None:
+        self._upto = (0, 0)
+        self._bytes: Counter[str] = Counter()
+
+    def of(self, journal: FolderJournal, owns: Callable[[str], bool]) -> int:
+        base, upto = self._upto
+        if journal.base.upto != base or journal.count < upto:
+            base, upto = journal.base.upto, 0
+            self._bytes.clear()
+        for record in journal.read(after=upto):
+            if (name := consumer_of(record)) is not None:
+                self._bytes[name] += size_of(record)
+        self._upto = base, journal.count
+        return sum(size for name, size in self._bytes.items() if owns(name))
+
+
+def size_of(record: AnyRecord) -> int:
+    """How long a record is, as it is told."""
+    return len(msgspec.json.encode(record, enc_hook=to_texts))
 
 
 def _marks(node: NodeState) -> tuple[NodeState | Mark, ...]:

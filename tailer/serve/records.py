@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from tailer.errors import CdcError
+from tailer.errors import CdcError, SystemFailedError
 from tailer.serve.asked import Claim
 from tailer.serve.clients import Client
 from tailer.serve.consumers import Consumers, check_writer
 from tailer.serve.known_ends import KnownEnds
 from tailer.serve.names import Names
-from tailer.serve.node_journal import NodeJournal, Stands
+from tailer.serve.node_journal import NodeJournal, Stands, size_of
 from tailer.serve.own_reading import OwnReading
 from tailer.serve.problems import ProblemError, again, conflict, not_allowed, of_error, refused
 from tailer.serve.threads import Disk
@@ -37,7 +37,7 @@ from tailer.state.journal_records import (
 )
 from tailer.wire import words
 from tailer.wire.paths import RECORDS_BYTES_MAX
-from tailer.wire.state import Numbers, PostRecords, RecordsAnswer, encode
+from tailer.wire.state import Numbers, PostRecords, Problem, RecordsAnswer, encode
 
 RECORDS_MAX: Final = 10_000
 """Of one request, by far more than a step of a tail has."""
@@ -83,10 +83,10 @@ class Records:
         if said:
             await self._derive(asked.expected, said)
         if not asked.consumer:
-            return await self._disk.run(self._append, asked)
+            return await self._disk.run(self._append, client, asked)
         async with self._names.one(asked.consumer):
             await self._disk.run(self._consumers.check_claim, client, asked.consumer, claim)
-            return await self._disk.run(self._append, asked)
+            return await self._disk.run(self._append, client, asked)
 
     async def _derive(self, expected: int, said: Sequence[AnyRecord]) -> None:
         """What the log says is in the journal when this returns. ProblemError where it says something else."""
@@ -104,20 +104,40 @@ class Records:
         assert isinstance(found, CdcError)
         raise of_error(found, words.NOT_DERIVED, 409)
 
-    def _append(self, asked: PostRecords) -> Numbers:
+    def _append(self, client: Client, asked: PostRecords) -> Numbers:
         """The numbers of all, of which the rest is journalled now, if it does not stand there."""
         said = self._numbers_said(asked.records)
         rest = [record for record, number in zip(asked.records, said, strict=True) if number is None]
-        numbers = iter(self._append_rest(rest, asked.expected) if rest else ())
+        numbers = iter(self._append_rest(client, rest, asked.expected) if rest else ())
         return Numbers([number if number is not None else next(numbers) for number in said])
 
-    def _append_rest(self, records: Sequence[AnyRecord], expected: int) -> Sequence[int]:
-        made = self._journal.append_at(records, expected)
+    def _append_rest(self, client: Client, records: Sequence[AnyRecord], expected: int) -> Sequence[int]:
+        full = self._full(client, records)
+        made = None if full is not None else self._journal.append_at(records, expected)
         if made is None:
+            # What is there already takes no more room.
             made = self._stand_there(records, expected)
+        if made is None and full is not None:
+            raise full
         if made is None:
             raise _behind(self._journal.refresh().count)
         return made
+
+    def _full(self, client: Client, records: Sequence[AnyRecord]) -> ProblemError | None:
+        """Why the client may add no such records; None where it may."""
+        used, more = self._journal.bytes_of(client.owns), sum(map(size_of, records))
+        if used + more <= client.journal_bytes:
+            return None
+        problem = Problem(
+            words.JOURNAL_FULL,
+            f"the node's journal has no more room for {client.name}",
+            code=SystemFailedError.code,
+            expected=f"{client.journal_bytes} bytes of its consumers' records at most",
+            found=f"{used}, and {more} more",
+            remedy="Run `cdc-tail clean` on the node, which leaves out what nobody needs; or raise `journal` where the "
+            "node says who may ask.",
+        )
+        return ProblemError(507, problem)
 
     def _stand_there(self, records: Sequence[AnyRecord], expected: int) -> list[int] | None:
         """The numbers of records that were journalled behind `expected`, and whose answer was lost; else None."""

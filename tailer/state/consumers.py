@@ -92,7 +92,12 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
     """Take a name's lock, whatever its file says: the descriptor that holds it until it is closed."""
     path = lock_path(state, name)
     make_folder(path.parent)
-    return lock_file(open_file(path, os.O_RDWR), path, lambda holder: _in_use(path, name, holder), lock_seconds)
+    while True:
+        lock = lock_file(open_file(path, os.O_RDWR), path, lambda holder: _in_use(path, name, holder), lock_seconds)
+        if os.fstat(lock).st_nlink:
+            return lock
+        # Whoever had the name has removed its file: another process may have made a new one.
+        os.close(lock)
 
 
 def is_running(state: Path, name: str) -> bool:

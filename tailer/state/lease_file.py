@@ -1,7 +1,8 @@
 """How often a consumer's name was taken by readers of other machines: one small file beside the consumer's own.
 
-The number only rises, whatever becomes of the consumer and of the process that serves it: who took the name earlier is
-told by it. Knows no reader and no time.
+The number only rises, whatever becomes of the process that serves it: who took the name earlier is told by it. A name
+without a consumer is forgotten when its reader gives it back, or later; readers are told apart by their own names then.
+Knows no reader and no time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class LeaseFile(msgspec.Struct, frozen=True):
 
 def lease_path(state: Path, name: str) -> Path:
     return consumer_path(state, name).with_suffix(".lease")
+
+
+def leased_names(state: Path) -> list[str]:
+    """The names that were taken, and are not forgotten."""
+    return sorted(path.stem for path in (state / "consumers").glob("*.lease"))
 
 
 def read_lease(state: Path, name: str) -> LeaseFile:

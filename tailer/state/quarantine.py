@@ -6,7 +6,7 @@ One text file per consumer, one JSON object a line, appended and fsynced. Decide
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,6 +16,7 @@ from tailer.errors import CdcError, QuarantineFullError
 from tailer.limits import MIB, QUARANTINE_BYTES_MAX
 from tailer.on_disk import sync_folder
 from tailer.position import Position
+from tailer.state.lease_file import lease_path
 from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
@@ -129,7 +130,8 @@ def _records(path: Path, form: type[_Form]) -> Iterator[_Form]:
 class Quarantine:
     """Keeps what could not be decoded. The same position is kept once, however often it is read.
 
-    `tables`: those that the run has selected.
+    `tables`: those that the run has selected. `counts`: whether a consumer's file counts for the bound; without it all
+    but those of consumers that readers on other machines had, which `serve` bounds by client.
     """
 
     def __init__(
@@ -140,7 +142,9 @@ class Quarantine:
         bytes_max: int = QUARANTINE_BYTES_MAX,
         *,
         tables: tuple[str, ...] = (),
+        counts: Callable[[str], bool] | None = None,
     ) -> None:
+        self._counts = counts or (lambda name: state is None or not lease_path(state, name).exists())
         self._path = quarantine_path(state, consumer) if state is not None else None
         self._node = node
         self._bytes_max = bytes_max
@@ -190,7 +194,8 @@ class Quarantine:
     def _check_room(self, more: int, at: Position) -> None:
         assert self._path is not None
         folder = self._path.parent
-        used = sum(item.stat().st_size for item in folder.iterdir()) if folder.is_dir() else 0
+        files = [item for item in folder.iterdir() if self._counts(item.stem)] if folder.is_dir() else []
+        used = sum(item.stat().st_size for item in files)
         if used + more > self._bytes_max:
             raise QuarantineFullError(
                 f"the quarantine is full ({self._bytes_max // MIB} MiB)",

@@ -46,5 +46,8 @@ REFUSED: Final = "refused"
 QUARANTINE_FULL: Final = "quarantine-full"
 """507: the quarantine has reached its bound; `what` and the rest are the error's. Waiting does not help."""
 
+JOURNAL_FULL: Final = "journal-full"
+"""507: the records of the client's consumers have reached their bound. Waiting does not help."""
+
 FAILED: Final = "failed"
 """500 and 503: the node could not do it; `code` and the rest are the error's."""

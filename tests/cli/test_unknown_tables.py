@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import tailer
 from tailer.options.to_spark import parse_options
+from tailer.serve.clients import EVERYBODY
 from tailer.spark.batch import CdcTailReader
 from tailer.spark.errors import CdcTailError
 from tailer.spark.executor import read_job
@@ -176,9 +178,10 @@ def test_a_served_nodes_full_quarantine_is_3(
     log: LogFolder, server: AskedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not waited for as a node that is busy."""
-    monkeypatch.setattr(import_module("tailer.serve.consumers"), "QUARANTINE_BYTES_MAX", 900)
+    small = replace(EVERYBODY, quarantine_bytes=900)
+    monkeypatch.setattr(import_module("tailer.serve.access"), "EVERYBODY", small)
     with served(log.path) as node:
         result = follow(node.url, "--output", "json", "--server", "db")
     assert (result.code, len(aside(log))) == (3, 1)
-    assert "the quarantine is full" in result.err
+    assert "the quarantine of everybody is full (900 bytes)" in result.err
     assert str(B.id) in result.err

@@ -12,6 +12,12 @@ import msgspec
 from tailer.schema.model import TableDefinition
 
 
+SYSTEM_KEYSPACES: Final = frozenset(
+    f"system{rest}" for rest in ("", "_schema", "_auth", "_distributed", "_traces", "_views", "_virtual_schema")
+)
+"""Those that a server of 4.0 to 5.0 makes itself (`SchemaConstants`). No user can create one of them."""
+
+
 class Selection(msgspec.Struct, frozen=True):
     """`tables`: names and globs of `keyspace.table`; empty = all tables and views.
 
@@ -82,5 +88,5 @@ def _may_begin(glob: str, keyspace: str) -> bool:
 
 
 def is_system(keyspace: str) -> bool:
-    """Whether a keyspace is the server's own."""
-    return keyspace == "system" or keyspace.startswith("system_")
+    """Whether a keyspace is the server's own: one of a closed list, for users may call theirs `system_…`."""
+    return keyspace in SYSTEM_KEYSPACES

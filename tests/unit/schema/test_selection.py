@@ -18,6 +18,12 @@ SILENT = table("shop.views", cdc=False)
 SYSTEM = table("system_auth.roles", cdc=True)
 ALL = (CAPTURES, SILENT, SYSTEM)
 
+SERVERS_OWN = [
+    "system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_views",
+    "system_virtual_schema",
+]  # fmt: skip
+"""`SchemaConstants` of 4.0 to 5.0: LOCAL_, REPLICATED_ and VIRTUAL_SYSTEM_KEYSPACE_NAMES."""
+
 
 @pytest.mark.parametrize(
     ("tables", "wanted", "meant"),
@@ -43,3 +49,22 @@ def test_what_is_taken_and_what_is_meant(
     assert [each for each in ALL if selection.names(each)] == meant
     assert selection.ids({each.id: each for each in ALL}) == {each.id for each in wanted}
     assert selection.wide(ALL) is any(not each.cdc for each in wanted)
+
+
+@pytest.mark.parametrize("keyspace", ["system_app", "system_", "systems", "system_cluster_metadata", "system_accord"])
+def test_a_users_keyspace_whose_name_begins_with_system(keyspace: str) -> None:
+    captures = table(f"{keyspace}.peers", cdc=True)
+    for tables in ((), ("*",), (f"{keyspace}.*",)):
+        selection = Selection(tables)
+        assert selection.wants(captures)
+        assert selection.names(captures)
+        assert selection.reaches(keyspace)
+
+
+@pytest.mark.parametrize("keyspace", SERVERS_OWN)
+def test_the_servers_own_keyspaces_are_taken_by_name_alone(keyspace: str) -> None:
+    own = table(f"{keyspace}.t", cdc=True)
+    for tables in ((), ("*",), (f"{keyspace}.*",)):
+        assert not Selection(tables).wants(own)
+        assert not Selection(tables).reaches(keyspace)
+    assert Selection((own.name,)).wants(own)

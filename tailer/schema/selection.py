@@ -11,7 +11,6 @@ import msgspec
 
 from tailer.schema.model import TableDefinition
 
-
 SYSTEM_KEYSPACES: Final = frozenset(
     f"system{rest}" for rest in ("", "_schema", "_auth", "_distributed", "_traces", "_views", "_virtual_schema")
 )

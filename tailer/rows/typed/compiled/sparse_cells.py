@@ -12,6 +12,7 @@ from tailer.jit.decorators import entry_point, inlined
 from tailer.jit.memory import copy, get_offset, give_offset, load
 from tailer.jit.words import get, put
 from tailer.scan.compiled import lines as ln
+from tailer.scan.index import RANGE_END
 
 # Numbers of `work`: the index's lines, the table, its columns' slots, the most values of a row; by column the last row
 # that has it, below zero before; cells to write to.
@@ -59,15 +60,19 @@ def put_places(work: int) -> int:
 
 @entry_point
 def real_slots(work: int) -> Any:
-    """Puts the slots of their columns in place of the places of straight rows' values."""
+    """Puts the slots of their columns in place of the places of straight rows' values; how many rows these are.
+
+    The end of a range is no row of its own (`straight`): it has no place in `ends`.
+    """
     line, slots, sets, ends = get(work, ROWS), get(work, SLOTS), get(work, SETS), get(work, ENDS)
     straight = 0
     for row in range(get(work, ROW_COUNT)):
-        if load(get(work, SLOW_ROWS) + row) == 0 and _is_of_table(work, line):
+        is_row = load(get(work, SLOW_ROWS) + row) == 0 and get(line, ln.R_KIND) != RANGE_END
+        if is_row and _is_of_table(work, line):
             cell = get(work, CELLS) + ln.CELL_BYTES * get(line, ln.R_CELLS)
             for place in range(get_offset(ends, straight), get_offset(ends, straight + 1)):
                 give_offset(sets, place, get_offset(slots, get(cell, ln.C_COLUMN)))
                 cell += ln.CELL_BYTES
             straight += 1
         line += ln.ROW_BYTES
-    return 0
+    return straight

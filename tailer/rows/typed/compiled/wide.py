@@ -50,5 +50,6 @@ def sparse_rows(lines: Lines, table: Table, forced: Numbers, slow: Numbers) -> S
     straight = straight_rows(lines.with_cells(lines.rows, cells), by_place, forced, slow)
     sets, ends = straight.sets, straight.ends
     work[s.SLOW_ROWS : s.SIZE] = address_of(slow), address_of(ends), address_of(sets)
-    s.real_slots(address_of(work))
+    counted = s.real_slots(address_of(work))
+    assert counted == straight.rows, f"{counted} straight rows, where there are {straight.rows}"
     return straight._replace(mixed=True, sparse=True)

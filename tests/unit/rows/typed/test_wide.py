@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import TypedOptions, typed_table
-from tests.helpers.logs.model import Cell, Column, Complex, Deletion, Liveness, Row, Table, Update
+from tests.helpers.logs.model import Bound, Cell, Column, Complex, Deletion, Liveness, Marker, Row, Table, Update
 from tests.helpers.logs.mutation import encode_mutation
 from tests.helpers.logs.wire import i32
 from tests.unit.rows.typed.generated import (
@@ -135,3 +138,29 @@ def test_few_whole_rows_do_not_speak_for_many_small_ones(small: int) -> None:
 
     found = read([payload(60)] * 20 + [payload(1)] * small, definition_of(table))
     assert (found is None) == (small > 0)
+
+
+def read_range_deletions() -> None:
+    """Few columns set per row, and before each row the deletion of a range: two lines of the index, one row."""
+    columns = [Column(f"v{number:02}", "regular", "int", -1) for number in range(40)]
+    keys = (Column("k", "partition_key", "int", 0), Column("c", "clustering", "int", 0))
+    table = Table(ID, "ks", "t", (*keys, *columns))
+    gone = (Deletion(TS - 1, NOW),)
+    markers = Marker(Bound.INCL_START, (i32(1),), gone), Marker(Bound.INCL_END, (i32(5),), gone)
+    mutations: list[tuple[Update, ...]] = []
+    for number in range(50):
+        row = Row((i32(number),), LIVE, None, ((f"v{number % 40:02}", Cell(i32(number), TS, like_row=1)),))
+        mutations += [(Update(table, i32(number), made),) for made in (markers, (row,))]
+    definition = definition_of(table)
+    check(typed_table(definition, [], TypedOptions()), scanned(definition, mutations))
+
+
+@compiled_only
+def test_range_deletions_among_rows_with_few_values() -> None:
+    """No kernel goes beyond an array: in a process where the page behind each array may not be touched."""
+    code = (
+        "from tests.helpers.guarded_arrays import install; install()\n"
+        "from tests.unit.rows.typed.test_wide import read_range_deletions; read_range_deletions()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -156,6 +157,7 @@ def read_range_deletions() -> None:
 
 
 @compiled_only
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="guarded arrays need gcc")
 def test_range_deletions_among_rows_with_few_values() -> None:
     """No kernel goes beyond an array: in a process where the page behind each array may not be touched."""
     code = (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, concerning, is_key_column, key_of, place_of, taken_back
+from tailer.schema.taken_back import Key, concerning, creates, is_key_column, key_of, place_of, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, SchemaRecord
 
 
@@ -216,6 +216,16 @@ def time_of_create(deltas: Collection[SchemaDelta], id: str) -> int:
     columns = (d for d in deltas if d.table == "columns" and (d.keyspace, *d.clustering[:1]) in names)
     times = [delta.cells["kind"][0] for delta in columns if "kind" in delta.cells]
     return min(times, default=BASE_TS)
+
+
+def is_second(record: SchemaRecord, id: str, told: Sequence[SchemaRecord]) -> bool:
+    """Whether a record of the log that holds all of a table shows its CREATE, and there was an earlier one with the
+    same id. A schema that the node copied shows it again. `told`: the log's records, and what was reported."""
+    own = [r.deltas for r in told if r.source == LOG and creates(r.deltas, id) and shown_at(r) < shown_at(record)]
+    reported = [r.deltas for r in told if r.source != LOG and r.at < record.at]
+    made, shown = time_of_create(record.deltas, id), [time_of_create(deltas, id) for deltas in own]
+    times = [*shown, *(time_of_create(deltas, id) for deltas in reported)]
+    return made not in shown and any(BASE_TS < time < made for time in times)
 
 
 def created_capturing(deltas: Collection[SchemaDelta], id: str) -> bool:

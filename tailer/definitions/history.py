@@ -16,6 +16,7 @@ from tailer.definitions.evidence import (
     SchemaChange,
     drops,
     ended_by,
+    is_second,
     is_taken_over,
     names_table,
     shown_at,
@@ -29,7 +30,7 @@ from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
-from tailer.schema.rows import BASE_TS, SchemaDelta
+from tailer.schema.rows import SchemaDelta
 from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
 from tailer.state.affected import affects
 from tailer.state.journal_records import (
@@ -246,15 +247,6 @@ class DefinitionHistory:
         found = next((r for r in self._records if r.n == event.n and r.at == event.at), None)
         return found if isinstance(found, SchemaRecord) else None
 
-    def _is_second(self, record: SchemaRecord, id: str) -> bool:
-        """Whether a record of the log shows the CREATE of a table, and there was an earlier one with the same id."""
-        if not creates(record.deltas, id):
-            return False
-        shown = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG and creates(r.deltas, id))
-        before = [*(r.deltas for r in shown if shown_at(r) < shown_at(record))]
-        before += [other.deltas for other, _ in self._reported if other.at < record.at]
-        return any(BASE_TS < time_of_create(deltas, id) < time_of_create(record.deltas, id) for deltas in before)
-
     def _creations(self, id: str) -> Iterator[Position]:
         told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
         return (shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
@@ -372,7 +364,12 @@ class DefinitionHistory:
             return {}
         ids = {str(value) for d in record.deltas if (value := d.cells.get("id", (0, None))[1]) is not None}
         live = [id for id in sorted(ids) if id in self._state.definitions and not self._state.definitions[id].dropped]
-        return {id: time_of_create(record.deltas, id) - 1 for id in live if self._is_second(record, id)}
+        live = [id for id in live if creates(record.deltas, id)]
+        if not live:
+            return {}
+        shown = [r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG]
+        told = [*shown, *(other for other, _ in self._reported)]
+        return {id: time_of_create(record.deltas, id) - 1 for id in live if is_second(record, id, told)}
 
     def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP

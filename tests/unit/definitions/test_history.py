@@ -479,6 +479,17 @@ def test_a_response_with_a_table_created_behind_a_drop_that_is_in_the_whole_sche
     assert event.again == {ID_A: 50}
 
 
+def test_a_table_that_was_created_again_is_not_created_once_more_by_a_copied_schema() -> None:
+    """The log has shown that CREATE: what this node logged since is of the table."""
+    dropped, again = record(2, (8, 0), drop("t", [*SIMPLE], 20)), record(3, (8, 100), create("t", ID_A, 30, SIMPLE))
+    whole = record(4, (12, 100), [*create("t", ID_A, 30, SIMPLE), *create("x", ID_B, 50, SIMPLE)])
+    history = DefinitionHistory([CREATE, dropped, again, whole])
+    assert not any(event.again for event in history.events)
+    # Where it has not, the copy shows it.
+    unseen = DefinitionHistory([CREATE, whole])
+    assert [dict(event.again) for event in unseen.events if event.again] == [{ID_A: 29}]
+
+
 def test_what_the_log_shows_of_a_table_is_older_than_the_response() -> None:
     """Later ALTERs are in a segment that is gone: the column has another type since, and the table captures no more."""
     told = [*create("t", ID_A, 10, SIMPLE)[:-1], column("t", "c", data("text"), 40), heading("t", ID_A, 50, cdc=False)]

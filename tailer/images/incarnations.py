@@ -122,6 +122,11 @@ def reported(facts: TableFacts, node: str | None, table: Table) -> TableFacts | 
     return None if older else facts
 
 
+def fell_behind(facts: TableFacts, node: str | None) -> TableFacts:
+    """The table where a node's log shows a definition of the earlier incarnation."""
+    return msgspec.structs.replace(facts, behind=facts.behind.union(filter(None, [node])))
+
+
 def _may_be_before(table: Table, last: Table) -> bool:
     """Whether a definition may be one that a table had before its last one: columns are only ever added."""
     known = {(column.kind, column.name): column.type for column in last.definition.columns}

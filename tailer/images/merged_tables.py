@@ -17,6 +17,7 @@ from tailer.images.image import Image
 from tailer.images.incarnations import (
     created_again,
     dropped,
+    fell_behind,
     has_other_key,
     is_earlier_drop,
     is_of_next,

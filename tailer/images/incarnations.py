@@ -105,7 +105,8 @@ def is_of_next(facts: TableFacts, node: str | None, table: Table, earlier: Itera
 
 
 def has_other_key(facts: TableFacts, table: Table) -> bool:
-    """Whether a definition is of another incarnation for certain: no statement of a server changes a key's types."""
+    """Whether a definition is of another incarnation for certain, though nothing has shown the DROP and the CREATE: no
+    statement of a server changes a key's types."""
     return not table.native and _key_types(facts.table) != _key_types(table)
 
 

@@ -17,7 +17,6 @@ from tailer.images.image import Image
 from tailer.images.incarnations import (
     created_again,
     dropped,
-    fell_behind,
     has_other_key,
     is_earlier_drop,
     is_of_next,
@@ -201,7 +200,6 @@ class MergedTables:
             self._tables.keep(msgspec.structs.replace(known.facts, behind=known.facts.behind.union(behind)))
             return
         if has_other_key(facts, table):
-            # It was dropped and created again, and nothing has shown that.
             yield self._end(known, now, cause)
             ended = dropped(self._tables.of(known.id).facts, node, by)
             again = created_again(ended, table, by, cdc=cdc, captured=captured, nodes=())

@@ -121,7 +121,7 @@ def test_who_waits_at_a_lock_that_is_removed_takes_the_new_one(node: ServedNode,
         take(node, "a-1", version=version, gives_back=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tailer.state.consumers.time.sleep", give_back)
+        patch.setattr("tailer.on_disk.time.sleep", give_back)
         held.append(take_consumer(state, "a-1", 60.0))
     try:
         assert os.fstat(held[0]).st_ino == (state / "consumers" / "a-1.lock").stat().st_ino

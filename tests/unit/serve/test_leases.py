@@ -439,7 +439,7 @@ def test_a_full_disk_is_told_as_one_and_the_consumer_goes_on(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tailer.state.consumers.put_in_place", full)
+        patch.setattr("tailer.on_disk.put_in_place", full)
         answer = put(node, "one", version, file=stands(FIRST + 1))
     assert (*refused(answer), answer.json["code"]) == (503, "failed", 8)
     assert file_of(state).offset.s == FIRST

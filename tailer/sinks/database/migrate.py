@@ -96,6 +96,10 @@ class Migration:
             name = wanted.get(after, after)
             self._store.rename_column(table, spelling.pop(before), name)
             spelling[after] = name
+        for folded, name in wanted.items():
+            # A name that differs from the earlier one by case alone.
+            if folded in leaving and spelling.get(folded, name) != name:
+                self._store.rename_column(table, spelling[folded], name)
 
     def _set_aside(self, column: str) -> None:
         """A column that is there and cannot have the new type gets another name."""

@@ -9,9 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,9 +19,6 @@ from tests.helpers.amount import ALL, examples
 from tests.helpers.cli import ROOT
 from tests.helpers.quick import Quick
 from tests.helpers.sets import Place, copy_folder, link_commitlog, unpack
-
-if TYPE_CHECKING:
-    from writer_hooks import SegmentLog
 
 # What the tests read is small: without this the plain twins would read all of it. Before anything imports them, and for
 # the processes that tests start too.
@@ -56,31 +51,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-
-
-@pytest.fixture(autouse=True)
-def logs_are_closed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The logs that a test opened are closed behind it: one that nothing refers to is a ResourceWarning. What becomes
-    of such logs is shown in tests/writer."""
-    if "writer" in request.path.relative_to(ROOT / "tests").parts:
-        yield
-        return
-    from tailer.errors import CdcError
-    from writer_hooks import SegmentLog
-
-    opened: list[SegmentLog] = []
-
-    def make(log: SegmentLog, *args: Any, **options: Any) -> None:
-        begin(log, *args, **options)
-        opened.append(log)
-
-    begin = SegmentLog.__init__
-    monkeypatch.setattr(SegmentLog, "__init__", make)
-    yield
-    for log in opened:
-        # Its folder may be gone, or damaged on purpose.
-        with suppress(CdcError):
-            log.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

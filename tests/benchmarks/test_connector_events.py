@@ -28,7 +28,7 @@ LOST = {
 }  # fmt: skip
 """What the connector does not tell: static columns, counters, tables with a user-defined type that is not frozen, and
 plain rows that stand behind those in the same segment."""
-OURS_ALONE = ("node", "segment", "offset", "event_id", "deltas")
+OURS_ALONE = ("node", "segment", "offset", "event_id", "deltas", "set")
 """What `source` has besides the connector's own."""
 OF_THE_RUN = {"value.ts_ms", "value.source.name", "value.source.version", "value.source.file", "value.source.pos"}
 """When and by whom the message was made; the file's name has no version, and the place is where the entry begins, not

@@ -75,7 +75,12 @@ def test_a_program_that_ends_without_close_loses_nothing(tmp_path: Path, options
 ENDS = {
     "exit": ("sys.exit(3)", 0, 3),
     "an error": ("raise KeyError('x')", 0, 1),
-    "Ctrl-C": ("print(1, flush=True); time.sleep(60)", signal.SIGINT, -signal.SIGINT),
+    # A process that a shell starts in the background ignores it.
+    "Ctrl-C": (
+        "signal.signal(signal.SIGINT, signal.default_int_handler); print(1, flush=True); time.sleep(60)",
+        signal.SIGINT,
+        -signal.SIGINT,
+    ),
     "SIGTERM as docs/service.md takes it": (
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); print(1, flush=True); time.sleep(60)",
         signal.SIGTERM,

@@ -63,7 +63,7 @@ def test_a_segment_that_was_deleted_by_hand_is_reported(tmp_path: Path) -> None:
         kept = middle.read_bytes()
         middle.unlink()
         for since in ("earliest", Position(ids[0], 0), Position(ids[1], 50), Position(ids[2], 50)):
-            with pytest.raises(LossError, match=f"a segment of the log is gone at {ids[2]}:0"):
+            with pytest.raises(LossError, match=f"a segment.* is gone at {ids[2]}:"):
                 list(log.replay(since))  # type: ignore[arg-type]
         behind = numbers(log.replay(Position(ids[3], 0)))
         assert behind == [number for number in range(12) if number >= behind[0]]

@@ -98,7 +98,7 @@ class LogMachine(RuleBasedStateMachine):
         """A reader deletes every segment below the one it stands in that no open transaction needs."""
         newest = self.follower.sidecars[max(self.follower.sidecars)]
         reader = FakeFiles(self.files.disk)
-        for name in sorted(raw_files(self.files.disk)):
+        for name in sorted(name for name in raw_files(self.files.disk) if name.startswith("CommitLog-")):
             segment = int(name.split("-")[2].partition("_")[0].removesuffix(".log"))
             if segment < newest.restart.segment and segment in self.follower.sidecars:
                 reader.unlink(RAW / name)

@@ -342,7 +342,7 @@ def test_two_spans(few: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_writer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    writer.main(["--seconds", "0.05", "--repeat", "1", "--rows", "2000", "--folder", str(tmp_path)])
+    writer.main(["--seconds", "0.2", "--repeat", "1", "--rows", "2000", "--folder", str(tmp_path)])
     result = told(capsys)
     check_figures(result)
     (run,) = result["runs"]

@@ -80,7 +80,7 @@ class Evidence:
     def before(self, response: Sequence[SchemaDelta], later: Iterable[SchemaChange], at: Position) -> list[SchemaDelta]:
         """A server's response without the changes that come later than a position. A whole schema that the node copied
         then created none of its tables there, and changed nothing that a statement of its own shows."""
-        ordered = sorted(_of_statements(later), key=lambda change: change.at)
+        ordered = sorted(_without_repetitions(later), key=lambda change: change.at)
         known = concerning(response, (change.deltas for change in ordered))
         if not known:
             return [*response]
@@ -116,15 +116,15 @@ class Evidence:
         return shown, oldest
 
 
-def _of_statements(changes: Iterable[SchemaChange]) -> list[SchemaChange]:
-    """The changes, where copied schemas have left out what the statements among these show."""
-    told = [*changes]
-    if not any(change.copied for change in told):
-        return told
-    shown = {_written(delta) for change in told if not change.copied for delta in change.deltas}
+def _without_repetitions(given: Iterable[SchemaChange]) -> list[SchemaChange]:
+    """The changes; a copied schema is without the rows that a statement among these wrote."""
+    changes = [*given]
+    if not any(change.copied for change in changes):
+        return changes
+    shown = {_written(delta) for change in changes if not change.copied for delta in change.deltas}
     return [
         each._replace(deltas=[d for d in each.deltas if _written(d) not in shown]) if each.copied else each
-        for each in told
+        for each in changes
     ]
 
 
@@ -175,14 +175,15 @@ def drops(deltas: Iterable[SchemaDelta]) -> list[SchemaDelta]:
 def ended_by(
     deltas: Iterable[SchemaDelta], before: Mapping[str, TableDefinition], after: Mapping[str, TableDefinition]
 ) -> dict[str, int]:
-    """By id the tables that changes of a log dropped although they live behind these, and when (µs): a response has
-    the table that was created since with the same id."""
-    headings, found = drops(deltas) if before else [], dict[str, int]()
-    for id, held in after.items() if headings else ():
-        own = [d for d in headings if d.keyspace == held.keyspace] if id in before and not before[id].dropped else []
-        times = [d.row_deletion if d.clustering == (held.table,) else d.partition_deletion for d in own]
-        if not held.dropped and (known := [time for time in times if time is not None]):
-            found[id] = max(known)
+    """By id the tables that changes of a log dropped although they exist after these, and when (µs): a response has the
+    table that was created since with the same id."""
+    found: dict[str, int] = {}
+    for delta in drops(deltas) if before else ():
+        for id, held in after.items():
+            is_over = id in before and not before[id].dropped and not held.dropped and held.keyspace == delta.keyspace
+            time = delta.row_deletion if delta.clustering == (held.table,) else delta.partition_deletion
+            if is_over and time is not None:
+                found[id] = max(time, found.get(id, time))
     return found
 
 
@@ -218,11 +219,12 @@ def time_of_create(deltas: Collection[SchemaDelta], id: str) -> int:
     return min(times, default=BASE_TS)
 
 
-def is_second(record: SchemaRecord, id: str, told: Sequence[SchemaRecord]) -> bool:
-    """Whether a record of the log that holds all of a table shows its CREATE, and there was an earlier one with the
-    same id. A schema that the node copied shows it again. `told`: the log's records, and what was reported."""
-    own = [r.deltas for r in told if r.source == LOG and creates(r.deltas, id) and shown_at(r) < shown_at(record)]
-    reported = [r.deltas for r in told if r.source != LOG and r.at < record.at]
+def is_second(record: SchemaRecord, id: str, known: Sequence[SchemaRecord]) -> bool:
+    """Whether a record of the log that holds all of a table shows a CREATE that the log has not shown before, of a
+    table whose id an earlier table had. A copied schema repeats a CREATE. `known`: the records of the log, and those of
+    responses, files and other nodes."""
+    own = [r.deltas for r in known if r.source == LOG and creates(r.deltas, id) and shown_at(r) < shown_at(record)]
+    reported = [r.deltas for r in known if r.source != LOG and r.at < record.at]
     made, shown = time_of_create(record.deltas, id), [time_of_create(deltas, id) for deltas in own]
     times = [*shown, *(time_of_create(deltas, id) for deltas in reported)]
     return made not in shown and any(BASE_TS < time < made for time in times)

@@ -368,8 +368,8 @@ class DefinitionHistory:
         if not live:
             return {}
         shown = [r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG]
-        told = [*shown, *(other for other, _ in self._reported)]
-        return {id: time_of_create(record.deltas, id) - 1 for id in live if is_second(record, id, told)}
+        known = [*shown, *(other for other, _ in self._reported)]
+        return {id: time_of_create(record.deltas, id) - 1 for id in live if is_second(record, id, known)}
 
     def _counts_from(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply what was reported of tables that were taken back because the log shows their CREATE here, or the DROP

@@ -202,8 +202,8 @@ def _is_in(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
 
 
 def _is_later(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
-    """Whether a response has the row that this change of a log wrote, or one that was written later: it was not like
-    this before the change, either."""
+    """Whether a response has the row that this change of a log wrote, or a later version of it. Neither was in force
+    before the change."""
     held = rows.get(key_of(delta))
     shared = (
         []

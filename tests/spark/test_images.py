@@ -164,6 +164,27 @@ def by_partition(lines: list[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 @makes_images
+def test_the_console_passes_over_a_batch_that_it_wrote(
+    spark: SparkSession, in_session: None, fresh_folder: FreshFolder, tmp_path: Path
+) -> None:
+    """Killed when the batch was written, and Spark did not know yet: what Spark keeps of it is committed all the same,
+    or Spark 4.1 refuses the batch (STATE_STORE_COMMIT_VALIDATION_FAILED), again and again."""
+    folder, checkpoint = fresh_folder("50-cases"), tmp_path / "checkpoint"
+    what = ["--image", "after", "--once", "--output", "json", "--table", "cdc.deletes"]
+    run = ["stream", folder, *what, "--consumer", "c", "--checkpoint", str(checkpoint)]
+    with fitting(spark):
+        first = run_cli(run)
+        assert (first.code, len(first.lines) > 3) == (0, True), first.err
+        commits = checkpoint / "commits"
+        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+        for name in (f"{last}", f".{last}.crc"):
+            (commits / name).unlink(missing_ok=True)
+        again = run_cli(run)
+    assert (again.code, again.lines) == (0, []), again.err
+    assert (commits / f"{last}").exists()
+
+
+@makes_images
 def test_what_a_ttl_ends_is_told_while_nothing_is_written(spark: SparkSession, tmp_path: Path) -> None:
     log = GrowingLog(tmp_path, 1_700_000_000_001)
     log.section([create_payload(TABLE)])

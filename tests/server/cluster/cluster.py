@@ -27,6 +27,8 @@ WAIT_SECONDS = 120
 LOOK_SECONDS = 0.1
 TOPOLOGY_SECONDS = 300
 """The longest that a repair, a bootstrap or a decommission may take."""
+REPAIRS = 3
+"""How often a repair is begun before it counts as failed."""
 
 # Compiled by the quick compiler alone: three JVMs share two cores, and none lives long enough for the other. A node
 # among others waits for gossip, but for less than on a network.
@@ -90,10 +92,14 @@ class ClusterNode(Node):
         return Position(last, int(found[last].read_text().split()[0]))
 
     def repair(self, keyspace: str) -> None:
-        """A full repair of every range of the keyspace."""
-        status, *text = self.command("repair", keyspace, seconds=TOPOLOGY_SECONDS)
-        if status != "COMPLETED":
-            raise CommandFailed(f"repair of {keyspace} on {self.name}: {status} {' '.join(text)}")
+        """A full repair of every range of the keyspace. Begun again where it fails, as operators do: a busy node that
+        answers too late fails it ("Got negative replies")."""
+        for _ in range(REPAIRS):
+            status, *text = self.command("repair", keyspace, seconds=TOPOLOGY_SECONDS)
+            if status == "COMPLETED":
+                return
+            time.sleep(10)
+        raise CommandFailed(f"repair of {keyspace} on {self.name}, {REPAIRS} times: {status} {' '.join(text)}")
 
     def decommission(self) -> None:
         """It gives its data to the others and leaves; its process goes on until it is stopped."""

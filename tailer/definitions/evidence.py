@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, SchemaDelta
-from tailer.schema.taken_back import Key, concerning, creates, is_key_column, key_of, place_of, taken_back
+from tailer.schema.taken_back import Key, concerning, creates, is_key_column, key_of, place_of, renames, taken_back
 from tailer.state.journal_records import LOG, NODE, SERVER, DefinitionRecord, SchemaRecord
 
 
@@ -84,9 +86,12 @@ class Evidence:
         known = concerning(response, (change.deltas for change in ordered))
         if not known:
             return [*response]
-        copied = {id(change.deltas) for change in ordered if change.copied}
-        stated = [deltas for deltas in known if id(deltas) not in copied]
-        older = self._may_be_older(response, at) if len(stated) < len(known) else set()
+        copied = {id(change.deltas): change.at for change in ordered if change.copied}
+        stated: list[Sequence[SchemaDelta]] = []
+        for deltas in known:
+            # Of a copy this alone is known to be newer: an older name of a key column that is shown before it.
+            stated += self._renames_in(deltas, copied[id(deltas)]) if id(deltas) in copied else [deltas]
+        older = self._may_be_older(response, at) if copied else set()
         others = [delta for delta in response if _name(delta) not in older]
         own = [delta for delta in response if _name(delta) in older]
         return [*taken_back(others, known), *taken_back(own, stated)]
@@ -101,6 +106,23 @@ class Evidence:
             if (id not in shown or shown[id] > at) and times.get(id, BASE_TS) <= oldest.get(id, BASE_TS):
                 found.add((delta.keyspace, delta.clustering[0]))
         return found
+
+    def _renames_in(self, copied: Sequence[SchemaDelta], at: Position) -> list[Sequence[SchemaDelta]]:
+        """The RENAMEs of key columns in a schema that the node copied at a position, each old name and new, where
+        anything that counts before it has the old name."""
+        found = renames(copied)
+        if not found:
+            return []
+        before = [delta for record in self._records if shown_at(record) < at for delta in record.deltas]
+        named = {key_of(delta) for delta in before if delta.cells and is_key_column(delta)}
+        proven: list[Sequence[SchemaDelta]] = []
+        for old, new in found:
+            # Where it was renamed more than once meanwhile, the copy has a tombstone of each name in between.
+            deleted = [d for d in copied if key_of(d) in named and not d.cells and place_of(d) == place_of(new)]
+            known = [old] if key_of(old) in named else deleted
+            if len(known) == 1:
+                proven.append([msgspec.structs.replace(known[0], row_deletion=old.row_deletion), new])
+        return proven
 
     @cached_property
     def _creations(self) -> tuple[Mapping[str, Position], Mapping[str, int]]:
@@ -135,12 +157,7 @@ def _written(delta: SchemaDelta) -> tuple[Key, frozenset[tuple[str, int]], int |
 
 def types_and_names_in(record: SchemaRecord) -> list[SchemaDelta]:
     """The rows of `types` in a record, and those of `columns` of a key column that it renames."""
-    columns: dict[tuple[str, str], list[SchemaDelta]] = {}
-    for delta in record.deltas:
-        if delta.table == "columns" and len(delta.clustering) > 1:
-            columns.setdefault((delta.keyspace, delta.clustering[0]), []).append(delta)
-    pairs = [each for each in columns.values() if len(each) == 2 and sum(map(is_key_column, each)) == 1]
-    renamed = [delta for pair in pairs if any(not delta.cells for delta in pair) for delta in pair]
+    renamed = (delta for pair in renames(record.deltas) for delta in pair)
     return [*(delta for delta in record.deltas if delta.table == "types"), *renamed]
 
 

@@ -115,6 +115,22 @@ def is_key_column(delta: SchemaDelta) -> bool:
     return delta.cells.get("kind", (BASE_TS, None))[1] in ("partition_key", "clustering")
 
 
+def renames(changes: Iterable[SchemaDelta]) -> list[tuple[SchemaDelta, SchemaDelta]]:
+    """The rows of `columns` that a RENAME of a key column wrote, old name and new: it deletes the one and inserts the
+    other with one timestamp. Those of a statement with several RENAMEs of one table are left out: which old name
+    became which new one, its rows do not tell."""
+    old: dict[tuple[str, str, int], list[SchemaDelta]] = {}
+    new: dict[tuple[str, str, int], list[SchemaDelta]] = {}
+    for delta in changes:
+        if delta.table != "columns" or len(delta.clustering) < 2:
+            continue
+        if delta.row_deletion is not None and not delta.cells:
+            old.setdefault((delta.keyspace, delta.clustering[0], delta.row_deletion), []).append(delta)
+        elif is_key_column(delta):
+            new.setdefault((delta.keyspace, delta.clustering[0], delta.cells["kind"][0]), []).append(delta)
+    return [(gone[0], new[at][0]) for at, gone in old.items() if len(gone) == len(new.get(at, ())) == 1]
+
+
 def place_of(delta: SchemaDelta) -> tuple[bool, str, tuple[str, ...]]:
     return delta.table == "types", delta.keyspace, delta.clustering[:1]
 
@@ -257,12 +273,10 @@ def _without_column(rows: dict[Key, SchemaDelta], added: SchemaDelta, changes: S
     held = rows.pop(key_of(added), None)
     if held is None or not is_key_column(held):
         return
-    table = added.keyspace, added.clustering[0]
-    of_table = [d for d in changes if d.table == "columns" and (d.keyspace, *d.clustering[:1]) == table]
-    old = [delta for delta in of_table if delta.row_deletion is not None and not delta.cells]
-    if len(old) == 1 and len(of_table) == 2:
-        name = {"column_name_bytes": (BASE_TS, old[0].clustering[1].encode().hex())}
-        key = key_of(old[0])
+    old = next((old for old, new in renames(changes) if key_of(new) == key_of(added)), None)
+    if old is not None:
+        name = {"column_name_bytes": (BASE_TS, old.clustering[1].encode().hex())}
+        key = key_of(old)
         rows[key] = _with_cells(SchemaDelta(*key), {**held.cells, **name})
     else:
         _restore(rows, held)

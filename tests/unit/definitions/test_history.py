@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import msgspec
 
@@ -407,6 +408,26 @@ def test_a_key_column_that_only_another_node_shows_renamed_has_its_older_name_be
             history.extend(records[-1:])
             keys = [history.as_of(Position(*at))[ID_A].partition_key for at in ((7, 100), (8, 0), (9, 0))]
             assert [key[0].name for key in keys] == ["id", "id", "k"]
+
+
+def test_a_key_column_that_was_renamed_while_the_node_was_down_has_its_older_name_before_the_copied_schema() -> None:
+    """The node copied the whole schema when it was up again. Of the CREATE another node's log told, or a response."""
+    made = create("t", ID_A, 10, {**SIMPLE, "c": key("clustering", "int", 0, "asc")})
+    named = [msgspec.structs.replace(each, row_deletion=None) for each in made]
+    renamed = [column("t", "k", SIMPLE["id"], 40) if each.clustering[-1] == "id" else each for each in named[:-1]]
+    once = [gone("columns", ["t", "id"], 40), gone("columns", ["t", "w"], 20)]
+    twice = [gone("columns", ["t", "between"], 40), gone("columns", ["t", "id"], 30), once[1]]
+    rest = [*create("x", ID_B, 50, SIMPLE), heading("t", ID_A, 40)]
+    now = [*renamed, heading("t", ID_A, 40, replaces=False)]
+    told, later, before = given((0, 0), now, 4, asked=90), given((8, 0), now, 5, asked=95), given((7, 100), named, 2)
+    firsts = record(2, (7, 100), made), record(2, (7, 100), made, "node n3"), before
+    for first, tombstones in product(firsts, (once, twice)):
+        copied = record(3, (9, 0), [*renamed, *tombstones, *rest])
+        for records in ([first, copied, told], [told, first, copied], [first, told, copied], [first, later, copied]):
+            history = DefinitionHistory(records[:-1])
+            history.extend(records[-1:])
+            keys = [history.as_of(Position(*at))[ID_A].partition_key for at in ((7, 100), (8, 0), (9, 0))]
+            assert [[each.name for each in key] for key in keys] == [["id"], ["id"], ["k"]]
 
 
 def test_a_response_adds_no_key_column_to_a_table_that_the_log_creates() -> None:

@@ -212,7 +212,7 @@ def written(delta: SchemaDelta) -> int:
 
 
 def _name(delta: SchemaDelta) -> tuple[str, str] | None:
-    return None if delta.table == "types" else (delta.keyspace, delta.clustering[0])
+    return None if delta.table in ("types", "keyspaces") else (delta.keyspace, delta.clustering[0])
 
 
 def _is_heading(delta: SchemaDelta) -> bool:

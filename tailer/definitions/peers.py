@@ -66,7 +66,7 @@ class Peers:
         shown = {delta for record in own for delta in map(_frozen, record.deltas)}
         newest = max(map(written, own[0].deltas), default=None) if own else None
         state = known.history.state_at(at)
-        ids = {id for id, held in known.latest().items() if not is_system(held.keyspace)}
+        own_ids = {id: held.name for id, held in known.latest().items() if not is_system(held.keyspace)}
         found: list[tuple[int, str, tuple[SchemaDelta, ...]]] = []
         for peer in self._peers:
             try:
@@ -80,7 +80,8 @@ class Peers:
                     self._notices.append(f"node {peer.name} could not be asked for its definitions: {why}")
                 continue
             self._away.pop(peer.name, None)
-            if ids and ids.isdisjoint(_ids(records)):
+            others = _ids(records)
+            if own_ids.keys().isdisjoint(others) and not set(own_ids.values()).isdisjoint(others.values()):
                 # Another cluster: its tables of the same names are not these.
                 continue
             for record in records:
@@ -147,10 +148,10 @@ class _Peer:
         return end
 
 
-def _ids(records: Iterable[SchemaRecord]) -> set[str]:
-    """The ids of tables that records name."""
-    cells = (d.cells.get("id", (0, None))[1] for r in records for d in r.deltas if not is_system(d.keyspace))
-    return {id for id in cells if isinstance(id, str)}
+def _ids(records: Iterable[SchemaRecord]) -> dict[str, str]:
+    """The ids of tables that records name, each with the table's name."""
+    headings = (d for record in records for d in record.deltas if not is_system(d.keyspace) and "id" in d.cells)
+    return {str(d.cells["id"][1]): f"{d.keyspace}.{d.clustering[0]}" for d in headings if d.cells["id"][1] is not None}
 
 
 def _frozen(delta: SchemaDelta) -> str:

@@ -89,8 +89,7 @@ class _Reader:
         cursor = self.cursor
         if cursor.take("keyspace"):
             cursor.take("if", "not", "exists")
-            cursor.name("a keyspace")
-            cursor.skip_until()
+            self._keyspace_options(cursor.name("a keyspace"))
         elif cursor.take("type"):
             self._create_type()
         elif any(cursor.take(word) for word in _TABLE_WORDS):
@@ -105,11 +104,27 @@ class _Reader:
         if cursor.take("type"):
             cursor.take("if", "exists")
             self._alter_type(self._place("a type"))
+        elif cursor.take("keyspace"):
+            cursor.take("if", "exists")
+            self._keyspace_options(cursor.name("a keyspace"))
         elif any(cursor.take(word) for word in _TABLE_WORDS) or cursor.take("materialized", "view"):
             cursor.take("if", "exists")
             self._alter_table(self._place("a table"))
         else:
             cursor.skip_until()
+
+    def _keyspace_options(self, name: str) -> None:
+        """`WITH option = value AND …`: `durable_writes` counts, the rest is stepped over."""
+        cursor = self.cursor
+        while cursor.take("with") or cursor.take("and"):
+            option = cursor.name("a keyspace option")
+            cursor.want_sign("=")
+            start = cursor.token
+            value = "".join(token.text for token in cursor.skip_until("and")).lower()
+            if option == "durable_writes":
+                if value not in ("true", "false"):
+                    cursor.fail("true or false", token=start)
+                self.schema.set_durable(name, durable=value == "true")
 
     def _alter_type(self, place: tuple[str, str]) -> None:
         fields = self.schema.types.get(place)

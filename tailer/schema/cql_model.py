@@ -100,13 +100,19 @@ class CqlTable:
 
 @dataclass
 class CqlSchema:
-    """Everything a file described, by (keyspace, name), in its order."""
+    """Everything a file described, by (keyspace, name), in its order. `not_durable`: keyspaces with `durable_writes =
+    false`."""
 
     types: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     tables: dict[tuple[str, str], CqlTable] = field(default_factory=dict)
+    not_durable: set[str] = field(default_factory=set)
+
+    def set_durable(self, keyspace: str, *, durable: bool) -> None:
+        """What the last statement about a keyspace says."""
+        self.not_durable = self.not_durable - {keyspace} if durable else self.not_durable | {keyspace}
 
     def deltas(self) -> list[SchemaDelta]:
-        rows = []
+        rows = [put("keyspaces", name, [], {"durable_writes": False}, BASE_TS) for name in sorted(self.not_durable)]
         for (keyspace, name), fields in self.types.items():
             values: dict[str, Value] = {"field_names": list(fields), "field_types": list(fields.values())}
             rows.append(put("types", keyspace, [name], values, BASE_TS))
@@ -117,3 +123,4 @@ class CqlSchema:
     def drop_keyspace(self, keyspace: str) -> None:
         self.types = {place: held for place, held in self.types.items() if place[0] != keyspace}
         self.tables = {place: held for place, held in self.tables.items() if place[0] != keyspace}
+        self.set_durable(keyspace, durable=True)

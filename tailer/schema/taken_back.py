@@ -232,7 +232,7 @@ def _is_later(rows: dict[Key, SchemaDelta], delta: SchemaDelta) -> bool:
 def _of_table(rows: dict[Key, SchemaDelta], heading: SchemaDelta) -> Iterator[Key]:
     """The rows of the table that a row of `tables` or `views` is of."""
     for key in rows:
-        if key[0] != "types" and key[1] == heading.keyspace and key[2][0] == heading.clustering[0]:
+        if key[0] not in ("types", "keyspaces") and key[1] == heading.keyspace and key[2][0] == heading.clustering[0]:
             yield key
 
 

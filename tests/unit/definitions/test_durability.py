@@ -58,6 +58,27 @@ def test_a_later_alter_counts(tmp_path: Path) -> None:
     assert "durable_writes" not in follow(log).err
 
 
+def test_a_schema_file_says_it_too_and_the_log_knows_better(tmp_path: Path) -> None:
+    file = tmp_path / "schema.cql"
+    file.write_text(
+        "CREATE KEYSPACE tracing WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '1'} "
+        "AND durable_writes = false;\n"
+        "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy'} AND durable_writes = false;\n"
+        "ALTER KEYSPACE shop WITH durable_writes = true;\n"
+        f"CREATE TABLE tracing.spans (pk int, ck text, v int, PRIMARY KEY (pk, ck)) WITH id = {A.id} AND cdc = true;\n"
+    )
+    log = LogFolder(tmp_path / "cdc_raw")
+    writer = segment_of(FIRST, [[create_payload(B)]])
+    log.put(writer, completed(writer))
+    result = follow(log, "--schema", str(file))
+    assert (result.code, result.err.count(LINE), "shop.orders" in result.err) == (0, 1, False), result.err
+    # A CREATE TABLE of the log writes the row of its keyspace too.
+    assert "durable_writes" not in follow(log_of(tmp_path / "other"), "--schema", str(file)).err
+    file.write_text("CREATE KEYSPACE tracing WITH durable_writes = perhaps;\n")
+    result = follow(log_of(tmp_path / "wrong"), "--schema", str(file))
+    assert (result.code, "expected true or false, found `perhaps`" in result.err) == (2, True), result.err
+
+
 class TestOfAServer:
     @pytest.fixture
     def server(self, monkeypatch: pytest.MonkeyPatch) -> AskedServer:

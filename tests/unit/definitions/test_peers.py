@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,19 @@ def test_logs_of_another_cluster_say_nothing(tmp_path: Path) -> None:
     result = follow(n1, n2)
     assert result.code == 3
     assert sum('"pk":3' in line.replace(" ", "") for line in result.lines) == 1
+
+
+def test_a_node_whose_log_shows_other_tables_is_of_the_same_cluster(tmp_path: Path) -> None:
+    """What this node knows is from a file; the other node's log shows a CREATE of another table alone."""
+    other = simple_table("ks", "u", 3)
+    n1 = log(tmp_path / "n1", (N1, [create_table(other, TS)]))
+    n2 = log(tmp_path / "n2", (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 200), row(other, 4, {"v": i32(4)}, TS + 201)]))
+    file = tmp_path / "schema.cql"
+    file.write_text(
+        f"CREATE TABLE ks.t (pk int, ck text, v int, PRIMARY KEY (pk, ck)) WITH id = {TABLE.id} AND cdc = true;\n"
+    )
+    result = follow(n1, n2, "--schema", str(file), "--output", "json")
+    assert (result.code, sorted(json.loads(line)["table"] for line in result.lines)) == (0, ["t", "u"]), result.err
 
 
 def test_a_node_that_could_not_be_asked_at_a_gap_is_asked_again(tmp_path: Path) -> None:

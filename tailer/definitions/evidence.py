@@ -190,16 +190,20 @@ def drops(deltas: Iterable[SchemaDelta]) -> list[SchemaDelta]:
 
 
 def ended_by(
-    deltas: Iterable[SchemaDelta], before: Mapping[str, TableDefinition], after: Mapping[str, TableDefinition]
+    deltas: Iterable[SchemaDelta],
+    before: Mapping[str, TableDefinition],
+    after: Mapping[str, TableDefinition],
+    born: Mapping[str, int],
 ) -> dict[str, int]:
     """By id the tables that changes of a log dropped although they exist after these, and when (µs): a response has the
-    table that was created since with the same id."""
+    table that was created since with the same id. `born`: when each table of `before` was created (µs): a schema that
+    the node copied has the tombstones of earlier tables and keyspaces too."""
     found: dict[str, int] = {}
     for delta in drops(deltas) if before else ():
         for id, held in after.items():
             is_over = id in before and not before[id].dropped and not held.dropped and held.keyspace == delta.keyspace
             time = delta.row_deletion if delta.clustering == (held.table,) else delta.partition_deletion
-            if is_over and time is not None:
+            if is_over and time is not None and time >= born.get(id, BASE_TS):
                 found[id] = max(time, found.get(id, time))
     return found
 

@@ -30,7 +30,7 @@ from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
-from tailer.schema.rows import SchemaDelta
+from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
 from tailer.state.affected import affects
 from tailer.state.journal_records import (
@@ -188,7 +188,7 @@ class DefinitionHistory:
 
     @property
     def version(self) -> tuple[int, int]:
-        """A key of `newest`, as `version_at` is one of `as_of`."""
+        """A key of `newest`."""
         return self._generation, len(self._positions)
 
     def changes(self, start: Position, end: Position) -> Sequence[DefinitionEvent]:
@@ -327,8 +327,9 @@ class DefinitionHistory:
             again = self._created_again(record)
             held = {id: self._state.definitions[id] for id in again}
             before = dict(self._state.definitions) if record.source == LOG and drops(record.deltas) else {}
+            born = {id: min(self._state.column_times(id).values(), default=BASE_TS) for id in before}
             changed = {**held, **self.merge(self._state, record)}
-            again |= ended_by(record.deltas, before, changed)
+            again |= ended_by(record.deltas, before, changed, born)
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))

@@ -6,6 +6,7 @@ import sys
 from itertools import product
 
 import msgspec
+import pytest
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
@@ -498,6 +499,20 @@ def test_a_response_with_a_table_created_behind_a_drop_that_is_in_the_whole_sche
     # It counts from the DROP on, which ended the earlier one all the same.
     (event,) = [each for each in history.events if each.at == Position(9, 0)]
     assert event.again == {ID_A: 50}
+
+
+@pytest.mark.parametrize("tombstone", ["keyspace", "table"])
+def test_the_tombstone_of_an_earlier_drop_in_a_copied_schema_ends_no_later_table(tombstone: str) -> None:
+    """The server keeps tombstones of its schema for a week, and a copy has them."""
+    made = record(1, (7, 100), create("t", ID_A, 60, SIMPLE))
+    if tombstone == "keyspace":
+        dropped = [SchemaDelta(name, "ks", (), {}, None, None, 30, None) for name in ("tables", "views")]
+    else:
+        dropped = [gone("views", ["t"], 30)]
+    rows = [*create("t", ID_A, 60, SIMPLE)[:-1], column("t", "w", data("int"), 65), heading("t", ID_A, 65)]
+    whole = record(2, (12, 100), [*dropped, *rows, *create("x", ID_B, 70, SIMPLE)])
+    history = DefinitionHistory([made, whole])
+    assert [dict(event.again) for event in history.events] == [{}, {}]
 
 
 def test_a_table_that_was_created_again_is_not_created_once_more_by_a_copied_schema() -> None:

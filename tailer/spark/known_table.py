@@ -108,6 +108,8 @@ def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[KnownBy
             event = history.source_of(id)
             told = [held for each in history.events for held in each.changed.values() if held.id == id]
             table = Table.of(newest, told, native=history.is_native(id))
+            if table.keys:
+                table = msgspec.structs.replace(table, renamed={node: tuple(_renamed_at(history, newest))})
             drops = [
                 each.at for each in history.events for held in each.changed.values() if held.id == id and held.dropped
             ]
@@ -117,6 +119,17 @@ def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[KnownBy
                 born = min((age for column, age in ages.items() if age > BASE_TS), default=None)
                 table = msgspec.structs.replace(table, ended={node: tuple(drops[-1])}, born=born)
             yield KnownByNode(Position(0, 0) if event is None else event.at, table, len(drops))
+
+
+def _renamed_at(history: DefinitionHistory, newest: TableDefinition) -> Position:
+    """Since when a table's key has the names that it has."""
+    since, before = Position(0, 0), None
+    for event in history.events:
+        for held in event.changed.values():
+            if held.id == newest.id:
+                shown = Table.of(held).key_names
+                since, before = (since if shown == before else event.at), shown
+    return since
 
 
 def newest_of(found: list[KnownByNode]) -> Table:

@@ -50,6 +50,8 @@ def _defined(known: Table, told: Table, node: str, place: tuple[int, int], forme
     if is_same and known.definition.dropped and known.ended and end is None:
         # Other logs have shown its DROP, this one is behind: it tells of the table that was dropped.
         return known
+    if is_same and (known.keys or known.key_names != told.key_names):
+        told = msgspec.structs.replace(told, renamed={node: place})
     if end is not None and place > end:
         if is_same:
             told = msgspec.structs.replace(told, ended=known.ended)
@@ -84,7 +86,8 @@ def successor(known: Table, told: Table, former: Collection[str] = ()) -> Table:
         return msgspec.structs.replace(told, ended=latest_places(known.ended, told.ended))
     if is_later_life(told, known):
         return known
-    return newer(known, told)
+    # Where neither tells more, the second one wins.
+    return newer(told, known) if known.has_later_names(told) else newer(known, told)
 
 
 def is_later_life(known: Table, told: Table) -> bool:

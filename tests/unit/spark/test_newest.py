@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import pytest
 
 from tailer.position import Position
 from tailer.rebuild import Table
@@ -119,3 +120,71 @@ def test_a_node_that_is_late_hides_no_id_that_came_back() -> None:
     for each in (found, found[::-1]):
         newest = newest_of(each)
         assert (newest.definition.id, newest.ended, newest.former) == (X, {"n1": (1, 100)}, (Y,))
+
+
+def named(*names: str, more: tuple[Column, ...] = ()) -> TableDefinition:
+    """A table whose clustering columns have these names."""
+    keys = tuple(Column(name, "clustering", "int", number) for number, name in enumerate(names))
+    return TableDefinition(X, "ks", "t", (KEY, *keys, V, *more), cdc=True)
+
+
+def names(table: Table) -> list[str]:
+    return [column.name for column in table.definition.clustering]
+
+
+class TestAKeyColumnThatWasRenamed:
+    """O4: RENAME leaves nothing in a definition by which two could be ordered."""
+
+    def test_a_definition_that_knows_the_others_names_as_earlier_ones_is_the_newer_one(self) -> None:
+        late, renamed = Table.of(named("c"), [named("c")]), Table.of(named("c2"), [named("c"), named("c2")])
+        assert names(successor(renamed, late)) == names(successor(late, renamed)) == ["c2"]
+        # Two columns, one after the other.
+        both = Table.of(named("c2", "d2"), [named("c", "d"), named("c2", "d"), named("c2", "d2")])
+        for before in (named("c", "d"), named("c2", "d")):
+            assert names(successor(both, Table.of(before))) == ["c2", "d2"]
+        # A column that was added later decides before that.
+        wide = Table.of(named("c2", more=(W,)))
+        assert successor(wide, renamed).definition == successor(renamed, wide).definition == wide.definition
+
+    @pytest.mark.parametrize("late", [["c"], ["c", "c"]])
+    def test_a_keeper_that_goes_on_knows_the_earlier_names(self, late: list[str]) -> None:
+        known = successor(Table.of(named("c")), Table.of(named("c2")))
+        assert names(successor(known, Table.of(named(late[-1]), [named(name) for name in late]))) == ["c2"]
+        packed = msgspec.msgpack.decode(msgspec.msgpack.encode(known), type=Table)
+        assert names(successor(packed, Table.of(named("c")))) == ["c2"]
+
+    @pytest.mark.parametrize("found", [[0, 1], [1, 0]])
+    def test_what_all_logs_tell(self, found: list[int]) -> None:
+        """The order of the nodes decided."""
+        both = [
+            KnownByNode(Position(1, 50), Table.of(named("c2"), [named("c"), named("c2")]), 0),
+            KnownByNode(Position(9, 10), Table.of(named("c"), [named("c")]), 0),
+        ]
+        assert names(newest_of([both[number] for number in found])) == ["c2"]
+
+    def test_schema_rows_of_a_node_that_is_late(self) -> None:
+        made = with_schema_rows(Table.of(named("c")), [row(10, X, named("c2"))], ())
+        for offset, shown in ((900, "c"), (910, "c2")):
+            made = with_schema_rows(made, [row(offset, X, named(shown), "n2")], ())
+            assert names(made) == ["c2"]
+        # The first one has logged another ALTER behind it: its names are still the same.
+        assert names(with_schema_rows(made, [row(20, X, named("c2", more=(W,)))], ())) == ["c2"]
+
+    @pytest.mark.parametrize("node", ["n1", "n2"])
+    def test_schema_rows_that_rename_it_back(self, node: str) -> None:
+        """A node that has shown the newer name has renamed it; one that has not is late."""
+        rows = [row(10, X, named("c2")), row(11, X, named("c"), "n2"), row(12, X, named("c2"), "n2")]
+        made = with_schema_rows(Table.of(named("c")), rows, ())
+        back = with_schema_rows(made, [row(30, X, named("c"), node)], ())
+        assert names(back) == ["c"]
+        other = "n2" if node == "n1" else "n1"
+        assert names(with_schema_rows(back, [row(20, X, named("c2"), other)], ())) == ["c"]
+        assert names(with_schema_rows(back, [row(40, X, named("c2"), node)], ())) == ["c2"]
+
+    def test_rows_from_before_what_was_asked_for(self) -> None:
+        """The definition that is asked for knows where the log has the RENAME; rows of before it come later."""
+        asked = msgspec.structs.replace(Table.of(named("c2"), [named("c"), named("c2")]), renamed={"n1": (1, 50)})
+        assert names(with_schema_rows(asked, [row(40, X, named("c"))], ())) == ["c2"]
+        assert names(with_schema_rows(asked, [row(60, X, named("c"))], ())) == ["c"]
+        later = msgspec.structs.replace(Table.of(named("c"), [named("c2")]), renamed={"n1": (1, 60)})
+        assert names(successor(asked, later)) == names(successor(later, asked)) == ["c"]

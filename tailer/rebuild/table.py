@@ -30,6 +30,8 @@ class Table(msgspec.Struct, frozen=True):
     `native`: a native log's, whose columns and fields are their names: one that was removed is kept, as a dropped one.
     `ended`: by node the place in its log where the table was dropped that had the same id before. `born`: when this one
     was created (µs), where there was an earlier one. See `is_former`. `former`: ids of earlier tables of the name.
+    `keys`: the names that the columns of the key had before, as `key_names`; `renamed`: by node a place in its log
+    where it has shown those that they have.
     """
 
     definition: TableDefinition
@@ -39,6 +41,8 @@ class Table(msgspec.Struct, frozen=True):
     born: int | None = None
     former: tuple[str, ...] = ()
     types: Mapping[str, tuple[str, ...]] = {}
+    keys: tuple[tuple[str, ...], ...] = ()
+    renamed: Mapping[str, tuple[int, int]] = {}
 
     @classmethod
     def of(cls, newest: TableDefinition, earlier: Iterable[TableDefinition] = (), *, native: bool = False) -> Table:
@@ -47,11 +51,13 @@ class Table(msgspec.Struct, frozen=True):
             return cls(with_earlier(newest, earlier), native=True)
         fields: dict[str, dict[str, int]] = {}
         had: set[tuple[str, str]] = set()
+        keys: set[tuple[str, ...]] = set()
         for definition in (*earlier, newest):
+            keys.add(_key_names(definition))
             for name, members in definition.types.items():
                 fields.setdefault(name, {}).update({field.name: at for at, field in enumerate(members)})
             had |= {(column.name, column.type) for column in definition.data_columns}
-        return cls(newest, fields, types=_other_types(newest, had))
+        return cls(newest, fields, types=_other_types(newest, had), keys=_other_keys(newest, keys))
 
     def succeeded_by(self, newer: Table) -> Table:
         """The same table by a newer definition, with every name that either one knows."""
@@ -66,7 +72,12 @@ class Table(msgspec.Struct, frozen=True):
         had = {(name, each) for table in (self, newer) for name, types in table.types.items() for each in types}
         had |= {(column.name, column.type) for column in self.definition.data_columns}
         types = _other_types(newer.definition, had)
-        return Table(newer.definition, fields, ended=ended, born=born, former=former, types=types)
+        keys = _other_keys(newer.definition, {*self.keys, *newer.keys, self.key_names})
+        same = self.key_names == newer.key_names
+        renamed = latest_places(self.renamed, newer.renamed) if same else newer.renamed
+        return Table(
+            newer.definition, fields, ended=ended, born=born, former=former, types=types, keys=keys, renamed=renamed
+        )
 
     def is_former(self, node: str, place: tuple[int, int], write_ts: int | None) -> bool:
         """Whether a change is of an earlier table with this id: what its node logged before the DROP; of a node whose
@@ -78,6 +89,35 @@ class Table(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.definition.name
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns of the partition key, then of the clustering columns."""
+        return _key_names(self.definition)
+
+    def has_later_names(self, other: Table) -> bool:
+        """Whether the other table is the same one with the names that its key had before a RENAME.
+
+        RENAME leaves nothing in a definition by which two could be ordered: the places where logs show it tell, or the
+        names that one of them knows as earlier ones. False where nothing tells.
+        """
+        if self.key_names == other.key_names:
+            return False
+        shared = self.renamed.keys() & other.renamed.keys()
+        later = any(self.renamed[node] > other.renamed[node] for node in shared)
+        if later != any(self.renamed[node] < other.renamed[node] for node in shared):
+            return later
+        return other.key_names in self.keys and self.key_names not in other.keys
+
+
+def _key_names(definition: TableDefinition) -> tuple[str, ...]:
+    return tuple(column.name for column in (*definition.partition_key, *definition.clustering))
+
+
+def _other_keys(newest: TableDefinition, had: Collection[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Of the names that a key had those that it no longer has. One of another length was of an earlier table."""
+    now = _key_names(newest)
+    return tuple(sorted(names for names in had if names != now and len(names) == len(now)))
 
 
 def _other_types(newest: TableDefinition, had: Collection[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

@@ -11,20 +11,23 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from tailer.errors import UsageError
+from tailer.errors import DefinitionError, UsageError
 from tailer.rebuild import Table
 from tailer.rows.batch import COLUMNS
 from tailer.schema.extras import ORIGIN, PRIMARY, extra_columns
 from tailer.schema.model import TableDefinition
 from tailer.schema.typed import META, TypedColumn, TypedTable
+from tailer.schema.typed_columns import dropped_name
 from tailer.sinks.envelope.options import EnvelopeOptions
 from tailer.spark.arrow_map import map_in_arrow
 from tailer.spark.errors import told
 from tailer.typed_decode import decode_json
+from tailer.types import parse_type
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 MESSAGE: Final = "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>"
 """What Spark's Kafka sink takes."""
 
+
+_DROPPED: Final = "_dropped_"
+"""Stands in the name of an earlier column of a name between that name and its type (`dropped_name`)."""
 
 _EXTRAS: Final = extra_columns(with_origin=True, with_primary=True)
 _MORE: Final = ((), ORIGIN, (PRIMARY,), _EXTRAS)
@@ -65,16 +71,16 @@ def envelope(
     {keyspace} and {table} for their names. The others: as the options of `follow`.
     """
     given = [tables] if isinstance(tables, (Table, TableDefinition)) else list(tables)
-    definitions = [each.definition if isinstance(each, Table) else each for each in given]
+    known = [each if isinstance(each, Table) else Table.of(each) for each in given]
     options = EnvelopeOptions(format, name, topic, tombstones=tombstones, with_schema=with_schema)
-    typed = _typed_of(changes, definitions)
-    job = Job(options, {each.id: each for each in definitions}, typed)
+    typed = typed_of(changes, known)
+    job = Job(options, {each.definition.id: each.definition for each in known}, typed)
     more = [name for name in _EXTRAS if name in changes.columns]
     frame = changes.select(*COLUMNS, *more) if typed is None else changes
     return map_in_arrow(frame, functools.partial(made_messages, msgspec.json.encode(job)), MESSAGE)
 
 
-def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> TypedTable | None:
+def typed_of(changes: DataFrame, tables: Sequence[Table]) -> TypedTable | None:
     """The typed form of a frame, by its columns; None for the generic one."""
     names = changes.columns
     if set(COLUMNS) <= set(names):
@@ -86,11 +92,9 @@ def _typed_of(changes: DataFrame, definitions: Sequence[TableDefinition]) -> Typ
             expected="the columns of the generic form or of the typed one, all of them",
             found=", ".join(names),
         )
-    if len(definitions) != 1:
-        raise UsageError(
-            "rows of the typed form need the definition of their table", expected=1, found=len(definitions)
-        )
-    return _fitting(changes, definitions[0], *parts)
+    if len(tables) != 1:
+        raise UsageError("rows of the typed form need the definition of their table", expected=1, found=len(tables))
+    return _fitting(changes, tables[0], *parts)
 
 
 class _Parts(NamedTuple):
@@ -111,17 +115,12 @@ def _parts(names: Sequence[str], more: Sequence[str]) -> _Parts | None:
     return _Parts(names[:begin], prefix, more) if fits else None
 
 
-def _fitting(
-    changes: DataFrame, definition: TableDefinition, own: Sequence[str], prefix: str, more: Sequence[str]
-) -> TypedTable:
+def _fitting(changes: DataFrame, table: Table, own: Sequence[str], prefix: str, more: Sequence[str]) -> TypedTable:
     """The typed form with these columns, whichever way the frame has decimals."""
     from tailer.spark.form import form_schema
 
-    known = {column.name: column for column in sorted(definition.columns, key=lambda column: not column.dropped)}
-    missing = [name for name in own if name not in known]
-    if missing:
-        raise UsageError(f"a column of {definition.name}", expected=", ".join(known), found=repr(missing[0]))
-    columns = tuple(TypedColumn(name, known[name].kind, known[name].type) for name in own)
+    definition = table.definition
+    columns = tuple(_column(name, table) for name in own)
     have = [field.dataType.simpleString() for field in changes.schema]
     for decimals in ("decimal", "string"):
         typed = TypedTable(definition.name, columns, definition.types, prefix, decimals)
@@ -130,6 +129,27 @@ def _fitting(
     raise UsageError(
         f"the columns of {definition.name} have other types than its definition says",
         remedy="Give the definition that the rows were read by, and all columns as they came.",
+    )
+
+
+def _column(name: str, table: Table) -> TypedColumn:
+    """The column with this name in the typed form. UsageError for a name that the table never had."""
+    columns = sorted(table.definition.columns, key=lambda column: not column.dropped)
+    known = {column.name: column for column in columns}
+    if name in known:
+        return TypedColumn(name, known[name].kind, known[name].type)
+    # `typed_table` adds underscores where another column has the name already.
+    base, _, kind = name.rstrip("_").rpartition(_DROPPED)
+    if base in known:
+        for type_ in (*table.types.get(base, ()), kind):
+            with suppress(DefinitionError):
+                if dropped_name(base, parse_type(type_, table.definition.types)) == name.rstrip("_"):
+                    return TypedColumn(name, known[base].kind, type_, of=base)
+    raise UsageError(
+        f"a column of {table.name}",
+        expected=", ".join(known),
+        found=repr(name),
+        remedy="Give the table as table_definition gives it: that knows the types that its columns had before.",
     )
 
 

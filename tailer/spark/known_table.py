@@ -74,7 +74,7 @@ def find_table(path: str | os.PathLike[str], table: str, options: Mapping[str, s
                 raise learnt.errors[0]
         known = [definition for _, learnt in folders.learnt for definition in learnt.history.newest.values()]
         raise nothing_defines((table,), known, may_come=False, file=os.fspath(path))
-    return FoundTable(_newest(found), folders)
+    return FoundTable(newest_of(found), folders)
 
 
 def check_read(changes: DataFrame, table: TableDefinition) -> None:
@@ -94,19 +94,22 @@ def _log_reads(changes: DataFrame) -> Iterator[dict[str, str]]:
             yield {str(name): str(given[name]) for name in given}
 
 
-class _Known(NamedTuple):
-    """A table that had the name, as one node's log tells of it since a position."""
+class KnownByNode(NamedTuple):
+    """A table that had the name, as one node's log tells of it since a position. `drops`: how often it was dropped."""
 
     since: Position
     table: Table
+    drops: int
 
 
-def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[_Known]:
+def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[KnownByNode]:
     for id, newest in history.newest.items():
         if newest.name == name:
             event = history.source_of(id)
             told = [held for each in history.events for held in each.changed.values() if held.id == id]
             table = Table.of(newest, told, native=history.is_native(id))
+            if table.keys:
+                table = msgspec.structs.replace(table, renamed={node: tuple(_renamed_at(history, newest))})
             drops = [
                 each.at for each in history.events for held in each.changed.values() if held.id == id and held.dropped
             ]
@@ -115,14 +118,29 @@ def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[_Known]
                 ages = history.column_ages(id)
                 born = min((age for column, age in ages.items() if age > BASE_TS), default=None)
                 table = msgspec.structs.replace(table, ended={node: tuple(drops[-1])}, born=born)
-            yield _Known(Position(0, 0) if event is None else event.at, table)
+            yield KnownByNode(Position(0, 0) if event is None else event.at, table, len(drops))
 
 
-def _newest(found: list[_Known]) -> Table:
+def _renamed_at(history: DefinitionHistory, newest: TableDefinition) -> Position:
+    """Since when a table's key has the names that it has."""
+    since, before = Position(0, 0), None
+    for event in history.events:
+        for held in event.changed.values():
+            if held.id == newest.id:
+                shown = Table.of(held).key_names
+                since, before = (since if shown == before else event.at), shown
+    return since
+
+
+def newest_of(found: list[KnownByNode]) -> Table:
     """The table that has the name now: by what all nodes tell of it."""
-    # An id that one node saw dropped is not the name's any more, though another one is late to tell so.
-    dropped = {each.table.definition.id for each in found if each.table.definition.dropped}
-    live = [each for each in found if each.table.definition.id not in dropped]
+    # The log that has seen most of an id tells whether it has the name: others are late to show a DROP, or the CREATE
+    # behind it.
+    last_seen: dict[str, tuple[int, bool]] = {}
+    for each in found:
+        id, is_live = each.table.definition.id, not each.table.definition.dropped
+        last_seen[id] = max(last_seen.get(id, (0, False)), (each.drops, is_live))
+    live = [each for each in found if last_seen[each.table.definition.id][1] and not each.table.definition.dropped]
     live = live or [each for each in found if not each.table.definition.dropped] or found
     last = max(live, key=lambda each: each.since).table
     for each in found:

@@ -191,7 +191,7 @@ class TableMerge(Merging):
 
     def _is_as_known(self, table: Table) -> bool:
         """Whether a batch without rows of the table changes nothing."""
-        return self._known is None or self._known.table == table or table.definition.id in self._former
+        return self._known is None or self._known.table == table
 
     def _check_others(self, found: DataFrame, rare: Iterable[Mapping[str, Any]], table: Table) -> None:
         """RefusedError for rows of a later table of the name that nothing defines. What is asked for is the newest."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, Final
 
@@ -124,13 +125,27 @@ class Bucket:
         return images
 
     def _logged(self, told: Told) -> list[Image]:
-        images = self._merger.entry(told.rows, self._now_us, told.copies)
+        images = self._merged(told)
         self._note_truncate(told.rows[0])
         if self._aging is not None:
             self._aging.note(told.rows)
             if truncation(told.rows[0]) is not None:
                 self._aging.ended(images)
         return images
+
+    def _merged(self, told: Told) -> list[Image]:
+        """The images of rows. DefinitionError where they fit no definition that is known."""
+        try:
+            return self._merger.entry(told.rows, self._now_us, told.copies)
+        except DefinitionError:
+            # The log does not show each ALTER: the query knows it from a server, or from another node's log.
+            images, first = list[Image](), told.rows[0]
+            at_place = self._job.table_at(self._id, first["node"], (first["segment"], first["offset"]))
+            for table in filter(None, (at_place, self._job.table(self._id))):
+                images += self._define(table)
+                with suppress(DefinitionError):
+                    return images + self._merger.entry(told.rows, self._now_us, told.copies)
+            raise
 
     def _expire(self) -> list[Image]:
         images: list[Image] = []

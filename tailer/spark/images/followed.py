@@ -21,6 +21,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
 from tailer.spark.images.job import Earlier, Job, Node, raw
 from tailer.spark.known_table import Folders
+from tailer.spark.newest import successor
 from tailer.spark.own_start import begun
 from tailer.spark.present import there
 from tailer.state.journal_records import OptionsRecord
@@ -108,7 +109,8 @@ def _look(source: SourceOptions, found: Followed) -> None:
         found.nodes[name] = _node(learnt)
         for id, newest in learnt.history.newest.items():
             if source.tail.selection.wants(newest):
-                found.tables[id] = raw(_table(learnt, id, source.tail.masks))
+                table, known = _table(learnt, id, source.tail.masks), found.job().table(id)
+                found.tables[id] = raw(table if known is None else successor(known, table))
                 found.earlier.setdefault(id, []).extend(_earlier(name, learnt, id, source.tail.masks))
 
 

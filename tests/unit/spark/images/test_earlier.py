@@ -81,3 +81,17 @@ def test_a_table_that_was_never_altered_travels_once(tmp_path: Path) -> None:
     log.put(made, completed(made))
     found = followed([parse_options({"path": str(log.path), "includeSchemaChanges": "true"})], (), None)
     assert found.earlier == {T.id.hex: []}
+
+
+def test_what_several_logs_tell_of_a_table_is_put_together(tmp_path: Path) -> None:
+    """The last log that is looked at may be the one that is late."""
+    logs = [LogFolder(tmp_path / node / "cdc_raw") for node in ("n1", "n2")]
+    entries = [create_table(T, TS), add_column(WITH_X, X, TS + 2)]
+    for log, part in zip(logs, (entries, entries[:1]), strict=True):
+        made = segment_of(FIRST, [[encode_mutation(each)] for each in part])
+        log.put(made, completed(made))
+    path = ",".join(f"n{number}={log.path}" for number, log in enumerate(logs, 1))
+    job = followed([parse_options({"path": path, "includeSchemaChanges": "true"})], (), None).job()
+    newest = job.table(T.id.hex)
+    assert newest is not None
+    assert [each.name for each in newest.definition.columns] == ["pk", "ck", "v", "x"]

@@ -31,7 +31,7 @@ class Migration:
             if steps[0].rule == "new_life":
                 self._reuse(old)
             else:
-                self._prepare(old, steps)
+                self._prepare(old, new, steps)
         added = self._fit(self._name, self._source.form)
         if self._source.static:
             is_new = not self._store.columns(self._beside)
@@ -55,11 +55,12 @@ class Migration:
         elif form.loose:
             self._loosen()
 
-    def _prepare(self, old: TableDefinition, steps: Sequence[Step]) -> None:
+    def _prepare(self, old: TableDefinition, new: TableDefinition, steps: Sequence[Step]) -> None:
         renames = [(step.before, step.column) for step in steps if step.rule == "rename_key"]
         for table in self._tables:
             self._rename(table, renames)
         unknown = f" AND {quoted(SEQ)} IS NULL"
+        self._doubt(old, new, steps)
         for step in steps:
             if step.rule == "rewrite_keys":
                 for table in self._tables:
@@ -79,6 +80,23 @@ class Migration:
                 self._store.run(f"DELETE FROM {spelled(self._name)} WHERE {alone}")
                 if self._store.columns(self._beside):
                     self._store.run(f"DELETE FROM {spelled(self._beside)}")
+
+    def _doubt(self, old: TableDefinition, new: TableDefinition, steps: Sequence[Step]) -> None:
+        """Rows that no image reported are not complete once a column is added again that was dropped in `old`.
+
+        The kept table has null since the DROP, whatever the row had. Values with a later write time than that of the
+        DROP (`USING TIMESTAMP`) are alive in the source again with the ADD, and no image reports these rows.
+        """
+        before = {column.name: column for column in old.data_columns}
+        after = {column.name: column for column in new.data_columns}
+        sets = f"{quoted(COMPLETE)} = {self._store.no} WHERE {quoted(SEQ)} IS NULL"
+        for step in steps:
+            if step.rule not in ("add_column", "readd_column", "retype_column"):
+                continue
+            was = before.get(step.column)
+            if after[step.column].dropped_time is not None and (was is None or was.dropped):
+                for table in self._tables if step.static else [self._name]:
+                    self._store.run(f"UPDATE {spelled(table)} SET {sets}")
 
     def _rename(self, table: str, renames: Sequence[tuple[str, str]]) -> None:
         """Rename key columns; what stayed behind under one of their new names gets another one."""

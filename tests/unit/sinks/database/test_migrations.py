@@ -216,3 +216,64 @@ def test_a_type_inside_the_clustering_key_is_changed(target: Target) -> None:
     kept.give(change, *(kept.image("update", {"v": n}, (n, {"a": n, "b": None})) for n in (1, 2)))
     found = sorted((pk, json.loads(ck), v) for pk, ck, v in kept.rows("pk", "ck", "v"))
     assert found == [(n, {"a": n, "b": None}, n) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("each", [True, False], ids=["each", "together"])
+@pytest.mark.parametrize("type_", ["int", "blob"])
+@pytest.mark.parametrize("known", [True, False], ids=["kept", "never there"])
+def test_rows_that_no_image_reported_when_a_dropped_column_is_added_again(
+    each: bool, type_: str, known: bool, target: Target
+) -> None:
+    """The DROP may not have covered their values (USING TIMESTAMP): null means that nobody knows, so they are not
+    complete. Rows of images have theirs. `known`: the column was there when the first image came."""
+    kept = Kept(target, each=each)
+    ck = Column("ck", "clustering", "text", 0)
+    live = table_of(ck, Column("v", "regular", "int"))
+    gone = table_of(ck, Column("v", "regular", "int", dropped=True, dropped_time=5), Column("w", "regular", "int"))
+    again = table_of(ck, Column("v", "regular", type_, dropped_time=5, added_time=9), Column("w", "regular", "int"))
+    kept.tables = {live.id: live if known else gone}
+    kept.give(kept.image("insert", {"v": 7} if known else {"w": 7}, (1, "b")))
+    target.run("INSERT INTO kept (pk, ck, cdc_tail_complete) VALUES (9, 'without', TRUE)")
+    if known:
+        target.run("INSERT INTO kept (pk, ck, v, cdc_tail_complete) VALUES (9, 'old', 4, TRUE)")
+        kept.give(kept.altered(gone, "v"), kept.image("update", {"w": None}, (1, "b"), changed=["v"]))
+        assert [(ck, v) for ck, v in kept.rows("ck", "v")] == [("b", None), ("old", None), ("without", None)]
+    value = {"int": 7, "blob": "0x07"}[type_]
+    kept.give(kept.altered(again, "v"), kept.image("update", {"v": value, "w": None}, (1, "b"), changed=["v"]))
+    found = {ck: (v if v is None or isinstance(v, int) else bytes(v), bool(told)) for ck, v, told in kept.rows(
+        "ck", "v", "cdc_tail_complete"
+    )}  # fmt: skip
+    assert found.pop("b") == ({"int": 7, "blob": b"\x07"}[type_], True)
+    assert found == dict.fromkeys(("old", "without") if known else ("without",), (None, False))
+
+
+def test_static_rows_that_no_image_reported_when_a_dropped_column_is_added_again(target: Target) -> None:
+    """Of a regular column they tell nothing; of a static one they are not complete, nor are the rows that show it."""
+    kept = Kept(target)
+    gone: dict[str, Any] = {"dropped": True, "dropped_time": 5}
+    again: dict[str, Any] = {"dropped_time": 5, "added_time": 9}
+
+    def form(s: dict[str, Any], v: dict[str, Any]) -> TableDefinition:
+        """`t` and `w` stay."""
+        ck, static = Column("ck", "clustering", "text", 0), Column("t", "static", "int")
+        regular = Column("v", "regular", "int", **v), Column("w", "regular", "int")
+        return table_of(ck, static, Column("s", "static", "int", **s), *regular)
+
+    forms = [form({}, {}), form({}, gone), form({}, again), form(gone, again), form(again, again)]
+    kept.tables = {forms[0].id: forms[0]}
+    kept.give(kept.image("insert", {"v": 1, "w": 1}, (1, "b")))
+    target.run(
+        "INSERT INTO kept (pk, ck, s, cdc_tail_complete) VALUES (9, 'old', 4, TRUE)",
+        "INSERT INTO kept_static (pk, s, cdc_tail_complete) VALUES (9, 4, TRUE)",
+    )
+
+    def complete() -> list[bool]:
+        found = target.ask("SELECT cdc_tail_complete FROM kept WHERE pk = 9")
+        found += target.ask("SELECT cdc_tail_complete FROM kept_static WHERE pk = 9")
+        return [bool(told) for (told,) in found]
+
+    for newest, column, expected in zip(
+        forms[1:], ("v", "v", "s", "s"), ([True, True], [False, True], [False, True], [False, False]), strict=True
+    ):
+        kept.give(kept.altered(newest, column))
+        assert complete() == expected

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError, SinkError
+from tailer.errors import SinkError
 from tailer.schema.table_ids import created_before
 from tailer.sinks.database.names import beside, free_name, one_of, shortened, spelled, with_hash
-from tailer.sinks.database.positions import Positions
+from tailer.sinks.database.positions import ELSEWHERE, KeptByAnotherError, Positions
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import OURS, KeptLife, TablesKept
 from tailer.sinks.image_node import apart
@@ -175,7 +175,7 @@ class Lives:
         others = self._positions.others()
         for owner in others if life.version == 0 else [key for key in life.keepers if key in others]:
             if not apart(owner.node, self._key.node):
-                raise self._positions.refused(target, owner)
+                raise self._positions.refused(target, owner, self._advice(life.source))
 
     def _check_source(self, base: str, source: str) -> None:
         for target, life in self._known:
@@ -186,13 +186,18 @@ class Lives:
                 raise SinkError(
                     f"images of {source} for the table {base}, which is kept as {life.source} is",
                     expected=f"images of {life.source}",
-                    remedy="Name one table of the source with --table, or give --into '{keyspace}_{table}': a table "
-                    "for each.",
+                    remedy="Name one table of the source with --table; or give --into '{keyspace}_{table}', which is "
+                    "a table for each, and another --consumer.",
                 )
-            raise RefusedError(
+            raise KeptByAnotherError(
                 f"table {base} of {self._store.name} is kept by another run, under --into {life.into}",
-                remedy="Choose another table.",
+                remedy=self._advice(source),
             )
+
+    def _advice(self, source: str) -> str:
+        if "{" not in self._into:
+            return ELSEWHERE
+        return f"Leave the table out (--exclude {source}), or name the others with --table. {ELSEWHERE}"
 
 
 class _Tables:

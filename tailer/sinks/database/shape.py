@@ -96,5 +96,5 @@ def _folded(store: Store) -> Callable[[str], str]:
 def _misfit(store: Store, table: str, reason: str, statements: Iterable[str]) -> CdcError:
     return SinkError(
         f"table {table} of {store.name} has another shape: {reason}",
-        remedy=f"Run: {'; '.join(statements)}; or choose another table with --into.",
+        remedy=f"Run: {'; '.join(statements)}; or choose another --into and another --consumer.",
     )

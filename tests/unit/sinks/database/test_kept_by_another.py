@@ -11,7 +11,7 @@ from tailer.errors import RefusedError, SinkError
 from tailer.sinks.outlet import OutletKey
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, completed, create_payload, insert_payload, segment_of, simple_table
-from tests.unit.sinks.database.followed import ONE, words
+from tests.unit.sinks.database.followed import ONE, follow, log, values, words
 from tests.unit.sinks.database.targets import Target
 from tests.unit.sinks.database.test_kept_table import OTHER, PLAIN, Kept, definition
 
@@ -125,3 +125,50 @@ def test_as_a_user_does_it(target: Target, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert run_cli(first).code == 0
     assert target.ask("SELECT pk, ck, v FROM ks_t") == [(1, "a", 1)]
+
+
+ADVICE = "another --into and another --consumer"
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["has a position", "first run"])
+def test_change_rows_go_elsewhere_as_the_error_says(target: Target, tmp_path: Path, before: bool) -> None:
+    """The position of a consumer is of its table: with another --into alone the run would be refused."""
+    folder = log(tmp_path)
+    if before:
+        assert follow(folder, target).code == 0
+        target.run("ALTER TABLE changes RENAME TO aside")
+    target.run("CREATE TABLE changes (event_id INTEGER)")
+    ran = follow(folder, target)
+    assert (ran.code, ADVICE in ran.err) == (7, True), ran.err
+    alone = run_cli(words(folder, target, into="elsewhere"))
+    assert alone.code == (6 if before else 0), alone.err
+    if before:
+        assert "a consumer of its own (--consumer)" in alone.err
+    ran = run_cli(words(folder, target, into="elsewhere", consumer="another"))
+    assert (ran.code, ran.err) == (0, "")
+    assert values(target, "elsewhere") == list(range(1, 21))
+
+
+def test_a_kept_table_is_made_elsewhere_as_the_error_says(target: Target) -> None:
+    target.run("CREATE TABLE ks_t (pk INTEGER, v INTEGER)")
+    kept = Kept(target, into=PATTERN)
+    with pytest.raises(SinkError, match=ADVICE):
+        kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    kept.into, kept.number = "x_{keyspace}_{table}", 0
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")), key=SECOND._replace(folder="5f4e"))
+    assert target.ask("SELECT pk, v FROM x_ks_t") == [(1, 1)]
+
+
+def test_two_source_tables_have_a_table_each_as_the_error_says(target: Target) -> None:
+    kept = Kept(target)
+    kept.tables[OTHER] = definition(*PLAIN.columns[1:], id=OTHER, table="u")
+    kept.give(kept.image("insert", {"v": 1, "w": None}, (1, "a")))
+    with pytest.raises(SinkError, match=r"--into '\{keyspace\}_\{table\}', .* and another --consumer"):
+        kept.give(kept.image("insert", {"v": 2, "w": None}, (1, "a"), **U))
+    kept.into, kept.number = PATTERN, 0
+    images = (
+        kept.image("insert", {"v": 1, "w": None}, (1, "a")),
+        kept.image("insert", {"v": 2, "w": None}, (2, "a"), **U),
+    )
+    kept.give(*images, key=SECOND._replace(folder="5f4e"))
+    assert (target.ask("SELECT pk FROM ks_t"), target.ask("SELECT pk FROM ks_u")) == ([(1,)], [(2,)])

@@ -11,7 +11,7 @@ from tailer.schema.migration import Step, migration_steps, rename_order
 from tailer.schema.model import TableDefinition
 from tailer.sinks.database import statements
 from tailer.sinks.database.columns import TargetForm
-from tailer.sinks.database.names import free_name, quoted, spelled
+from tailer.sinks.database.names import free_column, quoted, spelled
 from tailer.sinks.database.shape import check_conflicts, fit_table, make_table
 from tailer.sinks.database.source_table import COMPLETE, SEQ, SourceTable
 from tailer.sinks.database.store import Store
@@ -107,7 +107,7 @@ class Migration:
         leaving = {before for before, _ in of_table}
         for _, after in of_table:
             if after in spelling and after not in leaving:
-                aside = free_name(spelling[after], self._store.name_limit, spelling, self._fold)
+                aside = free_column(spelling[after], self._store.name_limit, spelling, self._fold)
                 self._store.rename_column(table, spelling.pop(after), aside)
                 spelling[self._fold(aside)] = aside
         for before, after in rename_order(of_table, [*spelling]):
@@ -127,7 +127,7 @@ class Migration:
             found = next((each for each in there if self._fold(each.name) == self._fold(column)), None)
             if found is not None and column in wanted and not self._store.holds(wanted[column], found.type):
                 taken = {self._fold(each.name) for each in there}
-                aside = free_name(found.name, self._store.name_limit, taken, self._fold)
+                aside = free_column(found.name, self._store.name_limit, taken, self._fold)
                 self._store.rename_column(table, found.name, aside)
 
     def _loosen(self) -> None:

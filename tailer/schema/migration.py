@@ -29,11 +29,12 @@ RULES: Final[Mapping[Rule, str]] = {
     "lacks is added.",
     "retype_column": "The column was dropped and added again with another type. The kept column is renamed to "
     "NAME_before (then NAME_before_2, ...) and a column of the new type is added. An image of each "
-    "row that still has a value follows.",
+    "row that still has a value follows. Rows that no image reported count as not complete.",
     "change_fields": "A user-defined type of the column has another definition. An image of each row whose value "
     "reads differently follows. Rows that no image reported count as not complete.",
     "add_column": "The column is added to the kept table; it is null in all rows. A column of this name that stayed "
-    "behind after an earlier drop is used again if its type fits, else it is renamed as for retype_column.",
+    "behind after an earlier drop is used again if its type fits, else it is renamed as for retype_column. If the "
+    "source dropped such a column before, rows that no image reported count as not complete.",
     "add_first_static": "Static rows begin: the clustering columns may be null, because a partition that has only "
     "static values is one row with null clustering columns.",
     "drop_last_static": "Static rows end: the row that stands for a partition with only static values is removed.",

@@ -22,6 +22,12 @@ ValueKind = Literal[
 ]  # fmt: skip
 """`json`: text that is JSON already. `nested`: lists, maps and structs."""
 
+NOT_KEPT: Final = (
+    "Leave the table out (--exclude). Its images can go elsewhere: --mode changes, another --into and another "
+    "--consumer."
+)
+"""What to do with a table of the source that a database cannot keep as it is."""
+
 _JSON: Final = frozenset(
     {"partition_key", "clustering", "columns", "deltas", "range", "cells", "attrs", "before", "after"}
 )

@@ -47,7 +47,7 @@ class InHand(Generic[T]):
                 f"{self._store.name}: consumer {self._context.key.consumer} feeds another table",
                 expected=self._table,
                 found=kept.target,
-                remedy="Give this table a consumer of its own.",
+                remedy="Give this table a consumer of its own (--consumer).",
             )
         for table in tables:
             if not self._store.columns(table):

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tailer.errors import SinkError, UsageError
+from tailer.schema.migration import migration_steps
 from tailer.schema.model import TableDefinition
 from tailer.sinks.database.columns import ValueKind, columns_text
 from tailer.sinks.database.kept_table import KeptTable
@@ -98,10 +99,15 @@ class Keeper:
             target, msgspec.structs.replace(life, definition=wanted, passed=passed, at={**life.at, self._me: at})
         )
         foreign: frozenset[str] = frozenset()
+        other_keys = False
         if at < len(passed) - 1:
+            # Without an ALTER of its own, this process has no history.
             upto = [definition for seq, definition in history if seq <= image["seq"]]
-            foreign = _differing(upto[-1], wanted) if upto else foreign
-        made = KeptTable(self._store, target, self._lives.statics_of(target), self._source(wanted, foreign))
+            mine = upto[-1] if upto else own
+            foreign = _differing(mine, wanted)
+            other_keys = any(step.rule == "rewrite_keys" for step in migration_steps(mine, wanted))
+        source = self._source(wanted, foreign)
+        made = KeptTable(self._store, target, self._lives.statics_of(target), source, other_keys=other_keys)
         self._ready[target] = (wanted, made)
         return made
 

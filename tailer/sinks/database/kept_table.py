@@ -20,11 +20,16 @@ Image = Mapping[str, Any]
 
 
 class KeptTable:
-    """By one definition. `name`, `beside`: of the table, and of the one that has its static rows."""
+    """By one definition. `name`, `beside`: of the table, and of the one that has its static rows.
 
-    def __init__(self, store: Store, name: str, beside: str, source: SourceTable) -> None:
+    `other_keys`: the images have keys by an earlier definition, which read differently (rule `rewrite_keys`). No row is
+    written by such a key, and one that has it is deleted: behind the `schema` image of the table's definition there is
+    an image of each row.
+    """
+
+    def __init__(self, store: Store, name: str, beside: str, source: SourceTable, *, other_keys: bool = False) -> None:
         self._store, self._name, self._source = store, name, source
-        self._beside = beside
+        self._beside, self._other_keys = beside, other_keys
         self._rows, self._statics = Folded(), Folded()
         self._touched: dict[Key, None] = {}
 
@@ -66,6 +71,8 @@ class KeptTable:
         if static and not self._source.static:
             # The last static column was dropped: there are no static rows any more.
             return
+        if self._other_keys:
+            image = {**image, "after": None}
         key = (self._statics if static else self._rows).take(self._source, image)
         self._touched[key[: len(self._source.partition)]] = None
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError, SinkError
+from tailer.errors import SinkError
 from tailer.schema.table_ids import created_before
-from tailer.sinks.database.names import beside, free_name, one_of, shortened, spelled, with_hash
-from tailer.sinks.database.positions import Positions
+from tailer.sinks.database.names import beside, one_of, shortened, spelled, with_hash
+from tailer.sinks.database.positions import ELSEWHERE, KeptByAnotherError, Positions
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import OURS, KeptLife, TablesKept
 from tailer.sinks.image_node import apart
@@ -129,7 +129,7 @@ class Lives:
             left = {**current.left, table_id: self._everyone()}
             self._known.put(base, msgspec.structs.replace(current, left=left))
             return None
-        target = free_name(base, self._store.name_limit, _Tables(self._store))
+        target = self._store.free_table(base)
         life = KeptLife(source, table_id, self._into, (), base, 0, (self._key,), True, self._everyone())
         self._known.put(target, life)
         return target
@@ -141,7 +141,7 @@ class Lives:
             definition=life.definition,
         )  # fmt: skip
         if self._keeps_earlier and self._store.columns(base) and (late or self._has_rows(base)):
-            aside = free_name(base, self._store.name_limit, _Tables(self._store))
+            aside = self._store.free_table(base)
             if self._store.columns(self.statics_of(base)):
                 self._store.rename_table(self.statics_of(base), self.statics_of(aside))
             self._store.rename_table(base, aside)
@@ -175,7 +175,7 @@ class Lives:
         others = self._positions.others()
         for owner in others if life.version == 0 else [key for key in life.keepers if key in others]:
             if not apart(owner.node, self._key.node):
-                raise self._positions.refused(target, owner)
+                raise self._positions.refused(target, owner, self._advice(life.source))
 
     def _check_source(self, base: str, source: str) -> None:
         for target, life in self._known:
@@ -186,23 +186,18 @@ class Lives:
                 raise SinkError(
                     f"images of {source} for the table {base}, which is kept as {life.source} is",
                     expected=f"images of {life.source}",
-                    remedy="Name one table of the source with --table, or give --into '{keyspace}_{table}': a table "
-                    "for each.",
+                    remedy="Name one table of the source with --table; or give --into '{keyspace}_{table}', which is "
+                    "a table for each, and another --consumer.",
                 )
-            raise RefusedError(
+            raise KeptByAnotherError(
                 f"table {base} of {self._store.name} is kept by another run, under --into {life.into}",
-                remedy="Choose another table.",
+                remedy=self._advice(source),
             )
 
-
-class _Tables:
-    """The tables that a database has, to ask whether a name is taken."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and bool(self._store.columns(name))
+    def _advice(self, source: str) -> str:
+        if "{" not in self._into:
+            return ELSEWHERE
+        return f"Leave the table out (--exclude {source}), or name the others with --table. {ELSEWHERE}"
 
 
 def _has_statics(life: KeptLife) -> bool:

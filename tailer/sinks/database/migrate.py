@@ -11,7 +11,7 @@ from tailer.schema.migration import Step, migration_steps, rename_order
 from tailer.schema.model import TableDefinition
 from tailer.sinks.database import statements
 from tailer.sinks.database.columns import TargetForm
-from tailer.sinks.database.names import free_name, quoted, spelled
+from tailer.sinks.database.names import free_column, quoted, spelled
 from tailer.sinks.database.shape import check_conflicts, fit_table, make_table
 from tailer.sinks.database.source_table import COMPLETE, SEQ, SourceTable
 from tailer.sinks.database.store import Store
@@ -31,7 +31,7 @@ class Migration:
             if steps[0].rule == "new_life":
                 self._reuse(old)
             else:
-                self._prepare(old, steps)
+                self._prepare(old, new, steps)
         added = self._fit(self._name, self._source.form)
         if self._source.static:
             is_new = not self._store.columns(self._beside)
@@ -55,11 +55,12 @@ class Migration:
         elif form.loose:
             self._loosen()
 
-    def _prepare(self, old: TableDefinition, steps: Sequence[Step]) -> None:
+    def _prepare(self, old: TableDefinition, new: TableDefinition, steps: Sequence[Step]) -> None:
         renames = [(step.before, step.column) for step in steps if step.rule == "rename_key"]
         for table in self._tables:
             self._rename(table, renames)
         unknown = f" AND {quoted(SEQ)} IS NULL"
+        self._doubt(old, new, steps)
         for step in steps:
             if step.rule == "rewrite_keys":
                 for table in self._tables:
@@ -80,6 +81,23 @@ class Migration:
                 if self._store.columns(self._beside):
                     self._store.run(f"DELETE FROM {spelled(self._beside)}")
 
+    def _doubt(self, old: TableDefinition, new: TableDefinition, steps: Sequence[Step]) -> None:
+        """Rows that no image reported are not complete once a column is added again that was dropped in `old`.
+
+        The kept table has null since the DROP, whatever the row had. Values with a later write time than that of the
+        DROP (`USING TIMESTAMP`) are alive in the source again with the ADD, and no image reports these rows.
+        """
+        before = {column.name: column for column in old.data_columns}
+        after = {column.name: column for column in new.data_columns}
+        sets = f"{quoted(COMPLETE)} = {self._store.no} WHERE {quoted(SEQ)} IS NULL"
+        for step in steps:
+            if step.rule not in ("add_column", "readd_column", "retype_column"):
+                continue
+            was = before.get(step.column)
+            if after[step.column].dropped_time is not None and (was is None or was.dropped):
+                for table in self._tables if step.static else [self._name]:
+                    self._store.run(f"UPDATE {spelled(table)} SET {sets}")
+
     def _rename(self, table: str, renames: Sequence[tuple[str, str]]) -> None:
         """Rename key columns; what stayed behind under one of their new names gets another one."""
         spelling = {self._fold(column.name): column.name for column in self._store.columns(table)}
@@ -89,7 +107,7 @@ class Migration:
         leaving = {before for before, _ in of_table}
         for _, after in of_table:
             if after in spelling and after not in leaving:
-                aside = free_name(spelling[after], self._store.name_limit, spelling, self._fold)
+                aside = free_column(spelling[after], self._store.name_limit, spelling, self._fold)
                 self._store.rename_column(table, spelling.pop(after), aside)
                 spelling[self._fold(aside)] = aside
         for before, after in rename_order(of_table, [*spelling]):
@@ -109,7 +127,7 @@ class Migration:
             found = next((each for each in there if self._fold(each.name) == self._fold(column)), None)
             if found is not None and column in wanted and not self._store.holds(wanted[column], found.type):
                 taken = {self._fold(each.name) for each in there}
-                aside = free_name(found.name, self._store.name_limit, taken, self._fold)
+                aside = free_column(found.name, self._store.name_limit, taken, self._fold)
                 self._store.rename_column(table, found.name, aside)
 
     def _loosen(self) -> None:

@@ -31,26 +31,43 @@ def one_of(into: str, keyspace: str, table: str) -> str:
 
 def shortened(table: str, limit: int) -> str:
     """The name in full; one longer than `limit` bytes is its beginning and a hash of all of it."""
-    if len(table.rpartition(".")[2].encode()) <= limit:
-        return table
-    return with_hash(table, table.rpartition(".")[2], limit)
+    schema, dot, name = table.rpartition(".")
+    return f"{schema}{dot}{_cut(name, limit)}"
 
 
 def with_hash(table: str, of: str, limit: int) -> str:
     """The table's name, cut where it is too long, and a hash of a text."""
     schema, dot, name = table.rpartition(".")
-    digest = blake2b(of.encode(), digest_size=_HASH_LETTERS // 2).hexdigest()
-    begin = name.encode()[: limit - _HASH_LETTERS - 1].decode(errors="ignore")
-    return f"{schema}{dot}{begin}_{digest}"
+    return f"{schema}{dot}{_hashed(name, of, limit)}"
 
 
 def free_name(table: str, limit: int, taken: Container[str], fold: Callable[[str], str] = str) -> str:
-    """A name for what is set aside: NAME_before, NAME_before_2, and so on. `taken`: names as `fold` gives them."""
-    name, number = shortened(f"{table}_before", limit), 1
-    while fold(name) in taken:
+    """A name for a table that is set aside: NAME_before, NAME_before_2, and so on. `taken`: names as `fold` gives
+    them."""
+    return _free(table, taken, fold, lambda name: shortened(name, limit))
+
+
+def free_column(column: str, limit: int, taken: Container[str], fold: Callable[[str], str] = str) -> str:
+    """The same for a column. A dot in its name is no schema's."""
+    return _free(column, taken, fold, lambda name: _cut(name, limit))
+
+
+def _free(name: str, taken: Container[str], fold: Callable[[str], str], cut: Callable[[str], str]) -> str:
+    found, number = cut(f"{name}_before"), 1
+    while fold(found) in taken:
         number += 1
-        name = shortened(f"{table}_before_{number}", limit)
-    return name
+        found = cut(f"{name}_before_{number}")
+    return found
+
+
+def _cut(name: str, limit: int) -> str:
+    return name if len(name.encode()) <= limit else _hashed(name, name, limit)
+
+
+def _hashed(name: str, of: str, limit: int) -> str:
+    digest = blake2b(of.encode(), digest_size=_HASH_LETTERS // 2).hexdigest()
+    begin = name.encode()[: limit - _HASH_LETTERS - 1].decode(errors="ignore")
+    return f"{begin}_{digest}"
 
 
 def beside(table: str, name: str) -> str:

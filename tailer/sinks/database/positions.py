@@ -14,10 +14,16 @@ from tailer.sinks.image_node import apart
 from tailer.sinks.outlet import OutletKey, Place
 
 NAME: Final = "cdc_tail_positions"
+ELSEWHERE: Final = "Choose another --into and another --consumer."
+"""The position that a consumer has here is of its `--into`: with another one alone it would be refused."""
 
 _COLUMNS: Final = """(folder {text} NOT NULL, node {text} NOT NULL, consumer {text} NOT NULL, target {text} NOT NULL,
  position {text} NOT NULL, generation {whole} NOT NULL, program {text} NOT NULL, moved {text} NOT NULL,
  PRIMARY KEY (folder, node, consumer))"""
+
+
+class KeptByAnotherError(RefusedError):
+    """One table that somebody else keeps; the other tables of a run are not concerned."""
 
 
 class Kept(NamedTuple):
@@ -64,15 +70,14 @@ class Positions:
             if not apart(other.node, self._key.node):
                 raise self.refused(self._target, other)
 
-    def refused(self, table: str, owner: OutletKey) -> RefusedError:
-        """The error of a table that another consumer keeps."""
-        return RefusedError(
+    def refused(self, table: str, owner: OutletKey, advice: str = ELSEWHERE) -> RefusedError:
+        """The error of a table that another consumer keeps. `advice`: what to do first."""
+        return KeptByAnotherError(
             f"table {table} of {self._store.name} is kept by another consumer, which the images of this state do not "
             "go on from",
             expected=f"images of consumer {owner.consumer} of the state {owner.folder}",
             found=f"consumer {self._key.consumer} of {self._key.folder}",
-            remedy=f"Choose another --into; or end that consumer for good: drop the table and delete its row of "
-            f"{self._plain}.",
+            remedy=f"{advice} Or end that consumer for good: drop the table and delete its row of {self._plain}.",
         )
 
     def move(self, before: Place | None, behind: Place) -> None:

@@ -176,13 +176,13 @@ class PostgresStore(Store):
         wanted = self.types[column.kind]
         return type_there == wanted or type_there in _WIDER.get(wanted, ()) or _is_any_text(wanted, type_there)
 
-    def check_name(self, column: str) -> None:
+    def check_name(self, column: str, advice: str) -> None:
         if len(column.encode()) > _NAME_BYTES:
             raise UsageError(
                 f"PostgreSQL cuts the name of column {column}",
                 expected=f"at most {_NAME_BYTES} bytes",
                 found=len(column.encode()),
-                remedy="Send this table's rows in the generic form (without --typed).",
+                remedy=advice,
             )
 
     def ready(self, table: str, form: TargetForm) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from tailer.errors import CdcError, SinkError, UsageError
-from tailer.sinks.database.columns import TargetColumn, TargetForm
+from tailer.sinks.database.columns import NOT_KEPT, TargetColumn, TargetForm
 from tailer.sinks.database.names import listed, quoted, shortened, spelled
 from tailer.sinks.database.store import ColumnThere, Store
 
@@ -31,7 +31,9 @@ def fit_table(store: Store, table: str, form: TargetForm, there: Iterable[Column
     wrong = _wrong_types(store, table, form, known) + _demanded(store, table, form, known)
     if wrong:
         reasons, statements = zip(*wrong, strict=True)
-        raise _misfit(store, table, "; ".join(reasons), statements)
+        # Once the table has another name, the other statements have no table.
+        aside = store.setting_aside(table)
+        raise _misfit(store, table, "; ".join(reasons), [aside] if aside in statements else statements)
     for column in missing:
         store.run(f"ALTER TABLE {spelled(table)} ADD COLUMN {quoted(column.name)} {store.column_type(column)}")
     return [column.name for column in missing]
@@ -79,13 +81,15 @@ def _demanded(store: Store, table: str, form: TargetForm, known: Mapping[str, Co
 
 def _check_names(store: Store, form: TargetForm) -> None:
     seen: dict[str, TargetColumn] = {}
+    # Rows of a kept table are of no place in the log.
+    advice = "Send this table's rows in the generic form (without --typed)." if form.segment else NOT_KEPT
     for column in form.columns:
-        store.check_name(column.name)
+        store.check_name(column.name, advice)
         other = seen.setdefault(_folded(store)(column.name), column)
         if other is not column:
             raise UsageError(
                 f"{store.name} takes {other.name} and {column.name} for one column",
-                remedy="Send this table's rows in the generic form (without --typed, or with --mode changes).",
+                remedy=advice,
             )
 
 
@@ -96,5 +100,5 @@ def _folded(store: Store) -> Callable[[str], str]:
 def _misfit(store: Store, table: str, reason: str, statements: Iterable[str]) -> CdcError:
     return SinkError(
         f"table {table} of {store.name} has another shape: {reason}",
-        remedy=f"Run: {'; '.join(statements)}; or choose another table with --into.",
+        remedy=f"Run: {'; '.join(statements)}; or choose another --into and another --consumer.",
     )

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tailer.errors import SinkError
 from tailer.schema.model import Column, TableDefinition
-from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind, kind_of
+from tailer.sinks.database.columns import NOT_KEPT, TargetColumn, TargetForm, ValueKind, kind_of
 from tailer.sinks.database.folded import Key
 from tailer.typed_decode import json_decoder
 from tailer.types import parse_type
@@ -133,7 +133,7 @@ class SourceTable:
         if value is None:
             raise SinkError(
                 f"a row of {self.name} has no value for {column.name} in its key, and a table of a database wants one",
-                remedy="Take images of this table with --mode changes.",
+                remedy=NOT_KEPT,
             )
         return value
 

@@ -20,6 +20,10 @@ _ROOM: Final = "Free space on the server, and start again."
 _RIGHTS: Final = (
     "Grant this user CREATE on the schema (or SELECT, INSERT, UPDATE on both tables), and TEMPORARY on the database."
 )
+_MANY_COLUMNS: Final = (
+    "Send this table's rows in the generic form, by another --consumer into another --into: --mode changes without "
+    "--typed. With --mode table leave the table out (--exclude)."
+)
 
 _STATES: Final[Mapping[str, tuple[type[CdcError], str]]] = {
     "08": (TargetAwayError, ""),  # connection
@@ -39,7 +43,7 @@ _STATES: Final[Mapping[str, tuple[type[CdcError], str]]] = {
     "53100": (SystemFailedError, _ROOM),
     "53400": (SystemFailedError, _ROOM),
     "54": (RowsRefusedError, ""),  # a row that is too large
-    "54011": (SinkError, "Send this table's rows in the generic form (without --typed)."),
+    "54011": (SinkError, _MANY_COLUMNS),  # of a typed form, or of a kept table
     "55": (TargetAwayError, ""),  # locked, or not ready
     "57": (TargetAwayError, ""),  # shut down, crashed, cancelled
     "57P04": (UsageError, "The database was dropped."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailer.errors import CdcError, SinkError
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
-from tailer.sinks.database.names import quoted, spelled
+from tailer.sinks.database.names import free_column, free_name, quoted, spelled
 
 if TYPE_CHECKING:
     import pyarrow
@@ -122,8 +122,8 @@ class Store(ABC):
     def insert(self, table: str, form: TargetForm, batches: Sequence[pyarrow.RecordBatch]) -> None:
         """Inside a transaction: append the rows, but for those whose key is there."""
 
-    def check_name(self, column: str) -> None:
-        """UsageError for a column's name that would not stay what it is."""
+    def check_name(self, column: str, advice: str) -> None:
+        """UsageError for a column's name that would not stay what it is. `advice`: what to do then."""
         return
 
     def column_type(self, column: TargetColumn) -> str:
@@ -132,11 +132,17 @@ class Store(ABC):
 
     def retyping(self, table: str, column: str) -> str:
         """The statement that makes room for a column of another type: what is there gets another name."""
-        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(f'{column}_before')}"
+        fold = str.casefold if self.folds else str
+        aside = free_column(column, self.name_limit, {fold(each.name) for each in self.columns(table)}, fold)
+        return f"ALTER TABLE {spelled(table)} RENAME COLUMN {quoted(column)} TO {quoted(aside)}"
 
     def setting_aside(self, table: str) -> str:
         """The statement after which a table of ours is made under the name."""
-        return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(table.rpartition('.')[2] + '_before')}"
+        return f"ALTER TABLE {spelled(table)} RENAME TO {quoted(self.free_table(table).rpartition('.')[2])}"
+
+    def free_table(self, table: str) -> str:
+        """Inside a transaction: a name that no table has, for one that is set aside."""
+        return free_name(table, self.name_limit, _Tables(self))
 
     def rename_column(self, table: str, before: str, after: str) -> None:
         """Inside a transaction: give a column another name."""
@@ -170,3 +176,13 @@ class Store(ABC):
             if documented is None:
                 raise
             raise documented from error
+
+
+class _Tables:
+    """The tables that a database has, to ask whether a name is taken."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and bool(self._store.columns(name))

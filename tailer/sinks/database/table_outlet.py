@@ -1,8 +1,8 @@
 """An outlet that keeps tables of a database as the source's are, by images, and beside them the position.
 
 A table of the source is one of the target. Static columns stand in each row of their partition, as SELECT shows them,
-and in a table beside it, `NAME_static`. A table that the database refuses is stopped alone: its images wait in
-`cdc_tail_waiting`. Knows no kind of database.
+and in a table beside it, `NAME_static`. A table that the database refuses, or that another consumer keeps, is stopped
+alone: its images wait in `cdc_tail_waiting`. Knows no kind of database.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tailer.errors import CdcError, RefusedError, SinkError, UsageError
+from tailer.errors import CdcError, SinkError, UsageError
 from tailer.sinks.base import Rows
 from tailer.sinks.database.in_hand import InHand
 from tailer.sinks.database.keeper import Keeper
 from tailer.sinks.database.lives import Lives
 from tailer.sinks.database.names import beside
+from tailer.sinks.database.positions import KeptByAnotherError
 from tailer.sinks.database.store import Store
 from tailer.sinks.database.tables_kept import TablesKept
 from tailer.sinks.database.waiting import NAME as WAITING
@@ -135,7 +136,9 @@ class TableOutlet(InHand[dict[str, Any]]):
             return self._keeper.take(source, images)
         except Exception as error:
             found = error if isinstance(error, CdcError) else self._store.documented(error)
-            if isinstance(found, RefusedError) or not isinstance(found, SinkError | UsageError):
+            # Without a pattern there is no other table that could go on.
+            alone = (SinkError, UsageError, *((KeptByAnotherError,) if "{" in self._table else ()))
+            if not isinstance(found, alone):
                 raise
             raise _TableStoppedError(source, found) from error
 

@@ -7,7 +7,7 @@ it, passing over keys that are there. So a batch is in the target whole or not a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ class Database:
     """One kind. `types`: column types by Spark's type names; those without an entry are written as text.
 
     `unlogged`: how a table is made that may be empty after a crash. `writers`: tasks that may write at once, 0 = any.
+    `name_limit`: how many bytes a name may have; `cuts`: the database cuts longer ones, instead of taking them whole.
     """
 
     scheme: str
@@ -28,6 +29,8 @@ class Database:
     types: Mapping[str, str]
     unlogged: str
     writers: int
+    name_limit: int
+    cuts: bool
 
 
 _COMMON: Final = {
@@ -48,6 +51,8 @@ POSTGRESQL: Final = Database(
     {**_COMMON, "decimal": "NUMERIC", "date": "DATE", "timestamp": "TIMESTAMP WITH TIME ZONE", "binary": "BYTEA"},
     "CREATE UNLOGGED TABLE",
     0,
+    63,
+    True,
 )
 # Decimals and times stay text: SQLite has no type that keeps all their digits.
 SQLITE: Final = Database(
@@ -57,6 +62,9 @@ SQLITE: Final = Database(
     {**_COMMON, "binary": "BLOB"},
     "CREATE TABLE",
     1,
+    # SQLite has no limit of its own; this is the one that `follow --to sqlite` has.
+    200,
+    False,
 )
 
 _SECRET: Final = re.compile(r"[?&;](user|password)=", re.IGNORECASE)
@@ -86,6 +94,18 @@ def column_type(database: Database, spark_type: str) -> str:
 def is_kept(database: Database, spark_type: str) -> bool:
     """Whether values of this Spark type go there as they are; the others as text."""
     return spark_type.partition("(")[0] in database.types
+
+
+def check_columns(database: Database, names: Iterable[str]) -> None:
+    """UsageError for a column whose name would not stay what it is."""
+    for name in names:
+        if database.cuts and len(name.encode()) > database.name_limit:
+            raise UsageError(
+                f"the database cuts the name of column {name}",
+                expected=f"at most {database.name_limit} bytes",
+                found=len(name.encode()),
+                remedy="Send this table's rows in the generic form (without --typed).",
+            )
 
 
 def create_target(database: Database, table: str, columns: Mapping[str, str], key: str) -> str:

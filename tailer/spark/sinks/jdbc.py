@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from tailer.errors import CdcError, SinkError, SystemFailedError, UsageError
-from tailer.sinks.database.names import check_table, quoted
+from tailer.sinks.database.names import check_table, quoted, with_hash
 from tailer.spark.errors import find_error
 from tailer.spark.quoting import quoted_name
 from tailer.spark.sinks.base import PlainSink
 from tailer.spark.sinks.database import (
+    check_columns,
     create_batch,
     create_target,
     database_of,
@@ -48,9 +48,10 @@ class JdbcSink(PlainSink):
     def __init__(self, url: str, table: str, key: str, run: str) -> None:
         self._url = url
         self._database = database_of(url)
-        self._table = check_table(table)
+        self._table = check_table(table, self._database.name_limit)
         self._key = key
-        self._batch = f"{table}_{blake2b(run.encode(), digest_size=4).hexdigest()}"
+        # Within the limit: PostgreSQL cuts a longer name, which could make it the target's or another query's.
+        self._batch = with_hash(table, run, self._database.name_limit)
         self._names: tuple[str, ...] = ()
         self._connection: Any = None
         self._connect: Any = None
@@ -63,6 +64,7 @@ class JdbcSink(PlainSink):
         """The tables, and a move of no rows: the database itself says what is wrong with columns or key."""
         kinds = {field.name: field.dataType.simpleString() for field in frame.schema}
         self._names = tuple(kinds)
+        check_columns(self._database, self._names)
         self._connect = _connector(session, self._database.driver, self._url, _login())
         with _told():
             self._run(create_target(self._database, self._table, kinds, self._key))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.images.chain import Cause, changed_of, op_of, row_image
-from tailer.images.image import Image
+from tailer.images.image import Image, Op
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.rebuild import Table
@@ -18,6 +18,7 @@ from tailer.typed_decode import json_decoder
 
 _decode_fields: Final = json_decoder(dict[str, msgspec.Raw]).decode
 _NULL: Final = b"null"
+_UPSERT: Final[Op] = "upsert"
 
 
 def changed_columns(old: Table, new: Table) -> tuple[str, ...]:
@@ -90,13 +91,21 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> tupl
             changed = changed_of(new, row, before, after)
             images.append(row_image(new, row, "delete", before, after, changed, None, cause, now_us))
         elif changed := _reads_differently(before, after):
-            images.append(row_image(new, row, op_of(before, after), before, after, changed, None, cause, now_us))
+            op = _UPSERT if rekeyed and _is_in_part(after) else op_of(before, after)
+            images.append(row_image(new, row, op, before, after, changed, None, cause, now_us))
         elif before.guessed and after.complete and after.text is not None:
             images.append(row_image(new, row, "read", after, after, (), None, cause, now_us))
         elif after.text is not None and (rekeyed or any(after.values.get(name) is not None for name in retyped)):
             # What keeps the table has the row under another key, or the value in a column of another type.
-            images.append(row_image(new, row, "update", before, after, retyped, None, cause, now_us))
+            op = _UPSERT if rekeyed and _is_in_part(after) else "update"
+            images.append(row_image(new, row, op, before, after, retyped, None, cause, now_us))
     return images, len(rows)
+
+
+def _is_in_part(view: View) -> bool:
+    """Whether a row is there, and not all of it is known. Under a key that reads differently nothing has it yet: an
+    `update` of a row in part would make none there."""
+    return view.lives and not view.complete
 
 
 def _reads_differently(before: View, after: View) -> tuple[str, ...]:

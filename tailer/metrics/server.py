@@ -57,6 +57,8 @@ class Server:
             host, port = self._server.server_address[:2]
             self.address = Listen(str(host), int(port))
             self._ended, self._end = socket.socketpair()
+            undo.callback(self._ended.close)
+            undo.callback(self._end.close)
             self._thread = threading.Thread(target=self._run, name="cdc-tail-metrics", daemon=True)
             self._thread.start()
             undo.pop_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tailer.schema.model import Column, TypeField
-from tests.unit.images.told import START, State, delete, insert, update
+from tests.unit.images.told import KEYS, START, State, definition, delete, insert, update
 
 LIST = Column("l", "regular", "list<int>")
 SET = Column("e", "regular", "set<text>")
@@ -34,6 +34,22 @@ def test_a_map_is_shown_whole_as_its_elements_change() -> None:
         ("update", {"m": {"b": 2, "c": 3}}, {"m": {"z": 0}}, ("m",))
     ]
     assert state.told(update(START + 4, m=None)) == [("update", {"m": {"z": 0}}, {"m": None}, ("m",))]
+
+
+def test_a_row_that_is_known_in_part_is_there_under_a_key_that_reads_differently() -> None:
+    """What keeps the table has deleted it under the earlier key: an `update` of a row in part would make none."""
+    keys = (KEYS[0], Column("x", "clustering", "frozen<p>", 0))
+    old, new = (
+        definition(Column("v", "regular", "int"), keys=keys, types={"p": tuple(TypeField(n, "int") for n in names)})
+        for names in ("a", "ab")
+    )
+    state = State(define=False, nodes=("a",))
+    state.define(old)
+    images = state.tell({**insert(START + 1, v=5), "clustering": '{"x":{"a":7}}'})
+    assert [(image.op, image.complete) for image in images] == [("upsert", False)]
+    (image,) = [each for each in state.define(new, at=3) if each.op != "schema"]
+    assert (image.op, image.complete) == ("upsert", False)
+    assert image.after == '{"k":1,"x":{"a":7,"b":null},"v":5}'
 
 
 def test_an_element_that_was_replaced_before_it_came_takes_no_effect() -> None:

@@ -103,11 +103,13 @@ class Log:
         log = node_log(self.folder, settings, PATIENCE_SECONDS)
         hold = None if writes else hold_of(log, settings, f"{os.getpid()}-{next(_NUMBERS)}")
         with open_tail(log, settings, writes=writes, hold=hold) as tail:
-            for step in steps(tail, once=once, say=self.notices.append):
-                yield from _batches(tail, step)
-                tail.advance(step)
-                tail.save()
-            self.notices.extend(tail.last_notices())
+            try:
+                for step in steps(tail, once=once, say=self.notices.append):
+                    yield from _batches(tail, step)
+                    tail.advance(step)
+                    tail.save()
+            finally:
+                self.notices.extend(tail.last_notices())
 
 
 def _batches(tail: Tail, step: Step) -> Iterator[pyarrow.RecordBatch]:

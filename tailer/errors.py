@@ -48,13 +48,17 @@ class CdcError(Exception):
         self.what = f"{where}: {self.what}"
 
     def sentence(self) -> str:
+        """All of it, as a user reads it."""
+        return f"{self.fact()} {self.remedy}" if self.remedy else self.fact()
+
+    def fact(self) -> str:
+        """The same without what to do."""
         text = self.what
         if self.at is not None and str(self.at) not in text:
             text += f" at {self.at}"
         if self.file is not None:
             text += f" ({self.file})"
-        text = f"{with_parts(text, self.expected, self.found)}."
-        return f"{text} {self.remedy}" if self.remedy else text
+        return f"{with_parts(text, self.expected, self.found)}."
 
 
 def with_parts(text: str, expected: object, found: object) -> str:

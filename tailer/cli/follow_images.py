@@ -28,7 +28,7 @@ from tailer.tail.deliver import deliver
 from tailer.tail.follow import Say
 from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.feed import ImageFeed, look
-from tailer.tail.images.form import tell_left_out, typed_images
+from tailer.tail.images.form import LeftOutValues, typed_images
 from tailer.tail.images.run import ImageRun, image_run, tail_options_of
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.patience import STOPPED, Patience, StoppedError, Told, hearing
@@ -68,10 +68,10 @@ def follow_images(
         _into_outlet(nodes, places, options, images, snapshot, to, values, watched, stopping)
         return
     say = STANDARD_ERROR.notice
-    shown = _Shown(form, options, images)
+    shown = _Shown(form, options, images, LeftOutValues(say))
     once, rereads = values["once"], snapshot.rereads
     made = image_run(places, options, images, shown.give, say, once=once, rereads=rereads)
-    with made as run, _beside(run, nodes, snapshot, values, say) as beside:
+    with shown.telling(), made as run, _beside(run, nodes, snapshot, values, say) as beside:
 
         def begin(tail: Tail) -> None:
             shown.begin(tail, run.stream)
@@ -81,7 +81,7 @@ def follow_images(
             return _to_images(run, values, say, [], begin=begin)
 
         run_beside(nodes, give, values, watched, stopping, run.timers.look, beside)
-    shown.close(say)
+    shown.close()
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def _beside(
 class _Shown:
     """Images on standard output; typed ones as soon as a node's log has told their form. One thread at a time."""
 
-    def __init__(self, form: Form, options: TailOptions, images: ImageOptions) -> None:
-        self._form, self._options, self._before = form, options, images.before
+    def __init__(self, form: Form, options: TailOptions, images: ImageOptions, left_out: LeftOutValues) -> None:
+        self._form, self._options, self._before, self._left_out = form, options, images.before, left_out
         self._typed: TypedImages | None = None
         self._sink = open_image_sink(form) if options.table is None else None
         self._waiting: list[ImageBatch] = []
@@ -125,12 +125,20 @@ class _Shown:
             self._sink.write(batch.rows(before=self._before))
         else:
             self._sink.write(self._typed.rows(batch.images, before=self._before))
+            self._left_out.tell(self._typed)
         return self._sink is not None
 
-    def close(self, say: Callable[[str], None]) -> None:
+    def close(self) -> None:
         if self._sink is not None:
             self._sink.close()
-        tell_left_out(self._typed, say)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """However the block ends, it is told what was left out."""
+        try:
+            yield
+        finally:
+            self._left_out.tell(self._typed, last=True)
 
 
 class _WaitingReporter:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
+from tailer.counted_notices import CountedNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.jit.ready import expect
 from tailer.limits import MIB
@@ -196,9 +197,15 @@ def masking_of(masks: Masks, key: MaskKey | None) -> Masking:
     return Masking(masks, key.secret)
 
 
-def left_out_notices(left_out: Mapping[str, int], why: str) -> list[str]:
-    """What is said of values that a typed form has no column for (`Reader.left_out`)."""
-    return [f'warning: {count} values of column "{name}" were left out{why}' for name, count in left_out.items()]
+def count_left_out(left_out: Counter[str], why: str, notices: CountedNotices) -> None:
+    """Take over how many values a typed form had no column for (`Reader.left_out`): these are counted there no more."""
+    for name, number in left_out.items():
+
+        def sentence(number: int, name: str = name) -> str:
+            return f'warning: {number} values of column "{name}" were left out{why}'
+
+        notices.count(("values", name), sentence, sentence, number)
+    left_out.clear()
 
 
 def _unknown_notice(count: int) -> str:

@@ -94,10 +94,8 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")
-        for sentence in parts.faults.last_notices():
+        for sentence in tail.last_notices():
             say(sentence)
-        if tail.quarantined:
-            say(f"warning: {tail.quarantined} entries cannot be decoded and are left out")
     return jobs
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from tailer.counted_notices import CountedNotices
 from tailer.definitions.at_spans import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
 from tailer.framing.name import parse_log_name
@@ -25,7 +26,7 @@ from tailer.options.tail import TailOptions
 from tailer.planning.absent import check_mounted
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
-from tailer.reading.reader import Reader, left_out_notices
+from tailer.reading.reader import Reader, count_left_out
 from tailer.reading.task import Change, ReadTask
 from tailer.remote.access import Access, access_of
 from tailer.remote.link import Link
@@ -186,6 +187,9 @@ def _reader(key_file: str) -> Reader:
     return Reader(mask_key(Path(key_file)) if key_file else None)
 
 
+_NOTICES: Final = CountedNotices()
+"""Of the worker's life: what comes again is told once a minute, in whichever task that is."""
+
 _Tables = dict[str, TableDefinition]
 _DECODER: Final = msgpack_decoder(_Tables)
 
@@ -239,9 +243,8 @@ def _source(job: Job) -> Source:
 
 def _left_out(reader: Reader) -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
-    left_out = left_out_notices(reader.left_out, " (onSchemaChange=ignore)")
-    reader.left_out.clear()
-    return [*reader.take_notices(), *left_out]
+    count_left_out(reader.left_out, " (onSchemaChange=ignore)", _NOTICES)
+    return [*reader.take_notices(), *_NOTICES.take()]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

@@ -83,6 +83,8 @@ class NodeStanding:
         return self._journal.id
 
     def close(self) -> None:
+        for sentence in self._tail.last_notices():
+            self._say(sentence)
         self._tail.close()
 
     def initial(self) -> NodeOffset:

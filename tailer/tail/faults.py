@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from tailer.counted_notices import CountedNotices
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError, DefinitionError, LossError, QuarantineFullError, UnknownTableError
 from tailer.options.tail import TailOptions
@@ -35,6 +36,7 @@ class Faults:
         self._outside = outside
         self._unknown = UnknownTables(options, outside, keeps=quarantine.keeps)
         self._notices: list[str] = []
+        self._left_out = CountedNotices()
         self._keeps_known = False
 
     def keep_known_rows(self) -> None:
@@ -49,11 +51,18 @@ class Faults:
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
-        return [*notices, *self._unknown.take_notices()]
+        return [*notices, *self._left_out.take(), *self._unknown.take_notices()]
 
     def last_notices(self) -> list[str]:
-        """What is still to be reported when a run ends."""
-        return [*self.take_notices(), *self._unknown.take_notices(last=True)]
+        """What is still to be reported when a run ends, and how much it left out in all."""
+        notices = [*self.take_notices(), *self._unknown.take_notices(last=True)]
+        if self.quarantined:
+            notices.append(f"warning: {self.quarantined} entries were {self._aside}")
+        return notices
+
+    @property
+    def _aside(self) -> str:
+        return "put into quarantine" if self._quarantine.keeps else "left out"
 
     def reading(self, planned: Position) -> OnFault:
         """What a reader calls on a fault; the planner stands at `planned`.
@@ -90,7 +99,11 @@ class Faults:
         at = Position(*(int(batch.column(name)[row]) for name in ("segment", "offset")))
         line = batch.json_lines().split(b"\n")[row]
         self._quarantine.keep(at, self._survey.log_name(at.segment), error, line, int(batch.column("row")[row]))
-        self._notices.append(f"warning: {error.sentence()} The row is in quarantine.")
+        self._left_out.count(
+            "rows",
+            lambda number: f"warning: {error.fact()} The row was {self._aside}.",
+            lambda number: f"warning: {number} rows that the target refuses were {self._aside} by now",
+        )
 
     def file_of(self, span: Span) -> SegmentFile | None:
         """The segment of a span that was planned; None where it was deleted meanwhile, and that is an accepted loss."""
@@ -120,6 +133,11 @@ class Faults:
         """Put what cannot be delivered aside, and decide for good that it is left out."""
         self._quarantine.keep(at, self._survey.log_name(at.segment), error, data)
         self._journal.append_skip(self._options.consumer, at, error, len(data))
+        self._left_out.count(
+            "entries",
+            lambda number: f"warning: {error.fact()} The entry was {self._aside}.",
+            lambda number: f"warning: {number} entries that cannot be delivered were {self._aside} by now",
+        )
 
     def _keep_unknown(self, at: Position, error: UnknownTableError, data: bytes) -> None:
         """Put an entry of an unknown table aside, where that is possible.

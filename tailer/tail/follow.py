@@ -73,16 +73,10 @@ def follow(
         raise
     finally:
         delivered.quarantined = tail.quarantined
-        _say_last(tail, say)
+        for sentence in tail.last_notices():
+            say(sentence)
     saver.save()
     return delivered
-
-
-def _say_last(tail: Tail, say: Say) -> None:
-    for sentence in tail.last_notices():
-        say(sentence)
-    if tail.quarantined:
-        say(f"warning: {tail.quarantined} entries were put into quarantine")
 
 
 def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver, watch: Watch) -> Iterator[int]:

@@ -138,10 +138,12 @@ def run(
     log = node_log(log_place(os.fspath(folder)), settings, PATIENCE_SECONDS)
     with open_tail(log, settings) as tail, started(consumer, tail):
         delivery = Delivery(tail, consumer)
-        for step in steps(tail, once=once, say=say, stopping=stopping):
-            delivery.deliver(step)
-        for sentence in tail.last_notices():
-            say(sentence)
+        try:
+            for step in steps(tail, once=once, say=say, stopping=stopping):
+                delivery.deliver(step)
+        finally:
+            for sentence in tail.last_notices():
+                say(sentence)
 
 
 def begins_at(tail: Tail) -> ConsumerState:

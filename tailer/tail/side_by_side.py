@@ -127,25 +127,25 @@ class _SideBySide:
         self._pulses = {node.name: Pulse(self._at_target, self._finder(node.name), clock) for node in nodes}
 
     def run(self) -> None:
-        threads = {
-            node.name: threading.Thread(target=self._node, args=(node,), name=f"cdc-tail-{node.name}", daemon=True)
-            for node in self._nodes
-        }
-        for thread in threads.values():
-            thread.start()
+        # Waited for by events: a join that Ctrl-C interrupts makes Python 3.11 take its thread for ended
+        # (threading.Thread._wait_for_tstate_lock), and what that has in hand would be cut off.
+        ended = {node.name: threading.Event() for node in self._nodes}
+        for node in self._nodes:
+            threading.Thread(
+                target=self._thread, args=(node, ended[node.name]), name=f"cdc-tail-{node.name}", daemon=True
+            ).start()
         try:
-            while any(thread.is_alive() for thread in threads.values()) and not self._stop():
-                for name, thread in threads.items():
-                    thread.join(_SLICE_SECONDS / len(threads))
-                    if thread.is_alive() and self._waits:
+            while not all(event.is_set() for event in ended.values()) and not self._stop():
+                for name, event in ended.items():
+                    if not event.wait(_SLICE_SECONDS / len(ended)) and self._waits:
                         self._listen_to(name)
                 if not self._once:
                     self._look()
         finally:
             self._ending = True
-            for name, thread in threads.items():
-                while thread.is_alive() and self._pulses[name].silence() < _END_SECONDS:
-                    thread.join(_SLICE_SECONDS)
+            for name, event in ended.items():
+                while not event.is_set() and self._pulses[name].silence() < _END_SECONDS:
+                    event.wait(_SLICE_SECONDS)
         if self._errors:
             raise self._errors[0]
         if self._left_out and len(self._left_out) == len(self._nodes):
@@ -153,6 +153,12 @@ class _SideBySide:
 
     def _stop(self) -> bool:
         return self._ending or self._stopping()
+
+    def _thread(self, node: NodeRun, ended: threading.Event) -> None:
+        try:
+            self._node(node)
+        finally:
+            ended.set()
 
     def _node(self, node: NodeRun) -> None:
         """In the node's thread."""

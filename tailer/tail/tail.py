@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tailer.counted_notices import CountedNotices
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError, OtherKeyError
 from tailer.framing.section import Section
@@ -25,7 +26,7 @@ from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
 from tailer.position import Position, Span
-from tailer.reading.reader import left_out_notices
+from tailer.reading.reader import count_left_out
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
@@ -60,6 +61,7 @@ class Tail(Standing):
         self._versions: dict[str, tuple[tuple[int, int], list[Version]]] = {}
         self._waker: Waker | None = None
         self._absent: list[str] = []
+        self._left_out = CountedNotices()
         self._created_again = CreatedAgain(parts.definitions.history, parts.outside)
 
     @property
@@ -170,6 +172,7 @@ class Tail(Standing):
         with self._survey.opened(task.span.segment) as file:
             yield from self._read(task, file)
         self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
+        count_left_out(reader.left_out, ", which is newer than this run", self._left_out)
 
     def _read(self, task: ReadTask, file: SegmentFile) -> Iterator[AnyBatch]:
         reader, on_fault = self._parts.reader, self._parts.faults.reading(self.offset.position)
@@ -202,12 +205,11 @@ class Tail(Standing):
         parts = (self._holding, self._survey, self._definitions, *also)
         notices = [*self._notices, *(line for part in parts for line in part.take_notices()), *take_notices()]
         self._notices = []
-        return notices
+        return [*notices, *self._left_out.take()]
 
     def last_notices(self) -> list[str]:
-        """What is still to be told when a run ends: of what was read last, and each column that was left out."""
-        left_out = left_out_notices(self._parts.reader.left_out, ", which is newer than this run")
-        return [*self.take_notices(), *self._parts.faults.last_notices(), *left_out]
+        """What is still to be told when a run ends: of what was read last, and how much was left out."""
+        return [*self.take_notices(), *self._parts.faults.last_notices(), *self._left_out.take(last=True)]
 
     def accept(self, error: CdcError) -> Position | None:
         """Go on behind a loss, if that was chosen; the position that reading continues at, None if it was not."""

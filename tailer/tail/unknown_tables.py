@@ -8,31 +8,17 @@ Reads nothing and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
+from tailer.counted_notices import CountedNotices
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import UnknownTableError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
 
-REPEAT_SECONDS: Final = 60.0
-"""How often the number of entries of one table is reported while it grows."""
-
-
 REPLAY: Final = "With its definition (--schema FILE) `cdc-tail quarantine DIR replay --consumer NAME` gives the rows"
-
-
-@dataclass(slots=True)
-class _Aside:
-    """Entries of one table that this run put aside. `reported`: how many of them were, `at`: when that was."""
-
-    first: Position
-    count: int = 0
-    reported: int = 0
-    at: float = 0.0
 
 
 class UnknownTables:
@@ -51,8 +37,7 @@ class UnknownTables:
         self._named = frozenset(options.quarantine_tables)
         self._quarantine = options.quarantine
         self._outside = outside
-        self._clock = clock
-        self._aside: dict[str, _Aside] = {}
+        self._notices = CountedNotices(clock)
         self._learnt: set[tuple[str, Position]] = set()
 
     def learn(self, error: UnknownTableError, at: Position) -> bool:
@@ -78,28 +63,21 @@ class UnknownTables:
 
     def count(self, table: str, at: Position) -> None:
         """An entry of the table was put aside."""
-        self._aside.setdefault(table, _Aside(at)).count += 1
+
+        def first(number: int) -> str:
+            return (
+                f"warning: {_entries(number)} of table {UUID(table)} {self._where}, the first one at {at}: "
+                f"{self._why(table)}. {self._remedy}"
+            )
+
+        def more(number: int) -> str:
+            return f"warning: {_entries(number)} of the unknown table {UUID(table)} were {self._where} by now"
+
+        self._notices.count(table, first, more)
 
     def take_notices(self, *, last: bool = False) -> list[str]:
-        """What is to be reported now: of each table the first entry at once, later the number that grew.
-
-        `last`: the run ends, so what was not reported yet is.
-        """
-        return list(self._notices(last))
-
-    def _notices(self, last: bool) -> Iterator[str]:
-        for table, aside in self._aside.items():
-            due = last or not aside.reported or self._clock() - aside.at >= REPEAT_SECONDS
-            if aside.count == aside.reported or not due:
-                continue
-            if aside.reported:
-                yield f"warning: {_entries(aside.count)} of the unknown table {UUID(table)} were {self._where} by now"
-            else:
-                yield (
-                    f"warning: {_entries(aside.count)} of table {UUID(table)} {self._where}, the first one at "
-                    f"{aside.first}: {self._why(table)}. {self._remedy}"
-                )
-            aside.reported, aside.at = aside.count, self._clock()
+        """What is to be told now of entries that were put aside, by table. `last`: the run ends."""
+        return self._notices.take(last=last)
 
     def _why(self, table: str) -> str:
         if table in self._named:

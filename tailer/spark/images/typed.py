@@ -101,13 +101,16 @@ def typed_images(generic: DataFrame, form: ImageForm) -> DataFrame:
 
 def made_typed(packed: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     """In a task: a batch of typed images for each batch of generic ones."""
-    from tailer.reading.reader import left_out_notices
+    from tailer.counted_notices import CountedNotices
+    from tailer.reading.reader import count_left_out
 
     with told():
         form = decode_msgpack(packed, ImageForm).made()
         for batch in batches:
             yield form.to_arrow(images_of(batch))
-        for notice in left_out_notices(form.left_out, " (onSchemaChange=ignore)"):
+        notices = CountedNotices()
+        count_left_out(form.left_out, " (onSchemaChange=ignore)", notices)
+        for notice in notices.take(last=True):
             say(notice)
 
 

@@ -13,7 +13,7 @@ from tailer.options.tail import TailOptions
 from tailer.tail.deliver import deliveries
 from tailer.tail.follow import Say
 from tailer.tail.images.feed import ImageFeed
-from tailer.tail.images.form import tell_left_out, typed_images
+from tailer.tail.images.form import LeftOutValues, typed_images
 from tailer.tail.images.run import ImageRun, image_run
 from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 from tailer.tail.open import open_tail
@@ -35,7 +35,7 @@ def image_batches(
         return False
 
     with image_run([(options.node, place)], options, images, give, say, once=once) as run:
-        drained = _Drained(run, waiting)
+        drained = _Drained(run, waiting, LeftOutValues(say))
         if options.table is None:
             yield from drained
         log = node_log(place, run.tail, PATIENCE_SECONDS)
@@ -45,14 +45,15 @@ def image_batches(
             yield from drained
             for _ in deliveries(feed, once=once, say=say):
                 yield from drained
-        tell_left_out(drained.form, say)
+        drained.left_out.tell(drained.form, last=True)
 
 
 class _Drained:
     """What waits, in Arrow, each time that this is gone through. `form`: of the images, None for the generic one."""
 
-    def __init__(self, run: ImageRun, waiting: deque[ImageBatch]) -> None:
+    def __init__(self, run: ImageRun, waiting: deque[ImageBatch], left_out: LeftOutValues) -> None:
         self.form: TypedImages | None = None
+        self.left_out = left_out
         self._run = run
         self._waiting = waiting
 
@@ -64,4 +65,5 @@ class _Drained:
                 yield batch.rows(before=before).to_arrow()
             elif len(rows := self.form.rows(batch.images, before=before)):
                 yield rows.to_arrow()
+            self.left_out.tell(self.form)
             self._run.stream.taken(batch.number)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tailer.reading.reader import left_out_notices
+from tailer.counted_notices import CountedNotices
+from tailer.reading.reader import count_left_out
 from tailer.tail.follow import Say
 
 if TYPE_CHECKING:
@@ -26,8 +27,16 @@ def typed_images(tail: Tail, options: TailOptions) -> TypedImages:
     return TypedImages(form, {column.name for each in of_name for column in each.columns if column.dropped})
 
 
-def tell_left_out(form: TypedImages | None, say: Say) -> None:
-    """Which values had no column, where they are to be left out."""
-    if form is not None:
-        for notice in left_out_notices(form.left_out, ""):
-            say(notice)
+class LeftOutValues:
+    """Tells which values of typed images had no column, where they are to be left out."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._notices = CountedNotices()
+
+    def tell(self, form: TypedImages | None, *, last: bool = False) -> None:
+        """Behind a batch. `last`: the run ends."""
+        if form is not None:
+            count_left_out(form.left_out, "", self._notices)
+        for notice in self._notices.take(last=last):
+            self._say(notice)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tailer.position import Position
+from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.schema.taken_back import Key, concerning, creates, is_key_column, key_of, place_of, renames, taken_back
@@ -189,21 +190,26 @@ def drops(deltas: Iterable[SchemaDelta]) -> list[SchemaDelta]:
     return [d for d in deltas if d.table in ("tables", "views") and not d.cells]
 
 
+def alive(deltas: Iterable[SchemaDelta], state: SchemaState) -> dict[str, int]:
+    """By id the tables that DROPs of a log may end, and when each was created (µs): a schema that the node copied has
+    the tombstones of earlier tables and keyspaces too."""
+    keyspaces = {delta.keyspace for delta in drops(deltas)}
+    known = state.definitions.items() if keyspaces else ()
+    there = [id for id, held in known if held.keyspace in keyspaces and not held.dropped]
+    return {id: min(state.column_times(id).values(), default=BASE_TS) for id in there}
+
+
 def ended_by(
-    deltas: Iterable[SchemaDelta],
-    before: Mapping[str, TableDefinition],
-    after: Mapping[str, TableDefinition],
-    born: Mapping[str, int],
+    deltas: Iterable[SchemaDelta], born: Mapping[str, int], after: Mapping[str, TableDefinition]
 ) -> dict[str, int]:
     """By id the tables that changes of a log dropped although they exist after these, and when (µs): a response has the
-    table that was created since with the same id. `born`: when each table of `before` was created (µs): a schema that
-    the node copied has the tombstones of earlier tables and keyspaces too."""
+    table that was created since with the same id. `born`: the tables before, as `alive` gives them."""
     found: dict[str, int] = {}
-    for delta in drops(deltas) if before else ():
+    for delta in drops(deltas) if born else ():
         for id, held in after.items():
-            is_over = id in before and not before[id].dropped and not held.dropped and held.keyspace == delta.keyspace
+            lives = id in born and not held.dropped and held.keyspace == delta.keyspace
             time = delta.row_deletion if delta.clustering == (held.table,) else delta.partition_deletion
-            if is_over and time is not None and time >= born.get(id, BASE_TS):
+            if lives and time is not None and time >= born[id]:
                 found[id] = max(time, found.get(id, time))
     return found
 

@@ -14,7 +14,7 @@ from tailer.definitions.event import DefinitionEvent
 from tailer.definitions.evidence import (
     Evidence,
     SchemaChange,
-    drops,
+    alive,
     ended_by,
     is_second,
     is_taken_over,
@@ -30,7 +30,7 @@ from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.schema.record_definitions import is_native
-from tailer.schema.rows import BASE_TS, SchemaDelta
+from tailer.schema.rows import SchemaDelta
 from tailer.schema.taken_back import Key, added_since, begins, creates, rows_of, shows
 from tailer.state.affected import affects
 from tailer.state.journal_records import (
@@ -295,7 +295,7 @@ class DefinitionHistory:
         return sorted((r for r in own if shown_at(r) > at and r.n not in self._retracted), key=shown_at)
 
     def records_of_log(self) -> list[SchemaRecord]:
-        """The schema changes that the log shows itself, in order."""
+        """The log's own schema records, in order."""
         return [r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG]
 
     def late(self, segment: int) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
@@ -326,10 +326,9 @@ class DefinitionHistory:
                 self._reported.append((record, rows_of(record.deltas)))
             again = self._created_again(record)
             held = {id: self._state.definitions[id] for id in again}
-            before = dict(self._state.definitions) if record.source == LOG and drops(record.deltas) else {}
-            born = {id: min(self._state.column_times(id).values(), default=BASE_TS) for id in before}
+            born = alive(record.deltas, self._state) if record.source == LOG else {}
             changed = {**held, **self.merge(self._state, record)}
-            again |= ended_by(record.deltas, before, changed, born)
+            again |= ended_by(record.deltas, born, changed)
         if changed:
             for key in changed:
                 self._of_key.setdefault(key, []).append(len(self._events))

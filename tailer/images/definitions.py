@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.images.chain import Cause, changed_of, op_of, row_image
-from tailer.images.image import Image, Op
+from tailer.images.image import Image
 from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.rebuild import Table
+from tailer.rows.image_ops import Op
 from tailer.schema.migration import types_in
 from tailer.schema.model import Column
 from tailer.typed_decode import json_decoder

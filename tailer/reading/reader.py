@@ -14,11 +14,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from tailer.counted_notices import CountedNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.jit.ready import expect
 from tailer.limits import MIB
 from tailer.position import Position
+from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.mutations import Mutations
 from tailer.reading.payload import Entries, Payload
 from tailer.reading.task import DefinitionsById, ReadTask

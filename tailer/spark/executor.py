@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tailer.counted_notices import CountedNotices
 from tailer.definitions.at_spans import builtin
 from tailer.errors import ACCEPT, CdcError, LossError, UsageError
 from tailer.framing.name import parse_log_name
@@ -26,6 +25,7 @@ from tailer.options.tail import TailOptions
 from tailer.planning.absent import check_mounted
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
+from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.reader import Reader, count_left_out
 from tailer.reading.task import Change, ReadTask
 from tailer.remote.access import Access, access_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from tailer.errors import CdcError
 from tailer.tail.feed import Feed
-from tailer.tail.follow import WAIT_SECONDS, Say, looks
+from tailer.tail.follow import WAIT_SECONDS, Say, looks, say_last
 from tailer.tail.patience import STOPPED, StoppedError
 from tailer.tail.step import Step
 
@@ -41,8 +41,7 @@ def deliveries(feed: Feed, *, once: bool, say: Say, stopping: Callable[[], bool]
         say(STOPPED)
     finally:
         try:
-            for sentence in feed.tail.last_notices():
-                say(sentence)
+            say_last(feed.tail, say)
         finally:
             feed.close()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from tailer.counted_notices import CountedNotices
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import CdcError, DefinitionError, LossError, QuarantineFullError, UnknownTableError
 from tailer.options.tail import TailOptions
@@ -15,6 +14,7 @@ from tailer.planning.absent import check_mounted
 from tailer.planning.loss import lost
 from tailer.planning.survey import Survey
 from tailer.position import Position, Span
+from tailer.reading.counted_notices import CountedNotices
 from tailer.rows.choice import AnyBatch
 from tailer.segments.group import OnFault
 from tailer.segments.segment import SegmentFile

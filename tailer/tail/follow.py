@@ -73,10 +73,15 @@ def follow(
         raise
     finally:
         delivered.quarantined = tail.quarantined
-        for sentence in tail.last_notices():
-            say(sentence)
+        say_last(tail, say)
     saver.save()
     return delivered
+
+
+def say_last(tail: Tail, say: Say) -> None:
+    """What there is still to say when a run ends."""
+    for sentence in tail.last_notices():
+        say(sentence)
 
 
 def _deliver(tail: Tail, step: Step, sink: Sink, saver: _Saver, watch: Watch) -> Iterator[int]:

@@ -26,7 +26,7 @@ from tailer.options.to_python import python_options
 from tailer.position import Position
 from tailer.reading.task import ReadTask
 from tailer.schema.model import TableDefinition
-from tailer.tail.follow import steps
+from tailer.tail.follow import say_last, steps
 from tailer.tail.node_log import PATIENCE_SECONDS, node_log
 from tailer.tail.open import open_tail
 from tailer.tail.step import Step
@@ -142,8 +142,7 @@ def run(
             for step in steps(tail, once=once, say=say, stopping=stopping):
                 delivery.deliver(step)
         finally:
-            for sentence in tail.last_notices():
-                say(sentence)
+            say_last(tail, say)
 
 
 def begins_at(tail: Tail) -> ConsumerState:

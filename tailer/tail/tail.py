@@ -14,7 +14,6 @@ from typing import Final
 
 import msgspec
 
-from tailer.counted_notices import CountedNotices
 from tailer.definitions.notices import StaleFlags
 from tailer.errors import CdcError, LossError, OtherKeyError
 from tailer.framing.section import Section
@@ -26,6 +25,7 @@ from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
 from tailer.planning.plan import Edge, Plan, plan
 from tailer.position import Position, Span
+from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.reader import count_left_out
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch

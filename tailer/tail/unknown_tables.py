@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from tailer.counted_notices import CountedNotices
 from tailer.definitions.outside import OutsideSources
 from tailer.errors import UnknownTableError
 from tailer.options.tail import TailOptions
 from tailer.position import Position
+from tailer.reading.counted_notices import CountedNotices
 
 REPLAY: Final = "With its definition (--schema FILE) `cdc-tail quarantine DIR replay --consumer NAME` gives the rows"
 

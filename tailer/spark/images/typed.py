@@ -101,7 +101,7 @@ def typed_images(generic: DataFrame, form: ImageForm) -> DataFrame:
 
 def made_typed(packed: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     """In a task: a batch of typed images for each batch of generic ones."""
-    from tailer.counted_notices import CountedNotices
+    from tailer.reading.counted_notices import CountedNotices
     from tailer.reading.reader import count_left_out
 
     with told():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tailer.counted_notices import CountedNotices
+from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.reader import count_left_out
 from tailer.tail.follow import Say
 

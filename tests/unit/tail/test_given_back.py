@@ -123,10 +123,10 @@ def test_a_page_that_cannot_be_begun_gives_its_port_back(monkeypatch: pytest.Mon
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setattr(name, fail)
-    before = set(os.listdir("/proc/self/fd"))
+    before = set(Path("/proc/self/fd").iterdir())
     with pytest.raises(OSError, match="Too many"):
         Server(Listen("127.0.0.1", port), {})
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(Path("/proc/self/fd").iterdir()) == before
     monkeypatch.undo()
     Server(Listen("127.0.0.1", port), {}).close()
 

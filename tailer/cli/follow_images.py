@@ -71,7 +71,7 @@ def follow_images(
     shown = _Shown(form, options, images, LeftOutValues(say))
     once, rereads = values["once"], snapshot.rereads
     made = image_run(places, options, images, shown.give, say, once=once, rereads=rereads)
-    with shown.telling(), made as run, _beside(run, nodes, snapshot, values, say) as beside:
+    with shown.reporting(), made as run, _beside(run, nodes, snapshot, values, say) as beside:
 
         def begin(tail: Tail) -> None:
             shown.begin(tail, run.stream)
@@ -125,7 +125,7 @@ class _Shown:
             self._sink.write(batch.rows(before=self._before))
         else:
             self._sink.write(self._typed.rows(batch.images, before=self._before))
-            self._left_out.tell(self._typed)
+            self._left_out.report(self._typed)
         return self._sink is not None
 
     def close(self) -> None:
@@ -133,12 +133,12 @@ class _Shown:
             self._sink.close()
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
-        """However the block ends, it is told what was left out."""
+    def reporting(self) -> Iterator[None]:
+        """However the block ends, what was left out is reported."""
         try:
             yield
         finally:
-            self._left_out.tell(self._typed, last=True)
+            self._left_out.report(self._typed, last=True)
 
 
 class _WaitingReporter:

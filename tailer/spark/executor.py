@@ -188,7 +188,7 @@ def _reader(key_file: str) -> Reader:
 
 
 _NOTICES: Final = CountedNotices()
-"""Of the worker's life: what comes again is told once a minute, in whichever task that is."""
+"""One for the worker's life: a kind that comes again is reported once a minute, by whichever task meets it."""
 
 _Tables = dict[str, TableDefinition]
 _DECODER: Final = msgpack_decoder(_Tables)

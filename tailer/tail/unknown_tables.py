@@ -76,7 +76,7 @@ class UnknownTables:
         self._notices.count(table, first, more)
 
     def take_notices(self, *, last: bool = False) -> list[str]:
-        """What is to be told now of entries that were put aside, by table. `last`: the run ends."""
+        """Notices of entries that were put aside, by table. `last`: the run ends."""
         return self._notices.take(last=last)
 
     def _why(self, table: str) -> str:

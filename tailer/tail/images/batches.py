@@ -45,7 +45,7 @@ def image_batches(
             yield from drained
             for _ in deliveries(feed, once=once, say=say):
                 yield from drained
-        drained.left_out.tell(drained.form, last=True)
+        drained.left_out.report(drained.form, last=True)
 
 
 class _Drained:
@@ -65,5 +65,5 @@ class _Drained:
                 yield batch.rows(before=before).to_arrow()
             elif len(rows := self.form.rows(batch.images, before=before)):
                 yield rows.to_arrow()
-            self.left_out.tell(self.form)
+            self.left_out.report(self.form)
             self._run.stream.taken(batch.number)

@@ -28,13 +28,13 @@ def typed_images(tail: Tail, options: TailOptions) -> TypedImages:
 
 
 class LeftOutValues:
-    """Tells which values of typed images had no column, where they are to be left out."""
+    """Reports which values of typed images have no column, where the options leave them out."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._notices = CountedNotices()
 
-    def tell(self, form: TypedImages | None, *, last: bool = False) -> None:
+    def report(self, form: TypedImages | None, *, last: bool = False) -> None:
         """Behind a batch. `last`: the run ends."""
         if form is not None:
             count_left_out(form.left_out, "", self._notices)

@@ -45,7 +45,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
     from tailer.cli.stream_progress import progress_line
     from tailer.options.to_spark import parse_options, spark_texts
     from tailer.spark.named import check_tables
-    from tailer.spark.run import run_query, stop
+    from tailer.spark.run import needs_jvm, run_query, stop
     from tailer.spark.session import check_pyspark
 
     check_pyspark()
@@ -69,6 +69,7 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         where = str(kept) if kept else stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-tail-checkpoint-"))
         info = STANDARD_ERROR.info
         info(f"starting Spark; reading {folder} as consumer {source.tail.consumer}")
+        stack.enter_context(needs_jvm())
         session = _open_session(values, source, {**sink.conf(), **images.settings}, sink, kept)
         stack.callback(stop, session)
         told = "checkpoint " + (where if kept else "none: the next run begins anew")

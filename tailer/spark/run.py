@@ -4,6 +4,8 @@ into the documented errors. Loads PySpark when a query is made: the commands loo
 
 from __future__ import annotations
 
+import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -142,18 +144,49 @@ def start(writer: Any, checkpoint: str, *, once: bool) -> StreamingQuery:
 
 def wait(query: StreamingQuery, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Until the query ends by itself. Raises its error as a documented one."""
-    from py4j.protocol import Py4JNetworkError
-
-    # Sleeping here, not in the JVM: an interrupt must not break the connection.
-    try:
+    with needs_jvm():
+        # Sleeping here, not in the JVM: an interrupt must not break the connection.
         while query.isActive:
             time.sleep(POLL_SECONDS)
             meanwhile()
         failure = query.exception()
-    except (Py4JNetworkError, ConnectionError) as error:
-        raise SystemFailedError("the JVM of the query has ended", remedy="Start again.") from error
     if failure is not None:
         raise documented(failure)
+
+
+@contextmanager
+def needs_jvm() -> Iterator[None]:
+    """SystemFailedError where Spark's JVM ends within the block (killed, or out of memory)."""
+    # py4j logs each call that meets the end with a traceback, by the root logger.
+    log = logging.getLogger()
+    log.addFilter(_is_no_lost_call)
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_ended_jvm(error):
+            raise
+        raise _jvm_ended() from error
+    finally:
+        log.removeFilter(_is_no_lost_call)
+
+
+def _is_of_ended_jvm(error: BaseException) -> bool:
+    """Whether a call found no JVM. What Java raised is a Py4JJavaError."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(error, Py4JError | ConnectionError | EOFError) and not isinstance(error, Py4JJavaError)
+
+
+def _jvm_ended() -> SystemFailedError:
+    return SystemFailedError(
+        "Spark's JVM has ended",
+        remedy="Start again: the query goes on from its checkpoint. If it ends again, give it more memory "
+        "(--conf spark.driver.memory=4g); CDC_TAIL_DEBUG=1 shows Spark's log.",
+    )
+
+
+def _is_no_lost_call(record: logging.LogRecord) -> bool:
+    return record.msg != "Exception while sending command." or os.environ.get("CDC_TAIL_DEBUG") == "1"
 
 
 def stop(session: SparkSession) -> None:
@@ -170,6 +203,8 @@ _CAUSE: Final = "Caused by: "
 
 def documented(error: BaseException) -> CdcError:
     """The documented error in something that Spark raised; else one that shows its first line."""
+    if _is_of_ended_jvm(error):
+        return _jvm_ended()
     texts = [str(each) for each in _causes(error)]
     found = next(filter(None, map(find_error, texts)), None)
     if found is not None:

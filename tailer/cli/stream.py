@@ -77,9 +77,8 @@ def stream(folder: str, values: dict[str, Any]) -> None:
         scrolls = values["to"] == "console" and sys.stdout.isatty()
         shown = stack.enter_context(progress_line(info, values["progress"], time.monotonic, scrolls=scrolls))
         stack.callback(shown.end)
-        watch = watched.beside(shown.watch)
-        once, made = values["once"], partial(images.made, source=source)
-        run_query(session, options, sink, where, once=once, watch=watch, told=watched.told, made=made)
+        watch, made = watched.beside(shown.watch), partial(images.made, source=source)
+        run_query(session, options, sink, where, once=values["once"], watch=watch, told=watched.told, made=made)
 
 
 def _check_logs(source: SourceOptions) -> None:

@@ -213,10 +213,10 @@ TAIL: Final = (
     Option("server_key", kinds.FILE, "The key of our certificate.", DEFINITIONS, None, "server-key", _SERVER,
            "serverKey", python=True),
     Option(
-        "keystore", kinds.FILE, f"The server's JCEKS keystore, for an encrypted log; its password from "
+        "keystore", kinds.FILE, f"The server's keystore (JCEKS or PKCS12), for an encrypted log; its password from "
         f"{PASSWORD_VARIABLE}, the key's from {KEY_PASSWORD_VARIABLE} if it differs.", DEFINITIONS, None, "keystore",
-        _KEYS, "keystore", python=True, more="the server's JCEKS keystore, for an encrypted log; in Spark a file that "
-        "driver and executors see, passwords from their environment",
+        _KEYS, "keystore", python=True, more="the server's keystore (JCEKS or PKCS12), for an encrypted log; in Spark "
+        "a file that driver and executors see, passwords from their environment",
     ),
     Option(
         "keystore_password_file", kinds.FILE, "The passwords from a file instead: the keystore's on its first line, "

@@ -17,12 +17,12 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from tailer.errors import DefinitionError
+from tailer.segments.keystore_errors import check_alias, not_opened, wrong_password
 
 _ITERATIONS_MAX: Final = 5_000_000
 """The largest count that Java itself accepts (jdk.jceks.iterationCount)."""
 _MAGIC: Final = b"\xce\xce\xce\xce"
 _JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
-_DER_SEQUENCE: Final = b"\x30"
 _VERSION: Final = 2
 _DIGEST_BYTES: Final = 20
 _PHRASE: Final = b"Mighty Aphrodite"
@@ -40,23 +40,11 @@ def read_secret_key(data: bytes, alias: str, password: str, key_password: str, f
         sealed = _secret_entries(data[:-_DIGEST_BYTES])
     except (ValueError, struct.error) as error:
         raise DefinitionError("the keystore's entries cannot be read", file=file, found=str(error)) from None
-    if alias.lower() not in sealed:
-        raise DefinitionError(
-            "no such secret key in the keystore",
-            file=file,
-            expected=alias,
-            found=f"secret keys {', '.join(sorted(sealed))}" if sealed else "no secret key at all",
-            remedy="Give the keystore of the server that wrote this log.",
-        )
+    check_alias(alias, sealed, file)
     try:
         return _unseal(sealed[alias.lower()], key_password)
     except ValueError as error:
-        raise DefinitionError(
-            f"secret key {alias!r} cannot be opened",
-            file=file,
-            found=str(error),
-            remedy="If the key's password differs from the keystore's, give that one too.",
-        ) from None
+        raise not_opened(alias, file, error) from None
 
 
 def _check_container(data: bytes, password: str, file: str) -> None:
@@ -66,25 +54,17 @@ def _check_container(data: bytes, password: str, file: str) -> None:
     # SHA-1 is what the format has; it tells a wrong password from a right one, and nothing more is asked of it.
     digest = hashlib.sha1(password.encode("utf-16-be", "surrogatepass") + _PHRASE + body, usedforsecurity=False)
     if not hmac.compare_digest(digest.digest(), found):
-        raise DefinitionError(
-            "the keystore's password is wrong, or the file is damaged: its digest does not check",
-            file=file,
-            remedy="Give the keystore's own password.",
-        )
+        raise wrong_password(file)
 
 
 def _refuse_type(data: bytes, file: str) -> NoReturn:
-    kinds = {_JKS_MAGIC: "JKS", _DER_SEQUENCE: "PKCS12"}
-    kind = next((kind for magic, kind in kinds.items() if data.startswith(magic)), None)
-    remedy = "Give the keystore that the server's transparent_data_encryption_options name."
-    if kind == "PKCS12":
-        remedy = "Make a copy: keytool -importkeystore -srckeystore FILE -destkeystore COPY -deststoretype JCEKS."
+    begins = f"a file that begins with {data[:4].hex() or 'nothing'}"
     raise DefinitionError(
         "unknown kind of keystore",
         file=file,
-        expected="JCEKS (store_type in Cassandra's own configuration)",
-        found=kind or f"a file that begins with {data[:4].hex() or 'nothing'}",
-        remedy=remedy,
+        expected="JCEKS or PKCS12 (store_type in Cassandra's own configuration)",
+        found="JKS" if data.startswith(_JKS_MAGIC) else begins,
+        remedy="Give the keystore that the server's transparent_data_encryption_options name.",
     )
 
 

@@ -1,7 +1,7 @@
 """The keystore of encrypted commit logs: which file, which passwords. What Cassandra's JKSKeyProvider reads.
 
 Passwords come from the environment or from a file, never from a command line, and stand in no error text.
-Reads no segment; the keystore's bytes are read in `jceks.py`.
+Reads no segment; the keystore's bytes are read in `jceks.py` and `pkcs12.py`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ def keystore_keys(path: Path, password_file: Path | None, environ: Mapping[str, 
 
     The password file's first line is the keystore's password, its second (if there is one) the key's; without a file
     both are taken from `environ`. Raises UsageError for files and passwords that are not there; the function raises
-    DefinitionError for a keystore that is not JCEKS, a wrong password, and an alias that is not in it.
+    DefinitionError for a keystore that is neither JCEKS nor PKCS12, a wrong password, and an alias that is not in it.
     """
     # Only here: most runs have no keystore, and every command line names this module.
-    from tailer.segments.jceks import read_secret_key
+    from tailer.segments import jceks, pkcs12
 
     data = _read(path, "keystore")
     if len(data) > _FILE_BYTES_MAX:
         raise UsageError("no keystore is this large", file=str(path), found=f"over {_FILE_BYTES_MAX} bytes")
     password, key_password = _passwords(path, password_file, environ)
+    read_secret_key = pkcs12.read_secret_key if data.startswith(pkcs12.BEGINS) else jceks.read_secret_key
     known: dict[str, bytes] = {}
 
     def key(alias: str) -> bytes:

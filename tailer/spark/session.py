@@ -116,7 +116,6 @@ def open_session(
     check_java()
     use_this_python()
     import pyspark
-    from py4j.protocol import Py4JNetworkError
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -130,14 +129,11 @@ def open_session(
     try:
         with output.pipe() as stderr, light_home(Path(pyspark.__file__).parent):
             gateway = launch_gateway(made, {"stderr": stderr})  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=made, gateway=gateway)
     except Exception as error:
         raise _not_started(output.last(), wanted.get(PACKAGES)) from error
-    try:
-        context = SparkContext(conf=made, gateway=gateway)
-        context.setLogLevel("ERROR")
-        return SparkSession(context)
-    except (Py4JNetworkError, ConnectionError, EOFError) as error:
-        raise _not_started(output.last(), wanted.get(PACKAGES)) from error
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
 
 
 def _wanted(ours: Mapping[str, str], master: str, packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -101,12 +102,69 @@ def test_an_alias_that_is_not_there_lists_those_that_are(sets_root: Path) -> Non
         keys("nobody")
 
 
-@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
-def test_other_kinds_of_keystore_are_named(keytool: Keytool, kind: str) -> None:
+def test_other_kinds_of_keystore_are_named(keytool: Keytool) -> None:
     pair = ["-genkeypair", "-alias", "pair", "-keyalg", "EC", "-dname", "CN=a", "-keypass", STORE]
-    keys = keystore_keys(keytool(kind, *pair), None, {PASSWORD_VARIABLE: STORE})
-    with pytest.raises(DefinitionError, match=f"expected JCEKS.*found {kind}"):
+    keys = keystore_keys(keytool("JKS", *pair), None, {PASSWORD_VARIABLE: STORE})
+    with pytest.raises(DefinitionError, match=r"expected JCEKS or PKCS12.*found JKS"):
         keys("pair")
+
+
+OLDER = {
+    "keyProtectionAlgorithm": "PBEWithSHA1AndDESede",
+    "macAlgorithm": "HmacPBESHA1",
+    "certProtectionAlgorithm": "PBEWithSHA1AndDESede",
+}
+"""What Java sealed with before 17, and still does where `keystore.pkcs12.legacy` is set."""
+
+
+class TestPkcs12:
+    """keytool's default kind. Keys are those of recorded servers, copied by keytool."""
+
+    @pytest.fixture(params=["now", "older"])
+    def copied(self, request: pytest.FixtureRequest, keytool: Keytool, sets_root: Path) -> Path:
+        older = [f"-J-Dkeystore.pkcs12.{name}={value}" for name, value in OLDER.items()]
+        source = ["-srckeystore", str(sets_root / "50-aes" / "keystore.jks"), "-srcstoretype", "JCEKS"]
+        passwords = ["-srcstorepass", STORE, "-srckeypass", KEY, "-destkeypass", STORE, "-srcalias", "testing:1"]
+        made = [*(older if request.param == "older" else []), "-importkeystore", *source, *passwords, "-noprompt"]
+        path = keytool("PKCS12", *secret("other:1", 256))
+        dest = ["-destkeystore", str(path), "-deststoretype", "PKCS12", "-deststorepass", STORE]
+        subprocess.run(["keytool", *made, *dest], check=True, capture_output=True)
+        return path
+
+    def test_the_key_is_the_server_s(self, copied: Path, sets_root: Path) -> None:
+        told = json.loads((sets_root / "50-aes" / "encryption.json").read_text())
+        keys = keystore_keys(copied, None, {PASSWORD_VARIABLE: STORE})
+        assert keys("testing:1").hex() == keys("Testing:1").hex() == told["key_hex"]
+        assert len(keys("other:1")) == 32
+
+    def test_what_is_wrong_is_said_as_of_other_keystores(self, copied: Path) -> None:
+        with pytest.raises(DefinitionError, match="password is wrong"):
+            keystore_keys(copied, None, {PASSWORD_VARIABLE: "wrong1"})("testing:1")
+        with pytest.raises(DefinitionError, match=r"expected nobody, found secret keys other:1, testing:1\."):
+            keystore_keys(copied, None, {PASSWORD_VARIABLE: STORE})("nobody")
+        with pytest.raises(DefinitionError, match=r"testing:1.*password differs"):
+            keystore_keys(copied, None, {PASSWORD_VARIABLE: STORE, KEY_PASSWORD_VARIABLE: "wrong1"})("testing:1")
+
+    def test_other_entries_stand_beside_the_key(self, keytool: Keytool) -> None:
+        pair = ["-genkeypair", "-alias", "pair", "-keyalg", "EC", "-dname", "CN=a", "-keypass", STORE]
+        keytool("PKCS12", *pair)
+        keys = keystore_keys(keytool("PKCS12", *secret("first")), None, {PASSWORD_VARIABLE: STORE})
+        assert len(keys("first")) == 16
+        with pytest.raises(DefinitionError, match=r"expected pair, found secret keys first\."):
+            keys("pair")
+
+    def test_every_cut_and_every_changed_byte_is_refused(self, copied: Path) -> None:
+        data = copied.read_bytes()
+        for at in range(0, len(data), 31):
+            for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]):
+                with suppress(DefinitionError):
+                    # A byte of an attribute of the file that the MAC does not cover may be any.
+                    assert len(keystore_of(damaged, copied)("other:1")) == 32
+
+
+def keystore_of(data: bytes, path: Path) -> Callable[[str], bytes]:
+    path.write_bytes(data)
+    return keystore_keys(path, None, {PASSWORD_VARIABLE: STORE})
 
 
 @pytest.mark.parametrize("data", [b"", b"\xce\xce\xce\xce", b"#!/bin/sh\nexit 0\n", bytes(100)])

@@ -75,6 +75,7 @@ def images(
     given = [tables] if isinstance(tables, (Table, TableDefinition)) else list(tables)
     known = [Table.of(each) if isinstance(each, TableDefinition) else each for each in given]
     check_spark()
+    _check_classic(changes)
     _check_session(changes.sparkSession, expirations=expirations)
     rows = _routed(changes if table is None else _of_table(changes, table))
     reads = sources(changes)
@@ -110,6 +111,20 @@ def check_spark() -> None:
         raise UsageError(
             "Spark's transformWithState needs protobuf",
             remedy="pip install 'cdc-tail[images]', where the executors' Python runs too.",
+        )
+
+
+def _check_classic(changes: DataFrame) -> None:
+    """UsageError for a frame of Spark Connect: it has no plan that tells which logs its rows are from, and without that
+    no row is ever complete."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    if not isinstance(changes, ClassicDataFrame):
+        raise UsageError(
+            "row images cannot be made in Spark Connect, nor in a declarative pipeline: a frame there does not tell "
+            "which logs its rows are from",
+            remedy="Make them with `cdc-tail stream --image` or in a classic session, and read in Connect what that "
+            "has landed (docs/images-in-spark.md).",
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tailer.errors import UsageError
 from tailer.spark.quoting import quoted_name
 
 if TYPE_CHECKING:
@@ -27,10 +26,6 @@ def transform_with_state(
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.util import PythonEvalType
 
-    if not isinstance(frame, ClassicDataFrame):
-        raise UsageError(
-            "Spark Connect keeps state with pandas only", remedy="Install it: pip install 'pandas>=2.2,<3'."
-        )
     make: Any = UserDefinedFunction
     calls = TransformWithStateInPandasUdfUtils(processor, time_mode).transformWithStateUDF
     kind = PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF

@@ -21,7 +21,8 @@ RULES: Final[Mapping[Rule, str]] = {
     "by option); an empty one with the new columns takes its place. No row of the earlier life is in it.",
     "rename_key": "The key column is renamed in the kept table. No value changes.",
     "rewrite_keys": "A user-defined type inside the clustering key has another definition, so the keys read "
-    "differently. All rows that images reported are removed; an image of each row follows, with its new key.",
+    "differently. All rows that images reported are removed; an image of each row follows, with its new key. Rows that "
+    "no image reported keep their earlier key; delete them, and take a snapshot of the table.",
     "drop_column": "The column stays in the kept table, and its values become null in all rows. An image of each row "
     "that had a value follows; a row that lived by this column alone gets a delete.",
     "readd_column": "The column was dropped and added again. Values stay where they are still alive; an image of each "

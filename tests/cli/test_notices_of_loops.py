@@ -40,6 +40,8 @@ FIRST = 1_700_000_000_001
 KNOWN = simple_table("ks", "known")
 STRANGE = simple_table("ks", "strange", 2)
 LIVE_SECONDS = 60
+CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""A shell has its background jobs ignore it."""
 
 
 def odd(number: int) -> bytes:
@@ -206,7 +208,7 @@ def live(work: Path, options: Sequence[str]) -> Iterator[Live]:
     arguments = ["follow", str(log.folder), "--consumer", "c", *(word.replace("WORK", str(work)) for word in options)]
     with open(errors, "wb") as err, open(work / "stdout", "wb") as out:
         process = subprocess.Popen(
-            program(arguments), stdout=out, stderr=err, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            program(arguments, CTRL_C), stdout=out, stderr=err, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )
     try:
         yield Live(log, process, errors)

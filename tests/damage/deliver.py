@@ -68,6 +68,10 @@ class _Kept(Quarantine):
         super().__init__(None, None, "local")
         self._list = kept
 
+    @property
+    def keeps(self) -> bool:
+        return True
+
     def keep(self, at: Position, file: str, error: CdcError, data: bytes) -> None:
         super().keep(at, file, error, data)
         check_sentence(error)

@@ -74,7 +74,9 @@ def _told(outcome: Outcome, sight: Sight) -> object:
     for expected, found in sight.values:
         sentence = sentence.replace(f": expected {expected}, found {found}. ", ": …. ")
     kept = [(at, len(data)) for at, data in outcome.kept]
-    return outcome.rows, outcome.code, sentence, outcome.said, kept
+    # The notice of an entry has its bytes.
+    said = [line for line in outcome.said if not line.endswith("The entry was put into quarantine.")]
+    return outcome.rows, outcome.code, sentence, said, kept
 
 
 def check_each(readings: Sequence[Reading], judge: Callable[[Reading], None]) -> None:

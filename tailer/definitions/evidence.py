@@ -90,7 +90,7 @@ class Evidence:
         copied = {id(change.deltas): change.at for change in ordered if change.copied}
         stated: list[Sequence[SchemaDelta]] = []
         for deltas in known:
-            # Of a copy this alone is known to be newer: an older name of a key column that is shown before it.
+            # Each row of a copied schema may be older than the copy, but for a RENAME whose old name is in use before.
             stated += self._renames_in(deltas, copied[id(deltas)]) if id(deltas) in copied else [deltas]
         older = self._may_be_older(response, at) if copied else set()
         others = [delta for delta in response if _name(delta) not in older]
@@ -109,8 +109,8 @@ class Evidence:
         return found
 
     def _renames_in(self, copied: Sequence[SchemaDelta], at: Position) -> list[Sequence[SchemaDelta]]:
-        """The RENAMEs of key columns in a schema that the node copied at a position, each old name and new, where
-        anything that counts before it has the old name."""
+        """The RENAMEs of key columns in a schema that the node copied at a position, each as the rows of the old and
+        the new name. Only those whose old name an earlier record has."""
         found = renames(copied)
         if not found:
             return []
@@ -118,7 +118,7 @@ class Evidence:
         named = {key_of(delta) for delta in before if delta.cells and is_key_column(delta)}
         proven: list[Sequence[SchemaDelta]] = []
         for old, new in found:
-            # Where it was renamed more than once meanwhile, the copy has a tombstone of each name in between.
+            # A column that was renamed several times has a tombstone of each of its names in the copy.
             deleted = [d for d in copied if key_of(d) in named and not d.cells and place_of(d) == place_of(new)]
             known = [old] if key_of(old) in named else deleted
             if len(known) == 1:
@@ -191,8 +191,10 @@ def drops(deltas: Iterable[SchemaDelta]) -> list[SchemaDelta]:
 
 
 def alive(deltas: Iterable[SchemaDelta], state: SchemaState) -> dict[str, int]:
-    """By id the tables that DROPs of a log may end, and when each was created (µs): a schema that the node copied has
-    the tombstones of earlier tables and keyspaces too."""
+    """The live tables of keyspaces in which a log's changes drop something: by id when each was created (µs).
+
+    A DROP ends only tables that are older. A copied schema has the tombstones of earlier tables and keyspaces too.
+    """
     keyspaces = {delta.keyspace for delta in drops(deltas)}
     known = state.definitions.items() if keyspaces else ()
     there = [id for id, held in known if held.keyspace in keyspaces and not held.dropped]

@@ -104,8 +104,8 @@ def redefined(old: Partition, new: Partition, cause: Cause, now_us: int) -> tupl
 
 
 def _is_in_part(view: View) -> bool:
-    """Whether a row is there, and not all of it is known. Under a key that reads differently nothing has it yet: an
-    `update` of a row in part would make none there."""
+    """Whether a row is live and not complete. No consumer has it under a key that reads differently, and an `update`
+    of an incomplete row inserts none: it has to be an `upsert`."""
     return view.lives and not view.complete
 
 

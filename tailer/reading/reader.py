@@ -198,7 +198,7 @@ def masking_of(masks: Masks, key: MaskKey | None) -> Masking:
 
 
 def count_left_out(left_out: Counter[str], why: str, notices: CountedNotices) -> None:
-    """Take over how many values a typed form had no column for (`Reader.left_out`): these are counted there no more."""
+    """Move the numbers of values without a column in a typed form (`Reader.left_out`) into notices."""
     for name, number in left_out.items():
 
         def sentence(number: int, name: str = name) -> str:

@@ -116,9 +116,9 @@ def is_key_column(delta: SchemaDelta) -> bool:
 
 
 def renames(changes: Iterable[SchemaDelta]) -> list[tuple[SchemaDelta, SchemaDelta]]:
-    """The rows of `columns` that a RENAME of a key column wrote, old name and new: it deletes the one and inserts the
-    other with one timestamp. Those of a statement with several RENAMEs of one table are left out: which old name
-    became which new one, its rows do not tell."""
+    """Pairs of rows of `columns` that RENAMEs of key columns wrote: the old name and the new one. A RENAME deletes the
+    first and inserts the second with one timestamp. A statement with several RENAMEs gives no pair: its rows do not
+    show which old name became which new one."""
     old: dict[tuple[str, str, int], list[SchemaDelta]] = {}
     new: dict[tuple[str, str, int], list[SchemaDelta]] = {}
     for delta in changes:

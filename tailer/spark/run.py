@@ -157,9 +157,9 @@ def wait(query: StreamingQuery, meanwhile: Callable[[], None] = lambda: None) ->
 @contextmanager
 def needs_jvm() -> Iterator[None]:
     """SystemFailedError where Spark's JVM ends within the block (killed, or out of memory)."""
-    # py4j logs each call that meets the end with a traceback, by the root logger.
+    # py4j logs each call that finds no JVM with a traceback, to the root logger.
     log = logging.getLogger()
-    log.addFilter(_is_no_lost_call)
+    log.addFilter(_is_of_other_calls)
     try:
         yield
     except Exception as error:
@@ -167,11 +167,11 @@ def needs_jvm() -> Iterator[None]:
             raise
         raise _jvm_ended() from error
     finally:
-        log.removeFilter(_is_no_lost_call)
+        log.removeFilter(_is_of_other_calls)
 
 
 def _is_of_ended_jvm(error: BaseException) -> bool:
-    """Whether a call found no JVM. What Java raised is a Py4JJavaError."""
+    """Whether a call found no JVM. A Py4JJavaError is an exception of Java's: there the JVM is alive."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     return isinstance(error, Py4JError | ConnectionError | EOFError) and not isinstance(error, Py4JJavaError)
@@ -185,7 +185,7 @@ def _jvm_ended() -> SystemFailedError:
     )
 
 
-def _is_no_lost_call(record: logging.LogRecord) -> bool:
+def _is_of_other_calls(record: logging.LogRecord) -> bool:
     return record.msg != "Exception while sending command." or os.environ.get("CDC_TAIL_DEBUG") == "1"
 
 

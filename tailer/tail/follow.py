@@ -79,7 +79,7 @@ def follow(
 
 
 def say_last(tail: Tail, say: Say) -> None:
-    """What there is still to say when a run ends."""
+    """Write the notices that are due when a run ends."""
     for sentence in tail.last_notices():
         say(sentence)
 

@@ -127,8 +127,8 @@ class _SideBySide:
         self._pulses = {node.name: Pulse(self._at_target, self._finder(node.name), clock) for node in nodes}
 
     def run(self) -> None:
-        # Waited for by events: a join that Ctrl-C interrupts makes Python 3.11 take its thread for ended
-        # (threading.Thread._wait_for_tstate_lock), and what that has in hand would be cut off.
+        # Threads are awaited by events, not by join: in Python 3.11 a join that Ctrl-C interrupts marks its thread as
+        # ended (threading.Thread._wait_for_tstate_lock), and the process would end in the middle of its work.
         ended = {node.name: threading.Event() for node in self._nodes}
         for node in self._nodes:
             threading.Thread(

@@ -11,10 +11,12 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.helpers.jvm.jars import cache
 
@@ -164,3 +166,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def started() -> Iterator[Postgres]:
+    """For a fixture: a server that runs, and is removed behind the tests. Without PostgreSQL they are skipped."""
+    try:
+        server = Postgres()
+        server.start()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    yield server
+    server.remove()

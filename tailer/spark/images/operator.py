@@ -115,8 +115,8 @@ def check_spark() -> None:
 
 
 def _check_classic(changes: DataFrame) -> None:
-    """UsageError for a frame of Spark Connect: it has no plan that tells which logs its rows are from, and without that
-    no row is ever complete."""
+    """UsageError for a frame of Spark Connect: its plan, which names the logs, cannot be read there, and without the
+    logs no row is ever complete."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
     if not isinstance(changes, ClassicDataFrame):

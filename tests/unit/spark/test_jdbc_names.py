@@ -15,7 +15,7 @@ import pytest
 from tailer.errors import UsageError
 from tailer.spark.sinks import jdbc
 from tailer.spark.sinks.jdbc import JdbcSink
-from tests.helpers.postgres import PASSWORD, Postgres, UnavailableError
+from tests.helpers.postgres import PASSWORD, Postgres, started
 
 
 class Connection:
@@ -50,13 +50,7 @@ class Connection:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    try:
-        server = Postgres()
-        server.start()
-    except UnavailableError as error:
-        pytest.skip(str(error))
-    yield server
-    server.remove()
+    yield from started()
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])

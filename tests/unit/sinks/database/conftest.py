@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.postgres import PASSWORD, Postgres, UnavailableError
+from tests.helpers.postgres import PASSWORD, Postgres, started
 from tests.unit.sinks.database.targets import Deltalake, Duckdb, Files, Postgresql, Sqlite, Target
 
 _NUMBERS = itertools.count(1)
@@ -16,13 +16,7 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Postgres]:
-    try:
-        server = Postgres()
-        server.start()
-    except UnavailableError as error:
-        pytest.skip(str(error))
-    yield server
-    server.remove()
+    yield from started()
 
 
 @pytest.fixture

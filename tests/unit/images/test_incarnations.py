@@ -243,3 +243,14 @@ def test_a_supposed_table_has_values_of_fields_that_its_create_does_not_have() -
     assert told(state.tell(fields(END + 9, 2, p=1, r=3), at=5)) == [("upsert", expected, False)]
     state.tell(schema_row("a", with_type("p", "q")), at=6)
     assert told(state.tell(fields(END + 10, 2, q=2), at=7)) == [("update", {"c": {"p": 1, "q": 2}}, False)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_each_node_shows_a_column_that_the_others_lack(turned: bool) -> None:
+    """b's log lacks the ADD of w, which its server has; a's shows the ADD of v first: rows of both have images."""
+    state = State(S, whole=True, nodes=("a", "b"))
+    rows = [schema_row("a", definition(S, V)), schema_row("b", definition(S, W))]
+    for row in reversed(rows) if turned else rows:
+        state.tell(row, at=3)
+    assert told(state.tell(insert(START + 1, v=1), at=4))[-1][:2] == ("insert", {"v": 1, "w": None})
+    assert told(state.tell(update(START + 2, node="b", w=2), at=4))[-1][:2] == ("update", {"v": 1, "w": 2})

@@ -79,3 +79,26 @@ def test_a_key_column_was_given_the_name_of_a_dropped_column(added: int | None) 
     assert newer(before, after).definition == newer(after, before).definition == after.definition
     again = with_types(keys[1], Column("k", "regular", "int"))
     assert newer(after, again).definition == newer(again, after).definition == again.definition
+
+
+C4, C5 = Column("c4", "static", "varint"), Column("c5", "regular", "u")
+C4_DROPPED = Column("c4", "static", "varint", dropped=True, dropped_time=T)
+C4_AGAIN = Column("c4", "static", "varint", dropped_time=T, added_time=T + 5)
+
+
+@pytest.mark.parametrize("first", [C4, C4_DROPPED, C4_AGAIN])
+@pytest.mark.parametrize("second", [C4, C4_DROPPED, C4_AGAIN])
+@pytest.mark.parametrize("turned", [False, True])
+def test_each_definition_has_a_column_that_the_other_one_lacks(first: Column, second: Column, turned: bool) -> None:
+    """A node's log lacks the ADD of c5, which its server has: it counts there from an earlier position on than in other
+    logs."""
+    with_c5 = newer(with_types(C5, u="ab"), with_types(C4, u="ab")) if turned else with_types(C5, u="ab")
+    one, other = with_types(first, u="ab"), with_types(second, u="ab")
+    later = max(first, second, key=lambda column: column.added_time or column.dropped_time or 0)
+    expected = {"pk": 0, "c4": later, "c5": C5}
+    for order in itertools.permutations([with_c5, one, other]):
+        found = newer(newer(order[0], order[1]), order[2]).definition
+        columns = {column.name: column for column in found.columns}
+        assert columns.keys() == expected.keys()
+        assert (columns["c4"], columns["c5"]) == (later, C5)
+        assert found.types.keys() == {"u"}

@@ -45,8 +45,12 @@ def _with_newer_columns(newest: TableDefinition, older: TableDefinition) -> Tabl
 
 
 def _changed(column: Column) -> tuple[int, bool]:
-    """When a column changed last (µs), 0 for one that was never dropped; whether it was dropped then."""
-    return column.added_time or column.dropped_at or column.dropped_time or 0, column.dropped
+    """When a column changed last (µs), 0 for one that was never dropped; whether it was dropped then.
+
+    A DROP always has a time. Without one, the column of an earlier table of the name ended: that is older than any.
+    """
+    time = column.added_time or column.dropped_at or column.dropped_time
+    return (-1 if column.dropped else 0) if time is None else time, column.dropped
 
 
 def _longer_types(older: TableDefinition, newest: TableDefinition) -> dict[str, tuple[TypeField, ...]]:
@@ -67,7 +71,7 @@ def _age(table: Table) -> tuple[int, ...]:
     `dropped_time` alone was not seen to be added again: it is older than the drop.
     """
     columns, types = table.definition.columns, table.definition.types
-    changed = [_changed(column)[0] for column in columns]
+    changed = [max(_changed(column)[0], 0) for column in columns]
     taken = sum(c.kind not in ("regular", "static") and c.dropped_time is not None for c in columns)
     dropped = sum(c.dropped for c in columns) + 2 * taken
     return len(columns) + taken, sum(map(len, types.values())), sum(changed), dropped

@@ -81,6 +81,13 @@ def test_a_key_column_was_given_the_name_of_a_dropped_column(added: int | None) 
     assert newer(after, again).definition == newer(again, after).definition == again.definition
 
 
+def test_a_column_that_ended_without_a_time_is_older_than_one_that_lives() -> None:
+    """A response counts before the DROP of the earlier table of the name, which ends the columns of that table."""
+    ended = Column("x", "regular", "text", dropped=True)
+    found = [newer(table(ended), table(LIVE)), newer(table(LIVE), table(ended))]
+    assert [each.definition.columns[1] for each in found] == [LIVE, LIVE]
+
+
 C4, C5 = Column("c4", "static", "varint"), Column("c5", "regular", "u")
 C4_DROPPED = Column("c4", "static", "varint", dropped=True, dropped_time=T)
 C4_AGAIN = Column("c4", "static", "varint", dropped_time=T, added_time=T + 5)

@@ -98,7 +98,7 @@ class OutsideSources:
             if planned is not None and has_gap(view, planned):
                 self._behind, self._response = (newest, response), response
             else:
-                self._take(response, at, whole=planned is None)
+                self._take(response, at, whole=planned is None, bounded=planned is not None)
 
     def refresh(self, view: View, planned: Position) -> str | None:
         """Ask again when it is time; a notice where the server knew something that the log did not show."""
@@ -213,7 +213,9 @@ class OutsideSources:
         self._unanswered = None
         response = self._behind[1]
         if response.settled is None or self._known.history.between(response.settled, at):
-            self._take(response, at, bounded=has_gap(view, at))
+            # What is newer than a change that the log shows behind the gap was not in it, but in a later one, which may
+            # not be seen yet.
+            self._take(response, at, bounded=True)
         else:
             # The response adds nothing here. To compare it again at each gap would merge the whole history each time.
             response.settled = at

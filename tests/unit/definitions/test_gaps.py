@@ -185,6 +185,29 @@ def test_a_server_that_does_not_answer_at_a_gap_is_asked_again(server: Server) -
     live.close()
 
 
+def test_what_changed_behind_all_that_is_there_does_not_count_before(server: Server) -> None:
+    """The segment of the change is gone already, and nothing behind it is there yet when the gap before is met."""
+    live = Reader(server, "live")
+    table = server.create("t")
+    server.insert(table, "before")
+    live.run()
+    live.close()
+    server.insert(table, "behind the restart")
+    server.world._close(vanishes=False)
+    server.create("lost")
+    server.world._close(vanishes=True)
+    server.create("u")
+    server.insert(table, "between")
+    server.world._close(vanishes=False)
+    table = server.retype(table)
+    server.world._close(vanishes=True)
+    live.run()
+    server.insert(table, "behind both")
+    live.run()
+    assert live.rows == server.written
+    live.close()
+
+
 @pytest.mark.parametrize(
     ("segments", "begin", "found"),
     [

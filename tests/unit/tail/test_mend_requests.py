@@ -139,11 +139,11 @@ def _answer(until: int, events: Any) -> Any:
     return Answer(until, True, (), events)
 
 
-def write(stream: ImageStream) -> None:
+def write(stream: ImageStream, v: Any = 5) -> None:
     """The row (1, 1), merged now."""
 
     def work(transaction: Transaction, merging: Merging) -> list[Image]:
-        row = {**insert(int(NOW * 1e6) - 10, v=5), "node": "n1", "segment": 7, "offset": 9, "event_id": "e"}
+        row = {**insert(int(NOW * 1e6) - 10, v=v), "node": "n1", "segment": 7, "offset": 9, "event_id": "e"}
         return merging.merger.entry([row], merging.now_us)
 
     stream.work(work)

@@ -93,6 +93,8 @@ class Beside:
             self._nodes.check(self._run.stream.nodes)
         elif not servers:
             _check_guesses(run, options)
+        self._into: InState | None = None
+        """Where what the snapshot reads goes."""
         self._snapshot = self._made(anew=anew) if begins else None
         self._rereading = Rereading(run.stream, self._nodes, options, self._guard, say) if servers else None
 
@@ -110,6 +112,8 @@ class Beside:
 
     def note(self, tail: Tail) -> None:
         """A node's log was looked at, in its thread: tables may have been created since it was opened."""
+        if self._into is not None:
+            self._into.define(tail)
         if self._told[tail.options.node].at <= self._wanted:
             self._told[tail.options.node] = _Told(self._clock(), chosen_tables(tail, unmasked=False))
 
@@ -243,8 +247,8 @@ class Beside:
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens
-        target, options = InState(self._run.stream, self._run.timers, self._guard), self._options
-        return SnapshotRun(target, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
+        self._into, options = InState(self._run.stream, self._run.timers, self._guard), self._options
+        return SnapshotRun(self._into, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
 
     def _guard(self) -> TurnLock:
         return self.at_target

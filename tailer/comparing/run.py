@@ -167,7 +167,9 @@ def _told(table: KnownTable, found: Difference) -> Told:
     except ValueError as error:
         # A user-defined type has more fields on the server.
         name, what = table.facts.table.name, "the server has a value that does not fit the definition of its images"
-        raise _other_definition(name, what, str(error), f"{column.type.text} in {name}, column {column.name}") from error
+        raise _other_definition(
+            name, what, str(error), f"{column.type.text} in {name}, column {column.name}"
+        ) from error
     return Told(found.kind, key, clustering, found.column, _text(column, found.known), served)
 
 

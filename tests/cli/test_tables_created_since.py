@@ -1,4 +1,4 @@
-"""`cdc-tail follow --image` beside `compare --mend`: tables that are created while it runs. The server is a stand-in."""
+"""`cdc-tail follow --image` and `compare --mend`: tables that are created while it runs. The server is a stand-in."""
 
 from __future__ import annotations
 

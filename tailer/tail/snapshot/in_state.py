@@ -149,7 +149,7 @@ class TableInState:
             known, now = merging.merger.table(self.now.table_id), snapshot_of(transaction, self.now.table_id)
             assert known is not None, "it was defined"
             assert now is not None, "it was begun"
-            merged = now.id == self.now.id and _version(known) == _version(seen)
+            merged = now.id == self.now.id and version_of(known) == version_of(seen)
             if not merged:
                 return EncodedImages()
             held = range_of(piece.high, self._ranges.held)
@@ -207,6 +207,6 @@ def _standing(transaction: Transaction, known: KnownTable) -> Snapshot | None:
     return None if found is None or found.epoch != known.facts.epoch else found
 
 
-def _version(table: KnownTable) -> tuple[int, int]:
+def version_of(table: KnownTable) -> tuple[int, int]:
     """Changes with each TRUNCATE, each change of its columns, and each loss."""
     return table.facts.seq, table.facts.epoch

@@ -168,7 +168,9 @@ class SnapshotRun:
         """Wait for tables that are to be known first as they were where rows of the logs are."""
         told = time.monotonic()
         while not self._ending.is_set():
-            defined = {each.name: self._target.is_defined(each) for each in self._tables if each.name not in self.refused}
+            defined = {
+                each.name: self._target.is_defined(each) for each in self._tables if each.name not in self.refused
+            }
             for name in [name for name, is_defined in defined.items() if is_defined is False]:
                 self._leave(name, "the log has told that it was dropped, or is not captured")
             lacking = [name for name, is_defined in defined.items() if is_defined is None]

@@ -24,6 +24,7 @@ from tailer.rebuild import Table
 from tailer.rebuild.changes import row_place
 from tailer.rebuild.table import plan_of
 from tailer.schema.extras import Origin
+from tailer.schema.model import Column
 from tailer.schema.ring import MURMUR3, Host
 from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_rows import raw
@@ -36,7 +37,7 @@ from tailer.types.parts import framed
 from tests.helpers.image_runs import NOW, Taker
 from tests.helpers.log_writer import i32
 from tests.helpers.raw_server import INT, TEXT, RawServer
-from tests.unit.images.told import ID, definition
+from tests.unit.images.told import DATA, ID, definition
 
 
 @pytest.fixture
@@ -213,3 +214,32 @@ def test_rows_that_the_server_has_with_another_type_are_asked_for_again(
     rereading.check()
     assert questions(stream) == 1
     assert [line for line in said if "column v" in line and "They are asked for again in 5 s" in line] == said != []
+
+
+@pytest.mark.parametrize("altered", [True, False])
+def test_rows_that_were_read_by_an_earlier_definition_are_asked_for_again(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch, altered: bool
+) -> None:
+    """The log shows an ALTER between the response and the time at which it is merged."""
+    rereading, _ = run_of(stream, monkeypatch)
+    place = ServerPlace(Origin("c", "dc1", "r1"), MURMUR3, Host("a", "dc1", (0,), "r1"), (), {"ks": {}}, "5.0.9")
+    rereading._nodes._place = place
+    dropped = Column("v", "regular", "int", dropped=True, dropped_time=int(NOW) * 1_000_000)
+    columns = (DATA[0], dropped, DATA[2]) if altered else DATA
+
+    def alter(transaction: Transaction, merging: Merging) -> list[Image]:
+        table = Table.of(definition(*columns))
+        return merging.merger.define(table, created=True, cdc=True, now_us=merging.now_us)
+
+    def read(*given: Any) -> Any:
+        stream.work(alter)
+        return {}
+
+    monkeypatch.setattr("tailer.tail.snapshot.rereading._read", read)
+    monkeypatch.setattr(TableInState, "_marks", lambda *_: ())
+    answered: list[Any] = []
+    monkeypatch.setattr(Merger, "answered", lambda self, each, *more: answered.append(each) or [])
+    table = stream.read(lambda seen: Tables(seen.store).of(ID))
+    due = stream.read(lambda seen: list(Questions(seen.store).open()))
+    rereading._of_table(table, due, None)  # type: ignore[arg-type]
+    assert (len(answered), questions(stream)) == (0 if altered else 1, 1)

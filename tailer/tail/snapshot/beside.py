@@ -94,7 +94,6 @@ class Beside:
         elif not servers:
             _check_guesses(run, options)
         self._into: InState | None = None
-        """Where what the snapshot reads goes."""
         self._snapshot = self._made(anew=anew) if begins else None
         self._rereading = Rereading(run.stream, self._nodes, options, self._guard, say) if servers else None
 

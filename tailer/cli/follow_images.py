@@ -26,6 +26,7 @@ from tailer.sinks.outlets import open_outlet
 from tailer.state.waiting import WaitingTable
 from tailer.tail.deliver import deliver
 from tailer.tail.follow import Say
+from tailer.tail.guarded import HeardWatch
 from tailer.tail.images.delivery import ImageDelivery
 from tailer.tail.images.feed import ImageFeed, look
 from tailer.tail.images.form import LeftOutValues, typed_images
@@ -78,7 +79,7 @@ def follow_images(
             beside.begin(tail)
 
         def give(values: dict[str, Any]) -> Deliver:
-            return _to_images(run, values, say, [], begin=begin)
+            return _to_images(run, values, say, [], begin=begin, note=beside.note)
 
         run_beside(nodes, give, values, watched, stopping, run.timers.look, beside)
     shown.close()
@@ -196,7 +197,7 @@ def _into_outlet(
                 beside.begin(tail)
 
             def give(values: dict[str, Any]) -> Deliver:
-                return _to_images(run, values, say, told, delivery, begin=begin)
+                return _to_images(run, values, say, told, delivery, begin=begin, note=beside.note)
 
             try:
                 run_beside(nodes, give, values, watched, stopping, waiting.look, beside)
@@ -214,10 +215,12 @@ def _to_images(
     say: Callable[[str], None],
     told: list[Told],
     delivery: ImageDelivery | None = None,
-    begin: Callable[[Tail], None] = lambda tail: None,
+    *,
+    begin: Callable[[Tail], None],
+    note: Callable[[Tail], None],
 ) -> Deliver:
     """`told`: of a target that is away; each node's run adds who is to hear of it. `begin`: called with each
-    log that is open."""
+    log that is open, `note` at each look at it, in its thread."""
 
     def give(tail: Tail, pulse: Pulse, watch: Watch, stopping: Stopping) -> None:
         def heard(error: CdcError | None) -> None:
@@ -232,7 +235,7 @@ def _to_images(
             run.timers,
             say,
             tokens=run.images.tokens,
-            watch=watch,
+            watch=HeardWatch(watch, lambda: note(tail)),
             guard=pulse.target,
             delivery=delivery,
         )

@@ -28,6 +28,7 @@ from tailer.schema.server_place import ServerPlace
 from tailer.schema.server_place import place_of as place_on_server
 from tailer.schema.server_rows import Consistency, raw
 from tailer.snapshot.ranges import ring_ranges, within
+from tailer.snapshot.sent_types import OtherTypeError
 
 _SAME_TABLE = "SELECT id FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'"
 _DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = '{}'"
@@ -86,18 +87,27 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
 
 @contextmanager
 def _refused(name: str) -> Iterator[None]:
-    """DefinitionError where the server refuses to read the table as images know it."""
+    """DefinitionError where the server refuses to read the table as images know it, or has other types."""
     try:
         yield
+    except OtherTypeError as error:
+        what = "the server has another type of a column than the definition that its images have"
+        raise _other_definition(name, what, error.found, error.expected) from error
     except Exception as error:
         if not is_refused_query(error):
             raise
-        raise DefinitionError(
-            f"{name} cannot be compared: the server refuses to read it by the definition that its images have",
-            found=str(error),
-            remedy="If it was altered a moment ago, compare again when `follow --image` has merged that. Else give "
-            "`follow --image` the definition of now, with --server HOST or --schema FILE, and compare again.",
-        ) from error
+        what = "the server refuses to read it by the definition that its images have"
+        raise _other_definition(name, what, str(error)) from error
+
+
+def _other_definition(name: str, what: str, found: object, expected: object = None) -> DefinitionError:
+    return DefinitionError(
+        f"{name} cannot be compared: {what}",
+        expected=expected,
+        found=found,
+        remedy="If it was altered a moment ago, compare again when `follow --image` has merged that. Else give "
+        "`follow --image` the definition of now, with --server HOST or --schema FILE, and compare again.",
+    )
 
 
 def _place(session: Session, server: Server) -> ServerPlace:
@@ -152,7 +162,15 @@ def _told(table: KnownTable, found: Difference) -> Told:
     if found.kind != "value":
         return Told(found.kind, key, clustering)
     column = table.plan.columns[found.column]
-    return Told(found.kind, key, clustering, found.column, _text(column, found.known), _text(column, found.served))
+    try:
+        served = _text(column, found.served)
+    except ValueError as error:
+        # A user-defined type has more fields on the server.
+        name, what = table.facts.table.name, "the server has a value that does not fit the definition of its images"
+        raise _other_definition(
+            name, what, str(error), f"{column.type.text} in {name}, column {column.name}"
+        ) from error
+    return Told(found.kind, key, clustering, found.column, _text(column, found.known), served)
 
 
 def _clustering(table: KnownTable, row: Clustering) -> msgspec.Raw | None:

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 from tailer.schema.server import Session
 from tailer.types.cql_name import quoted_name
+from tailer.types.java import read_class
+from tailer.types.kinds import CUSTOM, NATIVES
 
 Row = tuple[bytes | None, ...]
 """A value for each column that was asked for; None: null."""
@@ -23,12 +25,27 @@ PAGE_ROWS: Final = 2_000
 """Rows that the server sends at once."""
 
 
+class SentType(NamedTuple):
+    """A type as a response tells it, which says nothing of `frozen`. `kind`: as of CqlType. `parts`: the types it is
+    made of."""
+
+    kind: str
+    parts: tuple[SentType, ...] = ()
+    dimension: int = 0
+
+    def __str__(self) -> str:
+        told = [*map(str, self.parts), *([str(self.dimension)] if self.dimension else [])]
+        return f"{self.kind}<{', '.join(told)}>" if told else self.kind
+
+
 class Page(NamedTuple):
-    """So many rows of so many columns as the server sent them: each value behind its length, i32, below 0 for null."""
+    """So many rows of so many columns as the server sent them: each value behind its length, i32, below 0 for null.
+    `types`: of each column."""
 
     size: int
     columns: int
     data: bytes
+    types: tuple[SentType, ...] = ()
 
     def rows(self) -> Iterator[Row]:
         """The rows one by one."""
@@ -56,13 +73,29 @@ def raw(session: Session) -> Session:
             count = int.from_bytes(f.read(4), "big")
             self.column_names = [column[2] for column in columns]
             self.column_types = [column[3] for column in columns]
-            self.parsed_rows = [Page(count, len(columns), f.read())]
+            self.parsed_rows = [Page(count, len(columns), f.read(), tuple(map(_sent, self.column_types)))]
 
     class RawProtocol(_ProtocolHandler):  # type: ignore[misc]
         message_types_by_opcode: Final = {**_ProtocolHandler.message_types_by_opcode, ResultMessage.opcode: RawRows}
 
     cast(Any, session).client_protocol_handler = RawProtocol
     return session
+
+
+def _sent(told: Any) -> SentType:
+    """What the driver makes of a type in a response."""
+    if told.typename in NATIVES:
+        return SentType(NATIVES[told.typename].kind)
+    if told.typename == "frozen":
+        return _sent(told.subtypes[0])
+    parts = tuple(map(_sent, told.subtypes or ()))
+    if told.typename in ("list", "set", "map", "tuple"):
+        return SentType(told.typename, parts)
+    if told.cassname == "UserType":
+        return SentType("udt", parts)
+    if told.cassname.startswith("VectorType"):
+        return SentType("vector", (_sent(told.subtype),), told.vector_size)
+    return SentType(read_class(told.cassname).word or CUSTOM.name)
 
 
 def read_pages(session: Session, query: str, consistency: Consistency, page_rows: int = PAGE_ROWS) -> Iterator[Page]:
@@ -75,9 +108,9 @@ def read_pages(session: Session, query: str, consistency: Consistency, page_rows
     yield from session.execute(statement, timeout=None)  # type: ignore[arg-type]  # for ever: pages have limits
 
 
-def read_rows_by(
+def read_pages_by(
     session: Session, query: str, values: Sequence[bytes | None], consistency: Consistency
-) -> Iterator[Row]:
+) -> Iterator[Page]:
     """The same of a query with a `?` for each of some values, as bytes. It is prepared once for a session."""
     from cassandra import ConsistencyLevel
     from cassandra.query import BoundStatement
@@ -89,8 +122,7 @@ def read_rows_by(
     bound: Any = BoundStatement(prepared[query], consistency_level=getattr(ConsistencyLevel, consistency))
     # They have the bytes already that a bind would make of them.
     bound.values = list(values)
-    for page in session.execute(bound, timeout=None):  # type: ignore[arg-type]
-        yield from page.rows()
+    yield from session.execute(bound, timeout=None)  # type: ignore[arg-type]
 
 
 def quoted_names(names: Sequence[str]) -> str:

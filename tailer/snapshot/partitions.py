@@ -10,8 +10,9 @@ import numpy as np
 from tailer.rebuild.changes import token_part
 from tailer.rebuild.table import Plan
 from tailer.schema.server import Session
-from tailer.schema.server_rows import PAGE_ROWS, Consistency, Row, quoted_names, read_pages, read_rows_by
+from tailer.schema.server_rows import PAGE_ROWS, Consistency, Row, quoted_names, read_pages, read_pages_by
 from tailer.snapshot.raw_rows import NO_ROWS, RawRows
+from tailer.snapshot.sent_types import AskedTypes
 from tailer.types.parts import framed, parts_of
 
 _TOKEN_BYTES: Final = 8
@@ -36,7 +37,10 @@ class Piece(NamedTuple):
 
 
 class AskedTable:
-    """One table, over a `raw` session. `wanted`: what to ask for of each row, as CQL, behind the columns of the key."""
+    """One table, over a `raw` session. `wanted`: what to ask for of each row, as CQL, behind the columns of the key.
+
+    All that reads raises OtherTypeError where the server has another type of a column.
+    """
 
     def __init__(
         self,
@@ -56,14 +60,16 @@ class AskedTable:
         self._where_row = [f"{quoted_names([column.name])} = ?" for column in (*plan.key, *plan.clustering)]
         keyspace, _, table = plan.table.name.partition(".")
         self._token = f"token({quoted_names(key)})"
-        columns = ", ".join([self._token, quoted_names(key), *wanted])
-        self._select = f"SELECT {columns} FROM {quoted_names([keyspace])}.{quoted_names([table])}"
+        texts = [self._token, *(quoted_names([name]) for name in key), *wanted]
+        self._types = AskedTypes(plan, texts)
+        self._select = f"SELECT {', '.join(texts)} FROM {quoted_names([keyspace])}.{quoted_names([table])}"
 
     def pieces(self, low: int, high: int, most: int) -> Iterator[Piece]:
         """Of a range of tokens, each of so many rows at most unless one token has more."""
         query = f"{self._select} WHERE {self._token} > {low} AND {self._token} <= {high}"
         held = NO_ROWS
         for page in read_pages(self._session, query, self._consistency, self._page_rows):
+            self._types.check(page.types)
             self._taken(page.size)
             held = held.and_page(page)
             tokens = held.tokens()
@@ -89,8 +95,10 @@ class AskedTable:
         where = self._where_row if clustering is not None else self._where_row[: self.key_count]
         query = f"{self._select} WHERE {' AND '.join(where)} LIMIT 1"
         values = [*key, *(clustering or ())]
-        rows = read_rows_by(self._session, query, values, self._consistency)
-        found = [tuple(row[1 + self.key_count :]) for row in rows]
+        found: list[Row] = []
+        for page in read_pages_by(self._session, query, values, self._consistency):
+            self._types.check(page.types)
+            found += [tuple(row[1 + self.key_count :]) for row in page.rows()]
         return RawPartition(name, found) if found else None
 
     def partitions(self, rows: RawRows) -> Iterator[RawPartition]:

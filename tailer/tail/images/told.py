@@ -46,6 +46,15 @@ def began(tail: Tail, folder: str) -> FollowedNode:
     return FollowedNode(folder, offset_text(at), max([held.dropped, *gone]), whole, parts.journal.count)
 
 
+def reached_by(tail: Tail, followed: FollowedNode, place: Place | None) -> Position:
+    """Up to where changes of definitions have taken effect in a state that has a node's rows up to a place; None where
+    it has none yet."""
+    text = followed.began if place is None else place.offset
+    at = offset_of_text(text, "the state of images").position
+    # What changed in segments before the first one that is there is of the history.
+    return at if place is not None else max(at, Position(min(tail.segments(), default=0), 0))
+
+
 def _before(at: Position) -> Position:
     """The position before another one."""
     return Position(at.segment, at.offset - 1)
@@ -72,12 +81,7 @@ class Told:
     def begin(self, merging: Merging, place: Place | None) -> None:
         """A transaction begins, perhaps anew, behind the rows up to a place; None for the first one of the node."""
         self._pending = dict(self._given)
-        began = merging.followed[self._node].began if place is None else place.offset
-        self._at, self._version = offset_of_text(began, "the state of images").position, None
-        if place is None:
-            # What changed in segments before the first one that is there is of the history.
-            first = min(self._tail.segments(), default=0)
-            self._at = max(self._at, Position(first, 0))
+        self._at, self._version = reached_by(self._tail, merging.followed[self._node], place), None
 
     def settled(self) -> None:
         """It is durable."""

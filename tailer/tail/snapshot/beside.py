@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tailer.errors import CdcError, UsageError
 from tailer.image_state import asked, mend_requests
@@ -41,6 +41,15 @@ MEND_SECONDS: Final = 2 * SETTLED_SECONDS
 """With --once the rows of `compare --mend` are waited for so long at most."""
 
 ASKED_SECONDS: Final = 1.0
+TOLD_SECONDS: Final = 5.0
+"""A snapshot that is asked for waits so long at most for logs to tell their tables: a node may be away."""
+
+
+class _Told(NamedTuple):
+    """The tables that a node's log told, and when it was asked."""
+
+    at: float
+    tables: Sequence[Table]
 
 
 class Beside:
@@ -65,20 +74,26 @@ class Beside:
         self._clock = clock
         self._folder = Path(run.stream.where)
         self._nodes = Nodes(servers)
-        self._tables: Sequence[Table] = ()
+        self._told: dict[str, _Told] = {}
+        """By node whose log was opened."""
+        self._wanted = clock()
+        """Each log is to tell its tables once more that has not since then."""
+        self._unknown: dict[Path, float] = {}
+        """Requests of `compare --mend` whose table no log has told, and since when."""
+        self._open_since: float | None = None
+        """Since when a snapshot is asked for that is not taken yet."""
         self._ended: float | None = None
         self._asked_for: str | None = None
         """The id of the request that the snapshot is of, and its tables."""
         self._asked_tables: Sequence[Table] = ()
         self._looked = clock()
-        self._known = False
-        """Whether the tables of a log are known."""
         self._waited: float | None = None
         """Since when rows of `compare --mend` are waited for."""
         if begins:
             self._nodes.check(self._run.stream.nodes)
         elif not servers:
             _check_guesses(run, options)
+        self._into: InState | None = None
         self._snapshot = self._made(anew=anew) if begins else None
         self._rereading = Rereading(run.stream, self._nodes, options, self._guard, say) if servers else None
 
@@ -89,10 +104,17 @@ class Beside:
 
     def begin(self, tail: Tail) -> None:
         """A node's log is open."""
-        self._tables = chosen_tables(tail, unmasked=self.begins)
-        self._known = True
+        told = _Told(self._clock(), chosen_tables(tail, unmasked=self.begins))
+        self._told[tail.options.node] = told
         if self._snapshot is not None:
-            self._snapshot.begin(self._tables)
+            self._snapshot.begin(told.tables)
+
+    def note(self, tail: Tail) -> None:
+        """A node's log was looked at, in its thread: tables may have been created since it was opened."""
+        if self._into is not None:
+            self._into.define(tail)
+        if self._told[tail.options.node].at <= self._wanted:
+            self._told[tail.options.node] = _Told(self._clock(), chosen_tables(tail, unmasked=False))
 
     def look(self) -> None:
         """Take what is asked for. Raises what ended one of them."""
@@ -101,9 +123,7 @@ class Beside:
                 each.check()
         if self._clock() - self._looked >= ASKED_SECONDS and (self._snapshot is None or self._snapshot.ended):
             self._looked = self._clock()
-            request = asked.take(self._folder)
-            if request is not None:
-                self._take(request)
+            self._take_asked()
             self._take_mends()
             self._say_refused()
 
@@ -111,7 +131,7 @@ class Beside:
         """Whether the snapshot is at its end, and what came of it as far as that comes to rest; and whether the rows of
         `compare --mend` were read again."""
         if self._snapshot is None:
-            return self._known and self._is_mended()
+            return bool(self._told) and self._is_mended()
         if not self._snapshot.ended:
             return False
         self._ended = self._ended or self._clock()
@@ -144,6 +164,29 @@ class Beside:
         for each in (self._snapshot, self._rereading):
             if each is not None:
                 each.close()
+
+    @property
+    def _tables(self) -> list[Table]:
+        """Those that any node's log has told."""
+        return list({each.definition.id: each for told in list(self._told.values()) for each in told.tables}.values())
+
+    def _tell_since(self, second: float) -> bool:
+        """Have all logs tell their tables that have not since then; whether all have."""
+        self._wanted = max(self._wanted, second)
+        told = [self._told.get(node) for node in self._run.stream.nodes]
+        return all(each is not None and each.at > second for each in told)
+
+    def _take_asked(self) -> None:
+        """Take a snapshot that is asked for, when the tables are known that there are by now."""
+        if not asked.is_open(self._folder):
+            self._open_since = None
+            return
+        now = self._clock()
+        self._open_since = now if self._open_since is None else self._open_since
+        if self._tell_since(self._open_since) or now - self._open_since > TOLD_SECONDS:
+            request = asked.take(self._folder)
+            if request is not None:
+                self._take(request)
 
     def _take(self, request: Asked) -> None:
         """A snapshot that somebody asks for while the run goes on."""
@@ -182,11 +225,14 @@ class Beside:
 
     def _take_mends(self) -> None:
         """Rows that `compare --mend` left are read again. A file is removed when that is durable in the state."""
-        if self._rereading is None or not self._known:
+        if self._rereading is None or not self._told:
             return
         for path, request in mend_requests.requests(self._folder):
             table = next((each for each in self._tables if each.definition.id == request.table_id), None)
             if table is None:
+                if not self._tell_since(self._unknown.setdefault(path, self._clock())):
+                    # It may have been created since a log told its tables.
+                    continue
                 self._say(f"{path} is not mended: its table is not followed, or masked; a server's rows are not masked")
             else:
                 questions = [
@@ -196,11 +242,12 @@ class Beside:
                 self._run.stream.work(partial(_ask, questions))
                 self._say(f"{table.name}: {len(questions)} rows are read again from the server (compare --mend)")
             mend_requests.remove(path)
+            self._unknown.pop(path, None)
 
     def _made(self, *, anew: bool) -> SnapshotRun:
         tokens = self._run.images.tokens
-        target, options = InState(self._run.stream, self._run.timers, self._guard), self._options
-        return SnapshotRun(target, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
+        self._into, options = InState(self._run.stream, self._run.timers, self._guard), self._options
+        return SnapshotRun(self._into, self._nodes, options, tokens, self._say, anew=anew, show=self._show)
 
     def _guard(self) -> TurnLock:
         return self.at_target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -27,8 +28,11 @@ from tailer.snapshot.reading import ReadPiece
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream, Work
 from tailer.tail.images.timers import Timers
+from tailer.tail.images.told import reached_by
 from tailer.tail.snapshot.nodes import Nodes, range_of
 from tailer.tail.snapshot.table import Ranges, left_of, with_piece
+from tailer.tail.snapshot.tables import is_over, table_at
+from tailer.tail.tail import Tail
 
 _COMPILED: Final = "tailer.image_state.compiled.served_lane"
 
@@ -48,12 +52,43 @@ class InState:
     def __init__(self, stream: ImageStream, timers: Timers, guard: Guard) -> None:
         self.wall = stream.wall
         self._stream, self._timers, self._guard = stream, timers, guard
+        self._undefined: set[str] = set()
+        """Ids of tables that are to be read and that the state does not have."""
+        self._over: set[str] = set()
+        """Those that were dropped before it had them."""
 
     def behind(self, second: float) -> Sequence[str]:
         return [name for name in self._stream.nodes if not self._timers.is_past(name, second)]
 
     def stands(self) -> bool:
         return self._stream.stands()
+
+    def is_defined(self, table: Table) -> bool | None:
+        id = table.definition.id
+        if self._stream.definition(id) is not None:
+            self._undefined.discard(id)
+            return True
+        if id in self._over:
+            return False
+        self._undefined.add(id)
+        return None
+
+    def define(self, tail: Tail) -> None:
+        """Define tables that the state does not have as a node's log defines them where the state stands: the log may
+        be known further, and rows from before a change have the columns of their time. Called in the node's thread."""
+        for id in tuple(self._undefined):
+            _put(self._stream, self._guard, partial(self._define, tail, id))
+
+    def _define(self, tail: Tail, id: str, transaction: Transaction, merging: Merging) -> list[Image]:
+        if merging.merger.table(id) is not None:
+            return []
+        node = tail.options.node
+        at = reached_by(tail, merging.followed[node], place_of(transaction, node))
+        table = table_at(tail, id, at)
+        if table is None:
+            self._over |= {id} if is_over(tail, id) else set()
+            return []
+        return merging.merger.define(table, created=False, cdc=True, now_us=merging.now_us)
 
     def has(self, table: Table) -> bool:
         def work(transaction: Transaction) -> bool:
@@ -82,11 +117,8 @@ class TableInState:
 
     def begin(self, tokens: TokenRange | None, *, anew: bool) -> Snapshot:
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
-            known, images = merging.merger.table(self._table.definition.id), list[Image]()
-            if known is None:
-                images = merging.merger.define(self._table, created=False, cdc=True, now_us=merging.now_us)
-                known = merging.merger.table(self._table.definition.id)
-            assert known is not None, "it was just defined"
+            known = merging.merger.table(self._table.definition.id)
+            assert known is not None, "it is defined"
             found = _standing(transaction, known)
             if found is None or (found.ended and anew):
                 until = merging.now_us + int(self._settle * SECOND / 2)
@@ -94,7 +126,7 @@ class TableInState:
                 found = Snapshot(uuid4().hex[:12], self._table.name, known.id, until, known.facts.epoch, plan)
                 put_snapshot(transaction, found)
             self.now = found
-            return images
+            return []
 
         self._work(work)
         return self.now
@@ -117,7 +149,7 @@ class TableInState:
             known, now = merging.merger.table(self.now.table_id), snapshot_of(transaction, self.now.table_id)
             assert known is not None, "it was defined"
             assert now is not None, "it was begun"
-            merged = now.id == self.now.id and _version(known) == _version(seen)
+            merged = now.id == self.now.id and version_of(known) == version_of(seen)
             if not merged:
                 return EncodedImages()
             held = range_of(piece.high, self._ranges.held)
@@ -147,10 +179,14 @@ class TableInState:
         return united(marks)
 
     def _work(self, work: Work) -> None:
-        # What others give meanwhile does not hold it up.
-        self._stream.put(work)
-        with self._guard():
-            self._stream.give_ready()
+        _put(self._stream, self._guard, work)
+
+
+def _put(stream: ImageStream, guard: Guard, work: Work) -> None:
+    # What others give meanwhile does not hold it up.
+    stream.put(work)
+    with guard():
+        stream.give_ready()
 
 
 def _served(merging: Merging, known: KnownTable, piece: ReadPiece, answer: Answer) -> EncodedImages:
@@ -171,6 +207,6 @@ def _standing(transaction: Transaction, known: KnownTable) -> Snapshot | None:
     return None if found is None or found.epoch != known.facts.epoch else found
 
 
-def _version(table: KnownTable) -> tuple[int, int]:
+def version_of(table: KnownTable) -> tuple[int, int]:
     """Changes with each TRUNCATE, each change of its columns, and each loss."""
     return table.facts.seq, table.facts.epoch

@@ -28,7 +28,7 @@ from tailer.snapshot.reading import TableReading
 from tailer.tail.follow import Say
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
-from tailer.tail.snapshot.in_state import Guard, TableInState
+from tailer.tail.snapshot.in_state import Guard, TableInState, version_of
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.run import RETRY_SECONDS
 from tailer.types.parts import parts_of
@@ -172,7 +172,10 @@ class Rereading:
         snapshot = TableInState(self._stream, self._guard, self._nodes, table.facts.table, 0.0)
 
         def work(transaction: Transaction, merging: Merging) -> list[Image]:
-            images: list[Image] = []
+            images, now = list[Image](), merging.merger.table(table.id)
+            if now is None or version_of(now) != version_of(table):
+                # Read by another definition than it has by now: asked for again.
+                return images
             for each, rows in found:
                 token = token_of(each.question.partition)
                 answer = snapshot.answer(transaction, merging, token, until, self._events)

@@ -129,6 +129,7 @@ class SnapshotRun:
     def _open(self) -> bool:
         """Plan what is to be read; whether there is anything."""
         self._await_keyspaces()
+        self._await_definitions()
         settle = self._options.snapshot_settle
         chosen = [table for table in self._tables if table.name not in self.refused]
         tables = [self._target.table(table, self._nodes, settle) for table in chosen]
@@ -153,13 +154,32 @@ class SnapshotRun:
         while not self._ending.is_set() and (lacking := [each for each in self._tables if self._lacks_keyspace(each)]):
             if time.monotonic() > until:
                 for table in lacking:
-                    found = f"no keyspace {table.definition.keyspace}"
-                    self.refused[table.name] = UsageError("the server does not have the table", found=found)
-                    self.gone.add(table.name)
-                    self._say_gone(table.name, self.refused[table.name])
+                    self._leave(table.name, f"no keyspace {table.definition.keyspace}")
                 return
             self._ending.wait(RETRY_SECONDS)
             self._until_it_answers(self._nodes.ask)
+
+    def _leave(self, name: str, found: str) -> None:
+        self.refused[name] = UsageError("the server does not have the table", found=found)
+        self.gone.add(name)
+        self._say_gone(name, self.refused[name])
+
+    def _await_definitions(self) -> None:
+        """Wait for tables that are to be known first as they were where rows of the logs are."""
+        told = time.monotonic()
+        while not self._ending.is_set():
+            defined = {
+                each.name: self._target.is_defined(each) for each in self._tables if each.name not in self.refused
+            }
+            for name in [name for name, is_defined in defined.items() if is_defined is False]:
+                self._leave(name, "the log has told that it was dropped, or is not captured")
+            lacking = [name for name, is_defined in defined.items() if is_defined is None]
+            if not lacking:
+                return
+            if time.monotonic() - told >= TOLD_SECONDS:
+                told = time.monotonic()
+                self._say(f"the snapshot waits: the logs are not merged up to where they define {', '.join(lacking)}")
+            self._ending.wait(_LOOK_SECONDS)
 
     def _lacks_keyspace(self, table: Table) -> bool:
         return table.name not in self.refused and not self._nodes.has(table.definition.keyspace)

@@ -97,6 +97,9 @@ class InSpool:
         """Rows of the log are put together with these by their times, whenever they come."""
         return ()
 
+    def is_defined(self, table: Table) -> bool:
+        return True
+
     def has(self, table: Table) -> bool:
         with self.lock:
             found = self.spool.known.tables.get(table.definition.id)

@@ -66,6 +66,10 @@ class Target(Protocol):
     def behind(self, second: float) -> Sequence[str]:
         """Nodes of which not all that they had logged at a second is where rows go, where that has to come first."""
 
+    def is_defined(self, table: Table) -> bool | None:
+        """Whether a table is known as the logs define it where their rows are; None where that is still to come, False
+        where the logs say by now that it was dropped, or is not captured."""
+
     def has(self, table: Table) -> bool:
         """Whether nothing of a table is to be read: its snapshot is at its end and nothing was lost since, or the log
         has told that it was dropped."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tailer.errors import UsageError
+from tailer.position import Position
 from tailer.rebuild import Table
+from tailer.schema.model import TableDefinition
 from tailer.tail.tail import Tail
 
 
@@ -12,7 +14,7 @@ def chosen_tables(tail: Tail, *, unmasked: bool) -> list[Table]:
     parts, history = tail.parts, tail.parts.definitions.history
     found = []
     for newest in parts.definitions.latest().values():
-        if newest.dropped or not parts.options.selection.wants(newest):
+        if not _is_read(tail, newest):
             continue
         if parts.masks.of(newest.name):
             if unmasked:
@@ -31,3 +33,23 @@ def chosen_tables(tail: Tail, *, unmasked: bool) -> list[Table]:
             remedy="Name the server, which tells its tables: --server HOST; or wait until there is one.",
         )
     return found
+
+
+def table_at(tail: Tail, id: str, at: Position) -> Table | None:
+    """A table as it was defined at a position; None where it was not there, or not captured."""
+    history = tail.parts.definitions.history
+    held = history.newest_at(at).get(id)
+    if held is None or not _is_read(tail, held):
+        return None
+    before = [each for event in history.events if event.at <= at for each in event.changed.values() if each.id == id]
+    return Table.of(held, before, native=history.is_native(id))
+
+
+def is_over(tail: Tail, id: str) -> bool:
+    """Whether the newest definition of a table is that it was dropped, or is not captured."""
+    newest = tail.parts.definitions.newest_of(id)
+    return newest is not None and not _is_read(tail, newest)
+
+
+def _is_read(tail: Tail, held: TableDefinition) -> bool:
+    return not held.dropped and tail.parts.options.selection.wants(held)

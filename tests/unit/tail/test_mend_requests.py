@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from tailer.cli.follow_nodes import run_beside
-from tailer.image_state import mend_requests
+from tailer.image_state import asked, mend_requests
+from tailer.image_state.asked import Reply
 from tailer.image_state.file import ImageFile
 from tailer.image_state.mend_requests import MendRow
 from tailer.image_state.one_transaction import Transaction
@@ -28,6 +30,7 @@ from tailer.tail.snapshot import beside as module
 from tailer.tail.snapshot import rereading
 from tailer.tail.snapshot.beside import Beside
 from tailer.tail.snapshot.nodes import Nodes
+from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.turn_lock import TurnLock
 from tests.helpers.image_runs import NOW, Taker
 from tests.helpers.outlets import Killed
@@ -37,7 +40,14 @@ TABLE = Table.of(definition())
 NODES = ["n1", "n2"]
 PARTITION, ROW = row_place(plan_of(TABLE), '{"k":1}', '{"x":1}')
 ROWS = (MendRow(PARTITION, ROW, b""),)
-TAIL: Any = None
+OTHER = Table.of(msgspec.structs.replace(definition(), id="f" * 32, table="later"))
+
+
+def tail_of(node: str) -> Any:
+    return SimpleNamespace(options=SimpleNamespace(node=node))
+
+
+TAIL = tail_of("n1")
 
 
 @contextmanager
@@ -56,6 +66,15 @@ def state(folder: Path) -> Iterator[ImageStream]:
         yield stream
     finally:
         stream.close()
+
+
+def define(stream: ImageStream, table: Table) -> None:
+    """As the first image of a table does."""
+
+    def work(transaction: Transaction, merging: Merging) -> list[Image]:
+        return merging.merger.define(table, created=True, cdc=True, now_us=merging.now_us)
+
+    stream.work(work)
 
 
 def beside_of(stream: ImageStream, said: list[str], clock: Callable[[], float] = time.monotonic) -> Beside:
@@ -86,6 +105,75 @@ def test_it_is_not_taken_before_a_log_has_told_its_tables(tmp_path: Path) -> Non
         beside.begin(TAIL)
         beside.look()
         assert (len(open_mends(stream)), list(mend_requests.requests(Path(stream.where)))) == (1, [])
+
+
+def test_a_table_that_was_created_since_is_asked_for_when_its_log_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request stays until every node's log has told its tables anew, also where one is away for long."""
+    said: list[str] = []
+    with state(tmp_path / "images") as stream:
+        where = Path(stream.where)
+        beside = beside_of(stream, said)
+        for node in NODES:
+            beside.begin(tail_of(node))
+        monkeypatch.setattr(module, "chosen_tables", lambda tail, unmasked: [TABLE, OTHER])
+        define(stream, OTHER)
+        mend_requests.leave(where, OTHER.definition.id, ROWS)
+        beside.look()
+        assert (said, open_mends(stream), len(list(mend_requests.requests(where)))) == ([], [], 1)
+        beside.note(tail_of("n2"))
+        beside.look()
+        assert [each.question.table_id for each in open_mends(stream)] == [OTHER.definition.id]
+        assert list(mend_requests.requests(where)) == []
+
+
+def test_a_table_that_nobody_follows_is_said_when_all_logs_have_told_that(tmp_path: Path) -> None:
+    said: list[str] = []
+    with state(tmp_path / "images") as stream:
+        where = Path(stream.where)
+        beside = beside_of(stream, said)
+        mend_requests.leave(where, OTHER.definition.id, ROWS)
+        beside.begin(tail_of("n1"))
+        beside.look()
+        assert (said, len(list(mend_requests.requests(where)))) == ([], 1)
+        beside.begin(tail_of("n2"))
+        beside.look()
+        mend_requests.leave(where, "e" * 32, ROWS)
+        beside.look()
+        assert len(list(mend_requests.requests(where))) == 2
+        for node, left in zip(NODES, (1, 0), strict=True):
+            beside.note(tail_of(node))
+            beside.look()
+            assert (len(said), len(list(mend_requests.requests(where)))) == (2 - left, left)
+        assert all("is not mended: its table is not followed, or masked" in line for line in said)
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_snapshot_of_a_table_that_was_created_since_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, away: bool
+) -> None:
+    """Where a node's log does not tell its tables for long, those that are known count."""
+    monkeypatch.setattr(Nodes, "check", lambda self, nodes: None)
+    monkeypatch.setattr(SnapshotRun, "start", lambda self: None)
+    now = [1000.0]
+    with state(tmp_path / "images") as stream:
+        where = Path(stream.where)
+        beside = beside_of(stream, [], lambda: now[0])
+        for node in NODES:
+            beside.begin(tail_of(node))
+        monkeypatch.setattr(module, "chosen_tables", lambda tail, unmasked: [TABLE, OTHER])
+        request = asked.ask(where, ("ks.later",))
+        beside.look()
+        now[0] += 1
+        assert asked.replied(where, request) is None
+        for node in NODES[: 1 if away else 2]:
+            beside.note(tail_of(node))
+        beside.look()
+        assert (asked.replied(where, request) is None) == away
+        now[0] += 10
+        beside.look()
+        assert asked.replied(where, request) == Reply(request.id, (OTHER.definition.id,))
 
 
 @pytest.mark.parametrize("when", ["before", "behind"])
@@ -139,11 +227,11 @@ def _answer(until: int, events: Any) -> Any:
     return Answer(until, True, (), events)
 
 
-def write(stream: ImageStream) -> None:
+def write(stream: ImageStream, v: Any = 5) -> None:
     """The row (1, 1), merged now."""
 
     def work(transaction: Transaction, merging: Merging) -> list[Image]:
-        row = {**insert(int(NOW * 1e6) - 10, v=5), "node": "n1", "segment": 7, "offset": 9, "event_id": "e"}
+        row = {**insert(int(NOW * 1e6) - 10, v=v), "node": "n1", "segment": 7, "offset": 9, "event_id": "e"}
         return merging.merger.entry([row], merging.now_us)
 
     stream.work(work)

@@ -21,16 +21,23 @@ from tailer.images.served import Answer
 from tailer.images.tables import Tables
 from tailer.options.snapshot import NO_WISHES
 from tailer.rebuild import Table
+from tailer.rebuild.changes import row_place
+from tailer.rebuild.table import plan_of
 from tailer.schema.extras import Origin
+from tailer.schema.model import Column
 from tailer.schema.ring import MURMUR3, Host
 from tailer.schema.server_place import ServerPlace
+from tailer.schema.server_rows import raw
 from tailer.tail.images.merging import Merging
 from tailer.tail.images.stream import ImageStream
 from tailer.tail.snapshot.in_state import TableInState
 from tailer.tail.snapshot.nodes import Nodes
 from tailer.tail.snapshot.rereading import Rereading
+from tailer.types.parts import framed
 from tests.helpers.image_runs import NOW, Taker
-from tests.unit.images.told import ID, definition
+from tests.helpers.log_writer import i32
+from tests.helpers.raw_server import INT, TEXT, RawServer
+from tests.unit.images.told import DATA, ID, definition
 
 
 @pytest.fixture
@@ -172,3 +179,67 @@ def test_rows_of_a_keyspace_that_was_created_since_are_vouched_for(
     due = stream.read(lambda seen: list(Questions(seen.store).open()))
     rereading._of_table(table, due, None)  # type: ignore[arg-type]
     assert [answer.complete for answer in answers] == [True]
+
+
+@pytest.mark.parametrize("value", [b"abcd", b"\xff"])
+def test_rows_that_the_server_has_with_another_type_are_asked_for_again(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch, value: bytes
+) -> None:
+    """The column was dropped and added again, and the log has not shown that yet. No value is read by the older type,
+    whether or not it would fit, and the run goes on."""
+    monkeypatch.setattr(ImageStream, "stands", lambda self: True)
+    rereading, _ = run_of(stream, monkeypatch)
+    said: list[str] = []
+    rereading._say = said.append
+    types = {"k": INT, "x": INT, "s": INT, "v": TEXT, "w": INT}
+    row = {"k": i32(1), "x": i32(1), "s": None, "v": value, "w": None}
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.open_session", lambda _: nullcontext(RawServer(types, [row])))
+    monkeypatch.setattr("tailer.tail.snapshot.rereading.raw", raw)
+    place = ServerPlace(Origin("c", "dc1", "r1"), MURMUR3, Host("a", "dc1", (0,), "r1"), (), {"ks": {}}, "5.0.9")
+    rereading._nodes._place = place
+    partition, name = row_place(plan_of(Table.of(definition())), '{"k":1}', '{"x":1}')
+
+    def ask(transaction: Transaction, merging: Merging) -> list[Image]:
+        merging.merger.questions.answered(Question(ID, b"12345678" + b"k", b"row"))
+        merging.merger.questions.ask(Question(ID, partition, name, framed([i32(1)]), mends=True), int(NOW) - 60)
+        return []
+
+    stream.work(ask)
+    rereading.start()
+    deadline = time.monotonic() + 20
+    while not said and time.monotonic() < deadline:
+        rereading.check()
+        time.sleep(0.01)
+    rereading.close()
+    rereading.check()
+    assert questions(stream) == 1
+    assert [line for line in said if "column v" in line and "They are asked for again in 5 s" in line] == said != []
+
+
+@pytest.mark.parametrize("altered", [True, False])
+def test_rows_that_were_read_by_an_earlier_definition_are_asked_for_again(
+    stream: ImageStream, monkeypatch: pytest.MonkeyPatch, altered: bool
+) -> None:
+    """The log shows an ALTER between the response and the time at which it is merged."""
+    rereading, _ = run_of(stream, monkeypatch)
+    place = ServerPlace(Origin("c", "dc1", "r1"), MURMUR3, Host("a", "dc1", (0,), "r1"), (), {"ks": {}}, "5.0.9")
+    rereading._nodes._place = place
+    dropped = Column("v", "regular", "int", dropped=True, dropped_time=int(NOW) * 1_000_000)
+    columns = (DATA[0], dropped, DATA[2]) if altered else DATA
+
+    def alter(transaction: Transaction, merging: Merging) -> list[Image]:
+        table = Table.of(definition(*columns))
+        return merging.merger.define(table, created=True, cdc=True, now_us=merging.now_us)
+
+    def read(*given: Any) -> Any:
+        stream.work(alter)
+        return {}
+
+    monkeypatch.setattr("tailer.tail.snapshot.rereading._read", read)
+    monkeypatch.setattr(TableInState, "_marks", lambda *_: ())
+    answered: list[Any] = []
+    monkeypatch.setattr(Merger, "answered", lambda self, each, *more: answered.append(each) or [])
+    table = stream.read(lambda seen: Tables(seen.store).of(ID))
+    due = stream.read(lambda seen: list(Questions(seen.store).open()))
+    rereading._of_table(table, due, None)  # type: ignore[arg-type]
+    assert (len(answered), questions(stream)) == (0 if altered else 1, 1)

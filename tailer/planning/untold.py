@@ -1,0 +1,151 @@
+"""Changes of definitions that no entry tells which is read, as change rows.
+
+What changed in a segment that vanished unread another consumer's journal may have, a server, or another node's log; and
+a second CREATE shows the DROP before it. Pure functions of a history of definitions and of what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tailer.definitions.event import DefinitionEvent
+from tailer.definitions.evidence import created_capturing
+from tailer.definitions.history import DefinitionHistory
+from tailer.position import Position, Span
+from tailer.rows.batch import COLUMNS, ChangeBatch, Row
+from tailer.rows.place import Place
+from tailer.rows.schema_row import schema_batch
+from tailer.schema.masks import NO_MASKS, Masks
+from tailer.schema.model import TableDefinition
+from tailer.schema.record_definitions import is_native
+from tailer.schema.selection import Selection
+from tailer.schema.told import told_definition, told_text
+from tailer.state.journal_records import LOG, SERVER
+
+FOUND: Final = "found:"
+"""So begins the `event_id` of a row that is of no entry."""
+
+_EVENT_ID, _TEXT, _ID = (COLUMNS.index(name) for name in ("event_id", "columns", "table_id"))
+
+
+class ReadPart(NamedTuple):
+    """Rows that are read: those of `spans`, from behind `start` up to `end`. `begun`: where reading began once.
+    `known`: how many journal records counted for what was read before."""
+
+    node: str
+    start: Position
+    end: Position
+    spans: Sequence[Span]
+    begun: Position
+    known: int
+    selection: Selection
+    masks: Masks = NO_MASKS
+
+
+def untold(history: DefinitionHistory, part: ReadPart) -> list[ChangeBatch]:
+    """The rows that the entries of the part do not have. All of them, for images and keepers of tables, in no order
+    but that of their places."""
+    made = [*_late(history, part), *history.between(part.start, part.end)]
+    return [batch for event in made for batch in _rows(history, event, part) if len(batch)]
+
+
+def is_found(event_id: str) -> bool:
+    """Whether a row is of no entry."""
+    return event_id.startswith(FOUND)
+
+
+def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
+    """What became known only now of what was read before: definitions that live, as of where that ended."""
+    late = [event for event in history.between(Position(-1, 0), part.start) if event.n > part.known]
+    found: dict[str, DefinitionEvent] = {}
+    for event in late:
+        for id in event.changed:
+            held = history.definition_at(id, part.start)
+            if held is not None and not held.dropped:
+                found[id] = DefinitionEvent(part.start, {id: held}, SERVER, event.n)
+    return [*found.values()]
+
+
+def _rows(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> Iterator[ChangeBatch]:
+    changed = {id: held for id, held in event.changed.items() if not is_native(id)}
+    before = {id: held for id in changed if (held := _before(history, id, event, part)) is not None}
+    at = event.start
+    if at is None:
+        at = Position(event.at.segment, max(event.at.offset - 1, 1))
+    first = Place(part.node, at.segment, [at.offset - 1])
+    ended = {
+        id: msgspec.structs.replace(before[id], dropped=True, dropped_time=time)
+        for id, time in event.again.items()
+        if id in before and not before[id].dropped
+    }
+    lived = _captured(history, event, before)
+    yield _found(schema_batch(ended, lived, part.selection, first, part.masks))
+    told = _told_by_entry(history, event, part)
+    # Of a table that does not capture any more no entry has a row.
+    left = {id: held for id, held in changed.items() if not told or (held.dropped and not before.get(id, held).cdc)}
+    drops = {id: lived[id] if left[id].dropped else held for id, held in before.items() if id in left}
+    made = schema_batch(left, drops, part.selection, Place(part.node, at.segment, [at.offset]), part.masks)
+    begun = {id for id in left if _begins(history, id, event, before.get(id), part)}
+    made = _capturing_from_here(made, begun)
+    yield made if event.start is not None else _found(made)
+
+
+def _before(history: DefinitionHistory, id: str, event: DefinitionEvent, part: ReadPart) -> TableDefinition | None:
+    if event in history.events:
+        return history.before(id, event)
+    return history.definition_at(id, part.start)
+
+
+def _told_by_entry(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> bool:
+    if event.source != LOG:
+        return False
+    if event.start is None:
+        record = history.record_of(event)
+        if record is not None and record.found is not None:
+            # The segment in which it was met is read too, late.
+            return True
+    at = event.at
+    return any(span.segment == at.segment and span.start < at.offset <= span.end for span in part.spans)
+
+
+def _captured(
+    history: DefinitionHistory, event: DefinitionEvent, before: dict[str, TableDefinition]
+) -> dict[str, TableDefinition]:
+    """Those of before, as capturing where they ever did: then somebody may keep rows of them."""
+    earlier = history.between(Position(-1, 0), event.at)
+    ever = {id for each in earlier for id, held in each.changed.items() if held.cdc}
+    return {id: msgspec.structs.replace(held, cdc=True) if id in ever else held for id, held in before.items()}
+
+
+def _begins(
+    history: DefinitionHistory, id: str, event: DefinitionEvent, earlier: TableDefinition | None, part: ReadPart
+) -> bool:
+    """Whether rows of a table that was created again may have been written without capture: its CREATE was not read,
+    and no response shows that it captured from then on."""
+    if earlier is None or not (earlier.dropped or id in event.again):
+        return False
+    if history.last_created(id, event.at) == event.at:
+        return False
+    record = history.record_of(event)
+    shown = history.source_of(id, Position(event.at.segment, event.at.offset - 1))
+    if record is None or shown is None or shown.source != LOG or not record.source.startswith(SERVER):
+        return True
+    return shown.at <= part.begun or not created_capturing(record.deltas, id)
+
+
+def _capturing_from_here(batch: ChangeBatch, ids: Collection[str]) -> ChangeBatch:
+    def changed(row: Row) -> Row:
+        if row[_TEXT] is None or row[_ID].replace("-", "") not in ids:
+            return row
+        text = told_text(told_definition(row[_TEXT]), capture_begins=True)
+        return (*row[:_TEXT], text, *row[_TEXT + 1 :])
+
+    return ChangeBatch.of(map(changed, batch.rows())) if ids else batch
+
+
+def _found(batch: ChangeBatch) -> ChangeBatch:
+    rows: Iterable[Row] = batch.rows()
+    return ChangeBatch.of((*row[:_EVENT_ID], FOUND + row[_EVENT_ID], *row[_EVENT_ID + 1 :]) for row in rows)
